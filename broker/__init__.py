@@ -1,0 +1,1 @@
+"""The daemon: sockets, tasks, time, configuration and the command line."""

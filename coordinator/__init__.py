@@ -1,0 +1,1 @@
+"""Decisions of the transaction and group coordinators: pure functions and state machines."""

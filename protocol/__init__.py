@@ -1,0 +1,1 @@
+"""Bytes and their meaning: Kafka's wire protocol and record formats, without any I/O."""

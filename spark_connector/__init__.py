@@ -1,0 +1,1 @@
+"""The part of Barnabas that runs inside Spark."""

@@ -1,0 +1,1 @@
+"""Durable logs: a group-commit journal and segments in Kafka's own on-disk format."""

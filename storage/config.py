@@ -1,0 +1,58 @@
+"""The settings of one partition's log: what a topic's configuration means to storage.
+
+Defaults are Kafka 4.3.0's. The keys' names, their parsing and the broker-wide defaults live in
+``broker.topic_configs``; this module knows values only, so that storage never sees a string.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LONG_MAX = 9_223_372_036_854_775_807
+DAY_MS = 24 * 60 * 60 * 1000
+
+DELETE = "delete"
+COMPACT = "compact"
+CREATE_TIME = "CreateTime"
+LOG_APPEND_TIME = "LogAppendTime"
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """Effective settings of a log; -1 means "no limit" where Kafka says so.
+
+    A configuration change makes a new instance and hands it to ``PartitionLog.configure``.
+    """
+
+    segment_bytes: int = 1024 * 1024 * 1024
+    segment_ms: int = 7 * DAY_MS
+    segment_jitter_ms: int = 0
+    retention_bytes: int = -1
+    retention_ms: int = 7 * DAY_MS
+    # Kafka's odd default: 1 MiB plus the 12 bytes of offset and length before a batch.
+    max_message_bytes: int = 1024 * 1024 + 12
+    index_interval_bytes: int = 4096
+    index_size_max_bytes: int = 10 * 1024 * 1024
+    timestamp_type: str = CREATE_TIME
+    timestamp_before_max_ms: int = LONG_MAX
+    # One hour since KIP-1030; older releases had no limit.
+    timestamp_after_max_ms: int = 60 * 60 * 1000
+    cleanup_policy: frozenset[str] = frozenset((DELETE,))
+    compression_type: str = "producer"
+    delete_retention_ms: int = DAY_MS
+    file_delete_delay_ms: int = 60_000
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = LONG_MAX
+    min_cleanable_dirty_ratio: float = 0.5
+    min_insync_replicas: int = 1
+    preallocate: bool = False
+
+    @property
+    def is_compacted(self) -> bool:
+        """Whether records are kept by key, so that every record needs one (KIP-354)."""
+        return COMPACT in self.cleanup_policy
+
+    @property
+    def deletes(self) -> bool:
+        """Whether retention by time and size applies."""
+        return DELETE in self.cleanup_policy
