@@ -49,7 +49,7 @@ class LogConfig:
 
     @property
     def is_compacted(self) -> bool:
-        """Whether records are kept by key, so that every record needs one (KIP-354)."""
+        """Whether records are kept by key, so that every record needs one."""
         return COMPACT in self.cleanup_policy
 
     @property
