@@ -1,0 +1,133 @@
+"""What the broker asks of a metadata store, whichever engine holds it.
+
+Rules of this interface:
+
+* Every method that changes something is **one durable, atomic commit**: when it returns the change
+  survives kill -9 and power loss, when it raises nothing of it is there. That commit is the unit
+  of crash consistency; whoever needs two changes together gets one method for them.
+* Ids are never reused: partition ids grow for ever, producer ids are handed out once (S10), the
+  boot epoch only rises (D6). A topic created again under an old name has a new topic id.
+* Deleting a topic is two commits. ``delete_topic`` hides it and frees its name; the row stays
+  as a tombstone until ``forget_topic`` says that its directories are gone. A crash between
+  leaves a tombstone, which start-up sweeps.
+* Methods are synchronous (an embedded commit takes 0.2 ms to 5 ms) and not re-entrant: one
+  caller at a time. Any thread may be that caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+PRODUCER_ID_BLOCK = 1000
+"""Producer ids taken at once, as Kafka does: one commit per thousand producers."""
+
+
+class MetaStoreError(Exception):
+    """The store cannot be used; whether a commit under way was made durable is not known."""
+
+
+class MetaStoreFull(MetaStoreError):
+    """No space left: the change was rolled back, the store stays usable."""
+
+
+class IdentityMismatch(MetaStoreError):
+    """The store belongs to another cluster or another node."""
+
+
+class TopicExists(Exception):
+    """A live topic has this name."""
+
+
+class TopicNotFound(Exception):
+    """No live topic has this id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who this node is: ``cluster_id`` is Kafka's 22 characters of URL-safe base64."""
+
+    cluster_id: str
+    node_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRow:
+    """One partition: its number within the topic, and the id that names it for ever."""
+
+    partition_id: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRow:
+    """One topic; ``partitions`` in order of their index, which has no gaps."""
+
+    topic_id: bytes
+    name: str
+    partitions: tuple[PartitionRow, ...]
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataImage:
+    """Everything a broker loads at start; ``deleted`` are the tombstones left to sweep.
+
+    ``broker_configs`` maps an entity (a node id in decimal, or "" for the cluster-wide default)
+    to its dynamic settings.
+    """
+
+    topics: tuple[TopicRow, ...]
+    deleted: tuple[TopicRow, ...]
+    broker_configs: Mapping[str, Mapping[str, str]]
+
+
+class MetaStore(Protocol):
+    """Metadata of one cluster; see the rules at the head of this module."""
+
+    @property
+    def identity(self) -> Identity:
+        """Return who this node is; fixed when the store was made."""
+
+    @property
+    def boot_epoch(self) -> int:
+        """Return the boot epoch as last made durable; 0 before the first ``begin_boot``."""
+
+    def begin_boot(self) -> int:
+        """Raise the boot epoch by one and return it; every start calls this once (D6)."""
+
+    def raise_boot_epoch(self, at_least: int) -> int:
+        """Make the boot epoch at least ``at_least`` and return it, never lowering it."""
+
+    def allocate_producer_ids(self) -> range:
+        """Return the next PRODUCER_ID_BLOCK producer ids, never to be returned again (S10)."""
+
+    def raise_producer_ids(self, at_least: int) -> None:
+        """Never hand out a producer id below ``at_least``: foreign logs may hold such ids."""
+
+    def load(self) -> MetadataImage:
+        """Return all topics, tombstones and broker settings as one consistent picture."""
+
+    def create_topic(
+        self, name: str, topic_id: bytes, partition_count: int, configs: Mapping[str, str]
+    ) -> TopicRow:
+        """Create a topic with its partitions and settings; raise TopicExists."""
+
+    def create_partitions(self, topic_id: bytes, total_count: int) -> tuple[PartitionRow, ...]:
+        """Grow a topic to ``total_count`` partitions, return the new ones; raise TopicNotFound."""
+
+    def delete_topic(self, topic_id: bytes) -> None:
+        """Hide a topic, free its name and leave a tombstone; raise TopicNotFound."""
+
+    def forget_topic(self, topic_id: bytes) -> None:
+        """Remove a tombstone whose directories are gone; one already removed is no error."""
+
+    def set_topic_configs(self, topic_id: bytes, configs: Mapping[str, str]) -> None:
+        """Replace all settings of a topic; raise TopicNotFound."""
+
+    def set_broker_configs(self, entity: str, configs: Mapping[str, str]) -> None:
+        """Replace all dynamic settings of a node (its id in decimal) or of the cluster ("")."""
+
+    def close(self) -> None:
+        """Release the store; a closed store must not be used again."""

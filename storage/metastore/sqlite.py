@@ -1,0 +1,330 @@
+"""The embedded metadata store: one SQLite file beside the logs.
+
+SQLite does its own I/O (it bypasses ``storage.io``); in the simulated disk of the tests a commit
+is atomic and durable at once. ``journal_mode=WAL, synchronous=FULL`` makes each COMMIT wait for
+the write-ahead log's fsync, so that a returned method is durable. The SQL keeps to what
+PostgreSQL understands too, except for AUTOINCREMENT, which is the identity column there.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Self
+
+from storage.metastore.interface import (
+    PRODUCER_ID_BLOCK,
+    Identity,
+    IdentityMismatch,
+    MetadataImage,
+    MetaStoreError,
+    MetaStoreFull,
+    PartitionRow,
+    TopicExists,
+    TopicNotFound,
+    TopicRow,
+)
+
+FILE_NAME = "barnabas-metadata.sqlite"
+MEMORY = ":memory:"
+FORMAT_VERSION = 1
+LOCK_TIMEOUT_SECONDS = 5.0
+
+# AUTOINCREMENT, not a plain INTEGER PRIMARY KEY: SQLite would hand out the id of the newest deleted
+# row again, and the journal names partitions by this id for ever.
+SCHEMA = """
+CREATE TABLE cluster (
+    singleton INTEGER PRIMARY KEY CHECK (singleton = 1),
+    format_version INTEGER NOT NULL,
+    cluster_id TEXT NOT NULL,
+    node_id INTEGER NOT NULL,
+    boot_epoch INTEGER NOT NULL,
+    next_producer_id INTEGER NOT NULL
+);
+CREATE TABLE topics (
+    topic_id BLOB PRIMARY KEY NOT NULL CHECK (length(topic_id) = 16),
+    name TEXT NOT NULL,
+    deleted INTEGER NOT NULL DEFAULT 0
+);
+CREATE UNIQUE INDEX live_topic_names ON topics (name) WHERE deleted = 0;
+CREATE TABLE partitions (
+    partition_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    topic_id BLOB NOT NULL REFERENCES topics (topic_id) ON DELETE CASCADE,
+    partition_index INTEGER NOT NULL,
+    UNIQUE (topic_id, partition_index)
+);
+CREATE TABLE topic_configs (
+    topic_id BLOB NOT NULL REFERENCES topics (topic_id) ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (topic_id, name)
+);
+CREATE TABLE broker_configs (
+    entity TEXT NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (entity, name)
+);
+"""
+
+
+class SqliteMetaStore:
+    """A MetaStore in one SQLite file, or in memory for tests (path ``":memory:"``)."""
+
+    def __init__(self, connection: sqlite3.Connection, identity: Identity) -> None:
+        """Take over an opened connection; use ``open`` instead."""
+        self._connection = connection
+        self._identity = identity
+
+    @classmethod
+    def open(cls, path: str, *, node_id: int, new_cluster_id: str) -> Self:
+        """Open the store at ``path``, making it when it is not there.
+
+        ``new_cluster_id`` is used only for a new store. Raises IdentityMismatch when the store
+        belongs to another node id, MetaStoreError when it cannot be read.
+        """
+        with _translated_errors():
+            connection = sqlite3.connect(
+                path, timeout=LOCK_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
+            )
+        try:
+            with _translated_errors():
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("PRAGMA foreign_keys = ON")
+            with _transaction(connection):
+                identity = _read_or_create_identity(connection, node_id, new_cluster_id)
+        except BaseException:
+            connection.close()
+            raise
+        return cls(connection, identity)
+
+    @property
+    def identity(self) -> Identity:
+        """Return who this node is."""
+        return self._identity
+
+    @property
+    def boot_epoch(self) -> int:
+        """Return the durable boot epoch."""
+        with _translated_errors():
+            return _scalar(self._connection.execute("SELECT boot_epoch FROM cluster"))
+
+    def begin_boot(self) -> int:
+        """Raise the boot epoch by one and return it."""
+        with _transaction(self._connection) as connection:
+            connection.execute("UPDATE cluster SET boot_epoch = boot_epoch + 1")
+            return _scalar(connection.execute("SELECT boot_epoch FROM cluster"))
+
+    def raise_boot_epoch(self, at_least: int) -> int:
+        """Make the boot epoch at least ``at_least`` and return it."""
+        with _transaction(self._connection) as connection:
+            connection.execute(
+                "UPDATE cluster SET boot_epoch = ? WHERE boot_epoch < ?", (at_least, at_least)
+            )
+            return _scalar(connection.execute("SELECT boot_epoch FROM cluster"))
+
+    def allocate_producer_ids(self) -> range:
+        """Return a block of producer ids that is never returned again (S10)."""
+        with _transaction(self._connection) as connection:
+            connection.execute(
+                "UPDATE cluster SET next_producer_id = next_producer_id + ?", (PRODUCER_ID_BLOCK,)
+            )
+            end = _scalar(connection.execute("SELECT next_producer_id FROM cluster"))
+        return range(end - PRODUCER_ID_BLOCK, end)
+
+    def raise_producer_ids(self, at_least: int) -> None:
+        """Never hand out a producer id below ``at_least``."""
+        with _transaction(self._connection) as connection:
+            connection.execute(
+                "UPDATE cluster SET next_producer_id = ? WHERE next_producer_id < ?",
+                (at_least, at_least),
+            )
+
+    def load(self) -> MetadataImage:
+        """Return all topics, tombstones and broker settings as one consistent picture."""
+        with _transaction(self._connection) as connection:
+            partitions: defaultdict[bytes, list[PartitionRow]] = defaultdict(list)
+            for topic_id, partition_id, index in connection.execute(
+                "SELECT topic_id, partition_id, partition_index FROM partitions"
+                " ORDER BY topic_id, partition_index"
+            ):
+                partitions[topic_id].append(PartitionRow(partition_id, index))
+            configs: defaultdict[bytes, dict[str, str]] = defaultdict(dict)
+            for topic_id, name, value in connection.execute(
+                "SELECT topic_id, name, value FROM topic_configs ORDER BY topic_id, name"
+            ):
+                configs[topic_id][name] = value
+            rows: dict[bool, list[TopicRow]] = {False: [], True: []}
+            for topic_id, name, deleted in connection.execute(
+                "SELECT topic_id, name, deleted FROM topics ORDER BY name, topic_id"
+            ):
+                rows[bool(deleted)].append(
+                    TopicRow(topic_id, name, tuple(partitions[topic_id]), configs[topic_id])
+                )
+            broker_configs: defaultdict[str, dict[str, str]] = defaultdict(dict)
+            for entity, name, value in connection.execute(
+                "SELECT entity, name, value FROM broker_configs ORDER BY entity, name"
+            ):
+                broker_configs[entity][name] = value
+        return MetadataImage(tuple(rows[False]), tuple(rows[True]), dict(broker_configs))
+
+    def create_topic(
+        self, name: str, topic_id: bytes, partition_count: int, configs: Mapping[str, str]
+    ) -> TopicRow:
+        """Create a topic with its partitions and settings; raise TopicExists."""
+        with _transaction(self._connection) as connection:
+            taken = connection.execute(
+                "SELECT 1 FROM topics WHERE name = ? AND deleted = 0", (name,)
+            )
+            if taken.fetchone() is not None:
+                raise TopicExists(name)
+            connection.execute(
+                "INSERT INTO topics (topic_id, name) VALUES (?, ?)", (topic_id, name)
+            )
+            partitions = _insert_partitions(connection, topic_id, range(partition_count))
+            _insert_topic_configs(connection, topic_id, configs)
+        return TopicRow(topic_id, name, partitions, dict(configs))
+
+    def create_partitions(self, topic_id: bytes, total_count: int) -> tuple[PartitionRow, ...]:
+        """Grow a topic to ``total_count`` partitions and return the new ones."""
+        with _transaction(self._connection) as connection:
+            _require_live_topic(connection, topic_id)
+            existing = _scalar(
+                connection.execute(
+                    "SELECT count(*) FROM partitions WHERE topic_id = ?", (topic_id,)
+                )
+            )
+            return _insert_partitions(connection, topic_id, range(existing, total_count))
+
+    def delete_topic(self, topic_id: bytes) -> None:
+        """Hide a topic, free its name and leave a tombstone; raise TopicNotFound."""
+        with _transaction(self._connection) as connection:
+            _require_live_topic(connection, topic_id)
+            connection.execute("UPDATE topics SET deleted = 1 WHERE topic_id = ?", (topic_id,))
+
+    def forget_topic(self, topic_id: bytes) -> None:
+        """Remove a tombstone whose directories are gone."""
+        with _transaction(self._connection) as connection:
+            connection.execute("DELETE FROM topics WHERE topic_id = ? AND deleted = 1", (topic_id,))
+
+    def set_topic_configs(self, topic_id: bytes, configs: Mapping[str, str]) -> None:
+        """Replace all settings of a topic; raise TopicNotFound."""
+        with _transaction(self._connection) as connection:
+            _require_live_topic(connection, topic_id)
+            connection.execute("DELETE FROM topic_configs WHERE topic_id = ?", (topic_id,))
+            _insert_topic_configs(connection, topic_id, configs)
+
+    def set_broker_configs(self, entity: str, configs: Mapping[str, str]) -> None:
+        """Replace all dynamic settings of a node or of the cluster."""
+        with _transaction(self._connection) as connection:
+            connection.execute("DELETE FROM broker_configs WHERE entity = ?", (entity,))
+            for name, value in configs.items():
+                connection.execute(
+                    "INSERT INTO broker_configs (entity, name, value) VALUES (?, ?, ?)",
+                    (entity, name, value),
+                )
+
+    def close(self) -> None:
+        """Release the file; everything committed is already durable."""
+        with _translated_errors():
+            self._connection.close()
+
+
+@contextmanager
+def _translated_errors() -> Iterator[None]:
+    """Turn SQLite's errors into ours; only "disk full" leaves the store usable."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+            raise MetaStoreFull(f"metadata store: {error}") from error
+        raise MetaStoreError(f"metadata store: {error}") from error
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """Run one transaction: COMMIT at the end, ROLLBACK when anything is raised."""
+    with _translated_errors():
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            # SQLite itself has rolled back after some errors (a full disk is one).
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _scalar(cursor: sqlite3.Cursor) -> int:
+    """Return the one integer a query must answer."""
+    row = cursor.fetchone()
+    assert row is not None, "the query must have one row"
+    value = row[0]
+    assert isinstance(value, int)
+    return value
+
+
+def _read_or_create_identity(
+    connection: sqlite3.Connection, node_id: int, new_cluster_id: str
+) -> Identity:
+    """Return the stored identity; an empty file gets the schema and a new identity."""
+    known = connection.execute(
+        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'cluster'"
+    ).fetchone()
+    if known is None:
+        for statement in SCHEMA.split(";"):
+            connection.execute(statement)
+        connection.execute(
+            "INSERT INTO cluster VALUES (1, ?, ?, ?, 0, 0)",
+            (FORMAT_VERSION, new_cluster_id, node_id),
+        )
+    format_version, cluster_id, stored_node_id = connection.execute(
+        "SELECT format_version, cluster_id, node_id FROM cluster"
+    ).fetchone()
+    if format_version != FORMAT_VERSION:
+        raise MetaStoreError(
+            f"metadata store has format {format_version}, this release reads {FORMAT_VERSION}"
+        )
+    if stored_node_id != node_id:
+        raise IdentityMismatch(
+            f"metadata store belongs to node {stored_node_id}, the configuration says {node_id}"
+        )
+    return Identity(cluster_id, node_id)
+
+
+def _require_live_topic(connection: sqlite3.Connection, topic_id: bytes) -> None:
+    """Raise TopicNotFound unless a topic of this id is there and not deleted."""
+    row = connection.execute(
+        "SELECT 1 FROM topics WHERE topic_id = ? AND deleted = 0", (topic_id,)
+    ).fetchone()
+    if row is None:
+        raise TopicNotFound(topic_id)
+
+
+def _insert_partitions(
+    connection: sqlite3.Connection, topic_id: bytes, indexes: range
+) -> tuple[PartitionRow, ...]:
+    """Add partitions of these indexes with ids never used before."""
+    rows = []
+    for index in indexes:
+        cursor = connection.execute(
+            "INSERT INTO partitions (topic_id, partition_index) VALUES (?, ?)", (topic_id, index)
+        )
+        assert cursor.lastrowid is not None
+        rows.append(PartitionRow(cursor.lastrowid, index))
+    return tuple(rows)
+
+
+def _insert_topic_configs(
+    connection: sqlite3.Connection, topic_id: bytes, configs: Mapping[str, str]
+) -> None:
+    """Add settings of a topic that has none."""
+    for name, value in configs.items():
+        connection.execute(
+            "INSERT INTO topic_configs (topic_id, name, value) VALUES (?, ?, ?)",
+            (topic_id, name, value),
+        )
