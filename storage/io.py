@@ -1,0 +1,403 @@
+"""The one module that touches files: what the log needs of an operating system, and Linux's answer.
+
+Rules of this file:
+
+1. Everything else in ``storage`` is written against :class:`FileSystem` and :class:`File`, so that
+   tests can swap in ``storage.simulated``, a disk that loses, tears and reorders what was not
+   synced.
+2. Errors of the operating system leave as the ``OSError`` they are (ENOSPC, EIO). Nothing here
+   retries a failed sync: Linux may have marked the pages clean already, so a second ``fdatasync``
+   that succeeds proves nothing (invariant D9).
+3. Calls without a guarantee (:meth:`File.start_writeback`, :meth:`File.allocate`) are best effort
+   and never raise for want of kernel support.
+4. A file may be used by several threads at once (the journal thread writes while the loop reads):
+   all access is positional, there is no shared file offset.
+"""
+
+import ctypes
+import errno
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Protocol
+
+Buffer = bytes | bytearray | memoryview
+
+IOV_MAX = 1024
+"""Buffers one ``pwritev`` takes on Linux (UIO_MAXIOV)."""
+
+ZERO_CHUNK_BYTES = 1 << 20
+
+_SYNC_FILE_RANGE_WRITE = 2
+_FALLOC_FL_KEEP_SIZE = 1
+_UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+
+
+class AlreadyLocked(Exception):
+    """Another process holds the lock of this data directory."""
+
+
+class Lock(Protocol):
+    """An exclusive lock, held until released or until the process ends."""
+
+    def release(self) -> None:
+        """Let the next process have it."""
+        ...
+
+
+class File(Protocol):
+    """One open file; positions and sizes are bytes."""
+
+    def pread(self, size: int, position: int) -> bytes:
+        """Read ``size`` bytes at ``position``; fewer at the end of the file."""
+        ...
+
+    def pread_cached(self, size: int, position: int) -> bytes | bytearray | None:
+        """Like :meth:`pread`, but None where the disk would have to be waited for."""
+        ...
+
+    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
+        """Write all of ``buffers`` one after the other at ``position``, to the page cache."""
+        ...
+
+    def pwritev_durable(self, buffers: Sequence[Buffer], position: int) -> None:
+        """Write all of ``buffers`` and return when these bytes are on stable storage.
+
+        Says nothing about bytes written earlier by other calls.
+        """
+        ...
+
+    def fdatasync(self) -> None:
+        """Return when all that was written, and the file's size, are on stable storage."""
+        ...
+
+    def start_writeback(self, position: int, size: int) -> None:
+        """Ask the kernel to start writing this range back; best effort, guarantees nothing."""
+        ...
+
+    def truncate(self, size: int) -> None:
+        """Cut or extend (with zeros) to ``size`` bytes; durable only after :meth:`fdatasync`."""
+        ...
+
+    def allocate(self, position: int, size: int) -> None:
+        """Reserve disk blocks without changing the file's size; best effort."""
+        ...
+
+    def zero_fill(self, size: int) -> None:
+        """Extend the file to ``size`` bytes with zeros that are really written; not synced."""
+        ...
+
+    def size(self) -> int:
+        """Size of the file in bytes."""
+        ...
+
+    def close(self) -> None:
+        """Give the descriptor back; syncs nothing."""
+        ...
+
+
+class FileSystem(Protocol):
+    """Files and directories by path (``str``, separated by ``/``)."""
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        """Open for reading and writing; FileNotFoundError unless it exists or ``create``."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or directory of this name."""
+        ...
+
+    def is_directory(self, path: str) -> bool:
+        """Whether there is a directory of this name."""
+        ...
+
+    def list_directory(self, path: str) -> list[str]:
+        """Names in a directory, sorted."""
+        ...
+
+    def make_directory(self, path: str, *, exist_ok: bool = False) -> None:
+        """Create a directory and its missing parents."""
+        ...
+
+    def remove_directory(self, path: str) -> None:
+        """Remove an empty directory."""
+        ...
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a file or directory another name, replacing a file of that name."""
+        ...
+
+    def unlink(self, path: str) -> None:
+        """Remove a file; handles that are open on it stay usable."""
+        ...
+
+    def sync_directory(self, path: str) -> None:
+        """Make creations, renames and removals in this directory durable."""
+        ...
+
+    def read_file(self, path: str) -> bytes:
+        """Content of a whole file."""
+        ...
+
+    def write_file_atomically(self, path: str, data: Buffer) -> None:
+        """Replace a file so that a crash leaves the old or the new content; durable on return."""
+        ...
+
+    def free_bytes(self, path: str) -> int:
+        """Bytes this process may still write on the device that holds ``path``."""
+        ...
+
+    def lock(self, path: str) -> Lock:
+        """Take the exclusive lock file ``path``; raises :class:`AlreadyLocked`."""
+        ...
+
+    def join(self, *parts: str) -> str:
+        """Put a path together."""
+        ...
+
+
+def temporary_name(path: str) -> str:
+    """The name under which :meth:`FileSystem.write_file_atomically` prepares a file."""
+    return path + ".tmp"
+
+
+def replace_file(files: FileSystem, path: str, data: Buffer) -> None:
+    """Write, sync, rename, sync the directory: the steps of ``write_file_atomically``."""
+    temporary = temporary_name(path)
+    file = files.open(temporary, create=True)
+    try:
+        file.truncate(0)  # a leftover of a crash may be longer than the new content
+        file.pwritev([data], 0)
+        file.fdatasync()
+    finally:
+        file.close()
+    files.rename(temporary, path)
+    files.sync_directory(path.rpartition("/")[0] or ("/" if path.startswith("/") else "."))
+
+
+def window(buffers: Sequence[Buffer], skip: int) -> list[Buffer]:
+    """The part of ``buffers`` after its first ``skip`` bytes, by reference."""
+    for index, buffer in enumerate(buffers):
+        if skip < len(buffer):
+            return [memoryview(buffer)[skip:], *buffers[index + 1 :]]
+        skip -= len(buffer)
+    return []
+
+
+def _batches(buffers: Sequence[Buffer]) -> Iterator[Sequence[Buffer]]:
+    if len(buffers) <= IOV_MAX:
+        yield buffers
+        return
+    for start in range(0, len(buffers), IOV_MAX):
+        yield buffers[start : start + IOV_MAX]
+
+
+class LocalFile:
+    """A file of the operating system."""
+
+    __slots__ = ("_descriptor", "path")
+
+    def __init__(self, descriptor: int, path: str) -> None:
+        self._descriptor = descriptor
+        self.path = path
+
+    def pread(self, size: int, position: int) -> bytes:
+        """Read until ``size`` bytes are there or the file ends."""
+        data = os.pread(self._descriptor, size, position)
+        if len(data) == size or not data:
+            return data
+        return data + self.pread(size - len(data), position + len(data))  # short read or the end
+
+    def pread_cached(self, size: int, position: int) -> bytes | bytearray | None:
+        """Read with RWF_NOWAIT; None if a page is missing from the cache."""
+        buffer = bytearray(size)
+        try:
+            count = os.preadv(self._descriptor, [buffer], position, os.RWF_NOWAIT)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if error.errno not in _UNSUPPORTED:
+                raise
+            return self.pread(size, position)  # file system without RWF_NOWAIT, such as tmpfs
+        if count < size and position + count < self.size():
+            return None  # only the front of the range was cached
+        del buffer[count:]
+        return buffer
+
+    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
+        """Write all buffers, in as many system calls as it takes."""
+        for batch in _batches(buffers):
+            remaining: Sequence[Buffer] = batch
+            while remaining:
+                written = os.pwritev(self._descriptor, remaining, position)
+                position += written
+                remaining = window(remaining, written)
+
+    def pwritev_durable(self, buffers: Sequence[Buffer], position: int) -> None:
+        """Write with RWF_DSYNC where one call is enough, else write and fdatasync."""
+        if len(buffers) <= IOV_MAX:
+            try:
+                written = os.pwritev(self._descriptor, buffers, position, os.RWF_DSYNC)
+            except OSError as error:
+                if error.errno not in _UNSUPPORTED:
+                    raise
+                written = 0
+            buffers = window(buffers, written)
+            position += written
+            if not buffers:
+                return
+        self.pwritev(buffers, position)
+        os.fdatasync(self._descriptor)
+
+    def fdatasync(self) -> None:
+        """Sync data and size; an error here must stop the process (D9)."""
+        os.fdatasync(self._descriptor)
+
+    def start_writeback(self, position: int, size: int) -> None:
+        """Start ``sync_file_range`` without waiting for it."""
+        call = _library_function("sync_file_range")
+        if call is not None:
+            call(self._descriptor, position, size, _SYNC_FILE_RANGE_WRITE)
+
+    def truncate(self, size: int) -> None:
+        """Set the size with ``ftruncate``."""
+        os.ftruncate(self._descriptor, size)
+
+    def allocate(self, position: int, size: int) -> None:
+        """Reserve blocks with ``fallocate(KEEP_SIZE)``."""
+        call = _library_function("fallocate")
+        if call is not None:
+            call(self._descriptor, position, size, _FALLOC_FL_KEEP_SIZE)
+
+    def zero_fill(self, size: int) -> None:
+        """Write zeros from the present end up to ``size``."""
+        zeros = bytes(ZERO_CHUNK_BYTES)
+        position = self.size()
+        while position < size:
+            step = min(size - position, ZERO_CHUNK_BYTES)
+            self.pwritev([memoryview(zeros)[:step]], position)
+            position += step
+
+    def size(self) -> int:
+        """Ask the kernel, so that all handles agree."""
+        return os.fstat(self._descriptor).st_size
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        os.close(self._descriptor)
+
+
+class LocalLock:
+    """An ``flock`` on a file; the kernel drops it when the process ends, however it ends."""
+
+    __slots__ = ("_descriptor",)
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        """Close the descriptor, which drops the lock."""
+        os.close(self._descriptor)
+
+
+class LocalFileSystem:
+    """The operating system's files."""
+
+    def open(self, path: str, *, create: bool = False) -> LocalFile:
+        """Open read-write; created files are ``rw-r--r--``."""
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        return LocalFile(os.open(path, flags, 0o644), path)
+
+    def exists(self, path: str) -> bool:
+        """Whether the path leads anywhere."""
+        return os.path.exists(path)
+
+    def is_directory(self, path: str) -> bool:
+        """Whether the path leads to a directory."""
+        return os.path.isdir(path)
+
+    def list_directory(self, path: str) -> list[str]:
+        """Names in a directory, sorted."""
+        return sorted(os.listdir(path))
+
+    def make_directory(self, path: str, *, exist_ok: bool = False) -> None:
+        """Create a directory and its missing parents."""
+        os.makedirs(path, exist_ok=exist_ok)
+
+    def remove_directory(self, path: str) -> None:
+        """Remove an empty directory."""
+        os.rmdir(path)
+
+    def rename(self, old: str, new: str) -> None:
+        """Rename, replacing ``new`` atomically."""
+        os.rename(old, new)
+
+    def unlink(self, path: str) -> None:
+        """Remove a file."""
+        os.unlink(path)
+
+    def sync_directory(self, path: str) -> None:
+        """Open the directory and fsync it."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def read_file(self, path: str) -> bytes:
+        """Content of a whole file."""
+        with open(path, "rb") as file:
+            return file.read()
+
+    def write_file_atomically(self, path: str, data: Buffer) -> None:
+        """Temporary file, fdatasync, rename, fsync of the directory."""
+        replace_file(self, path, data)
+
+    def free_bytes(self, path: str) -> int:
+        """What an ordinary user may still write (``f_bavail``)."""
+        state = os.statvfs(path)
+        return state.f_bavail * state.f_frsize
+
+    def lock(self, path: str) -> LocalLock:
+        """Take an exclusive ``flock`` without waiting."""
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(descriptor)
+            raise AlreadyLocked(f"{path} is locked by another process") from error
+        return LocalLock(descriptor)
+
+    def join(self, *parts: str) -> str:
+        """Put a path together as the operating system does."""
+        return os.path.join(*parts)
+
+
+_LibraryFunction = Callable[[int, int, int, int], None]
+
+
+@cache
+def _library_function(name: str) -> _LibraryFunction | None:
+    """A Linux call that ``os`` lacks, as ``call(descriptor, position, size, flags)``.
+
+    None where the C library has no such function. Its failures are dropped on purpose: both
+    callers are hints, and an I/O error shows again in the next ``fdatasync``.
+    """
+    function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
+    if function is None:
+        return None
+    if name == "fallocate":  # int fd, int mode, off_t offset, off_t length
+        function.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
+
+        def fallocate(descriptor: int, position: int, size: int, flags: int) -> None:
+            function(descriptor, flags, position, size)
+
+        return fallocate
+    # int fd, off64_t offset, off64_t length, unsigned flags
+    function.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint]
+
+    def sync_file_range(descriptor: int, position: int, size: int, flags: int) -> None:
+        function(descriptor, position, size, flags)
+
+    return sync_file_range
