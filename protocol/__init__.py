@@ -1,1 +1,1 @@
-"""Bytes and their meaning: Kafka's wire protocol and record formats, without any I/O."""
+"""Kafka's wire protocol: bytes to meaning and back, without I/O, clocks or logging."""

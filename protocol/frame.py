@@ -1,0 +1,269 @@
+"""Bytes in, whole frames out: the receive side of one connection, without any I/O.
+
+A frame is a 4-byte big-endian length and that many bytes. Rules of this file:
+
+* **A frame is handed out as a view of the buffer it was received into.** No byte is copied on the
+  way, except what is left of an incomplete frame when the buffer's end is near.
+* **A view of the ring dies when control returns to the caller's loop**: the next ``writable`` may
+  reuse its place. The view of an owned frame (below) lives as long as somebody holds it.
+* **Rings belong to a pool**, a connection has one only while there are bytes in it. That keeps
+  thousands of idle connections cheap and the few rings in use warm in the processor's cache.
+* **A frame larger than the ring** gets a buffer of its own, into which the rest of it is received
+  directly. It is allocated only after ``grant``: whoever drives this buffer decides how much
+  memory all connections together may claim that way.
+* A length is checked against the limit before anything is allocated for it.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+RING_BYTES = 256 * 1024
+"""Size of a ring: large enough that one ``recv`` empties a socket's usual receive buffer."""
+
+MIN_FRAME_BYTES = 10
+"""The shortest request header: key, version, correlation id and a null client id."""
+
+STASH_BYTES = 2048
+"""What is left of an incomplete frame is kept in a string of its own up to this size, so that a
+trickle of a few bytes does not hold a ring; above it, copying twice costs more than it saves."""
+
+MIN_RECEIVE_BYTES = 32 * 1024
+"""A little room at the end of the ring is worth moving a short rest to the front for."""
+
+LENGTH_BYTES = 4
+_length = Struct(">i").unpack_from
+_length_and_key = Struct(">ih").unpack_from
+_NOTHING = memoryview(b"")
+
+
+class FrameRefused(Exception):
+    """A length no frame may have. The connection is of no use after it."""
+
+
+class RingPool:
+    """Rings of one size that connections borrow; at most ``keep`` unused ones are kept."""
+
+    __slots__ = ("_free", "_keep", "borrowed", "capacity")
+
+    def __init__(self, capacity: int = RING_BYTES, keep: int = 32) -> None:
+        self.capacity = capacity
+        self.borrowed = 0
+        self._keep = keep
+        self._free: list[memoryview] = []
+
+    def take(self) -> memoryview:
+        """Lend a ring; the one given back last comes first, as it is the warmest."""
+        self.borrowed += 1
+        if self._free:
+            return self._free.pop()
+        return memoryview(bytearray(self.capacity))
+
+    def give(self, ring: memoryview) -> None:
+        """Take a ring back."""
+        self.borrowed -= 1
+        if len(self._free) < self._keep:
+            self._free.append(ring)
+
+    @property
+    def unused(self) -> int:
+        """Return how many rings are kept ready."""
+        return len(self._free)
+
+
+class FrameBuffer:
+    """Incoming bytes of one connection: receive into ``writable``, take frames with ``next_frame``.
+
+    The cycle is ``writable`` -> receive -> ``received`` -> ``next_frame`` until it answers None
+    -> ``settle``. When ``wanted_bytes`` is not 0 after a None, the frame at hand needs a buffer
+    of that size and nothing more can be received before ``grant`` was called.
+    """
+
+    __slots__ = (
+        "_capacity",
+        "_head",
+        "_max_frame_bytes",
+        "_owned",
+        "_owned_filled",
+        "_pool",
+        "_ring",
+        "_stash",
+        "_tail",
+        "frame_is_owned",
+        "wanted_bytes",
+    )
+
+    def __init__(self, pool: RingPool, max_frame_bytes: int) -> None:
+        self._pool = pool
+        self._capacity = pool.capacity
+        self._max_frame_bytes = max_frame_bytes
+        self._ring: memoryview = _NOTHING
+        self._head = 0
+        self._tail = 0
+        self._stash = b""
+        self._owned: memoryview | None = None
+        self._owned_filled = 0
+        self.wanted_bytes = 0
+        self.frame_is_owned = False
+
+    # ------------------------------------------------------------------------------ receiving
+
+    def writable(self) -> memoryview:
+        """Return where the next bytes go, at least one byte unless ``full``."""
+        if self._owned is not None:
+            return self._owned[self._owned_filled :]
+        ring = self._ring
+        if not ring:
+            ring = self._borrow()
+        elif self._capacity - self._tail < MIN_RECEIVE_BYTES:
+            self._make_room()
+        return ring[self._tail :]
+
+    def received(self, size: int) -> None:
+        """Say that ``size`` bytes were received into what ``writable`` returned."""
+        if self._owned is not None:
+            self._owned_filled += size
+        else:
+            self._tail += size
+
+    @property
+    def full(self) -> bool:
+        """Return whether receiving must pause: no room, or a large frame without its grant."""
+        if self._owned is not None:
+            return self._owned_filled == len(self._owned)
+        if self.wanted_bytes:
+            return True
+        if not self._ring or self._tail < self._capacity:
+            return False
+        self._make_room()
+        return self._tail == self._capacity
+
+    @property
+    def pending_bytes(self) -> int:
+        """Return how many received bytes were not handed out as frames yet."""
+        if self._owned is not None:
+            return self._owned_filled
+        return len(self._stash) or self._tail - self._head
+
+    # -------------------------------------------------------------------------------- parsing
+
+    def next_frame(self) -> memoryview | None:
+        """Return the next whole frame without its length, None if there is none.
+
+        Raises FrameRefused for a length below the shortest header or above the limit.
+        """
+        if not self._ring and not self._restore():
+            return self._take_owned()
+        head = self._head
+        start = head + LENGTH_BYTES
+        if start > self._tail:
+            return None
+        size = _length(self._ring, head)[0]
+        if not MIN_FRAME_BYTES <= size <= self._max_frame_bytes:
+            raise FrameRefused(
+                f"a frame of {size} bytes is outside {MIN_FRAME_BYTES} to {self._max_frame_bytes}"
+            )
+        end: int = start + size
+        if end <= self._tail:
+            self._head = end
+            self.frame_is_owned = False
+            return self._ring[start:end]
+        if size > self._capacity - LENGTH_BYTES:
+            self.wanted_bytes = size
+        return None
+
+    def next_key(self) -> int | None:
+        """Return the api key of the next request, known as soon as its first 6 bytes are."""
+        if self._stash:
+            source: bytes | memoryview = self._stash
+            head, tail = 0, len(self._stash)
+        else:
+            source, head, tail = self._ring, self._head, self._tail
+        if tail - head < LENGTH_BYTES + 2:
+            return None
+        key: int = _length_and_key(source, head)[1]
+        return key
+
+    def grant(self) -> None:
+        """Allocate the buffer of ``wanted_bytes`` and move into it what is here of the frame."""
+        size, self.wanted_bytes = self.wanted_bytes, 0
+        self._owned = memoryview(bytearray(size))
+        self._restore()
+        start = self._head + LENGTH_BYTES
+        self._owned_filled = self._tail - start
+        self._owned[: self._owned_filled] = self._ring[start : self._tail]
+        self._give_back()
+
+    def settle(self) -> None:
+        """Give the ring back if it is empty or holds little: call it when parsing has ended."""
+        if not self._ring:
+            return
+        left = self._tail - self._head
+        if left <= STASH_BYTES:
+            if left:
+                self._stash = bytes(self._ring[self._head : self._tail])
+            self._give_back()
+
+    def shrink(self) -> None:
+        """Keep what is here in a string of exactly its size and give the ring back."""
+        if self._ring:
+            self._stash = bytes(self._ring[self._head : self._tail])
+            self._give_back()
+
+    def release(self) -> None:
+        """Drop everything: the connection is gone."""
+        self._stash = b""
+        self._owned = None
+        self.wanted_bytes = 0
+        if self._ring:
+            self._give_back()
+
+    # -------------------------------------------------------------------------------- private
+
+    def _borrow(self) -> memoryview:
+        ring = self._ring = self._pool.take()
+        self._head = 0
+        self._tail = len(self._stash)
+        if self._stash:
+            ring[: self._tail] = self._stash
+            self._stash = b""
+        return ring
+
+    def _restore(self) -> bool:
+        """Bring stashed bytes back into a ring; return whether there is anything to parse."""
+        if self._ring:
+            return True
+        if not self._stash:
+            return False
+        self._borrow()
+        return True
+
+    def _give_back(self) -> None:
+        ring, self._ring = self._ring, _NOTHING
+        self._head = self._tail = 0
+        self._pool.give(ring)
+
+    def _make_room(self) -> None:
+        """Move the unparsed rest to the front where that is cheap for the room it gains.
+
+        Whole frames that wait for a muted connection may fill the ring; moving them for a few
+        bytes of room again and again would cost more than reading later.
+        """
+        head, tail = self._head, self._tail
+        left = tail - head
+        if left <= head:
+            self._ring[:left] = self._ring[head:tail]
+            self._head, self._tail = 0, left
+        elif tail == self._capacity and head:
+            size = _length(self._ring, head)[0]
+            if head + LENGTH_BYTES + size > self._capacity:  # it cannot complete where it is
+                self._ring[:left] = self._ring[head:tail]
+                self._head, self._tail = 0, left
+
+    def _take_owned(self) -> memoryview | None:
+        owned = self._owned
+        if owned is None or self._owned_filled < len(owned):
+            return None
+        self._owned = None
+        self.frame_is_owned = True
+        return owned
