@@ -92,7 +92,7 @@ class _SnappyBlocks(Protocol):
 def _snappy() -> _SnappyBlocks:
     import cramjam
 
-    return cast(_SnappyBlocks, cramjam.snappy)
+    return cast("_SnappyBlocks", cramjam.snappy)
 
 
 def _compress_snappy(data: Buffer) -> bytes:
@@ -127,22 +127,22 @@ def _decompress_snappy(data: Buffer, limit_bytes: int) -> bytes:
 
 
 def _decompress_snappy_block(block: memoryview, limit_bytes: int) -> bytes:
+    import cramjam
+
     codec = _snappy()
     try:
         # A block begins with its expanded length: no need to expand a bomb to know it.
         if codec.decompress_raw_len(block) > limit_bytes:
             raise CompressionError(f"expands to more than {limit_bytes} bytes")
         return bytes(codec.decompress_raw(block))
-    except CompressionError:
-        raise
-    except Exception as error:  # cramjam's DecompressionError is not importable by name everywhere
+    except cramjam.DecompressionError as error:
         raise CompressionError(f"snappy: {error}") from error
 
 
 def _compress_lz4(data: Buffer) -> bytes:
     import lz4.frame
 
-    return cast(bytes, lz4.frame.compress(data))
+    return cast("bytes", lz4.frame.compress(data))
 
 
 def _decompress_lz4(data: Buffer, limit_bytes: int) -> bytes:
@@ -150,7 +150,7 @@ def _decompress_lz4(data: Buffer, limit_bytes: int) -> bytes:
 
     decompressor = lz4.frame.LZ4FrameDecompressor()
     try:
-        expanded = cast(bytes, decompressor.decompress(data, max_length=limit_bytes + 1))
+        expanded = cast("bytes", decompressor.decompress(data, max_length=limit_bytes + 1))
     except (RuntimeError, EOFError) as error:
         raise CompressionError(f"lz4: {error}") from error
     if len(expanded) <= limit_bytes and not decompressor.eof:
@@ -168,9 +168,8 @@ def _decompress_zstd(data: Buffer, limit_bytes: int) -> bytes:
     import zstandard
 
     # Streaming encoders (Java's) leave the expanded size out of the frame, so it is read as a
-    # stream, never more than the limit.
-    decompressor = zstandard.ZstdDecompressor().decompressobj(read_across_frames=False)
-    del decompressor
+    # stream, never more than the limit. A frame that ends early yields what it has: the caller's
+    # count of records finds that out.
     reader = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True)
     try:
         return reader.read(limit_bytes + 1)

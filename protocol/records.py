@@ -1,0 +1,543 @@
+"""Record batches, format 2: the unit that travels, is stored, and is never re-encoded on the way.
+
+Rules of this file:
+
+1. The hot path (:func:`check_batch`, :func:`place_batch`) looks at the 61 bytes of the header and
+   computes one checksum. It never looks at a record.
+2. Base offset, length, leader epoch, magic and the checksum itself lie outside the checksum: a
+   batch gets its offset by patching bytes, not by rebuilding.
+3. ``CorruptBatch`` means the bytes are not what was sent or stored; ``InvalidBatch`` means they
+   are, and break a rule. A batch that raised either leaves no trace (S5).
+4. Sequences and offset deltas count records, so ``record_count == last_offset_delta + 1`` in every
+   batch a client sends; only compaction makes batches with fewer records than offsets.
+
+Layout, with the offset of each field::
+
+    0 base_offset int64       8 batch_length int32      12 partition_leader_epoch int32
+    16 magic int8            17 crc uint32              21 attributes int16
+    23 last_offset_delta i32 27 base_timestamp int64    35 max_timestamp int64
+    43 producer_id int64     51 producer_epoch int16    53 base_sequence int32
+    57 record_count int32    61 records ...
+"""
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from protocol import compression as codecs
+from protocol.compression import Buffer, CompressionError
+
+HEADER = struct.Struct(">qiibIhiqqqhii")
+HEADER_BYTES = 61
+LENGTH_OVERHEAD = 12
+"""Bytes of a batch that ``batch_length`` does not count: base offset and the length itself."""
+MAGIC = 2
+
+COMPRESSION_MASK = 0x07
+TIMESTAMP_TYPE_BIT = 0x08
+TRANSACTIONAL_BIT = 0x10
+CONTROL_BIT = 0x20
+DELETE_HORIZON_BIT = 0x40
+
+CREATE_TIME = 0
+LOG_APPEND_TIME = 1
+
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_SEQUENCE = -1
+NO_TIMESTAMP = -1
+NO_LEADER_EPOCH = -1
+MAX_SEQUENCE = 2_147_483_647
+
+_SMALLEST_LENGTH = HEADER_BYTES - LENGTH_OVERHEAD
+_CRC_START = 21
+_MAX_VARINT_BYTES = 5
+_MAX_VARLONG_BYTES = 10
+_LARGEST_CODEC = codecs.ZSTD
+_SMALLEST_RECORD_BYTES = 7  # length, attributes, two deltas, key length, value length, header count
+
+_BASE_OFFSET = struct.Struct(">q")
+_BASE_OFFSET_AND_LENGTH = struct.Struct(">qi")
+_LEADER_EPOCH = struct.Struct(">i")
+_CRC = struct.Struct(">I")
+_ATTRIBUTES = struct.Struct(">h")
+_MAX_TIMESTAMP = struct.Struct(">q")
+_MARKER_KEY = struct.Struct(">hh")
+_MARKER_VALUE = struct.Struct(">hi")
+
+_ABORT = 0
+_COMMIT = 1
+
+
+class CorruptBatch(Exception):
+    """The bytes are damaged: framing, magic or checksum is wrong."""
+
+
+class InvalidBatch(Exception):
+    """The bytes arrived whole but break a rule of the format."""
+
+
+class InvalidTimestamp(InvalidBatch):
+    """The producer claims a timestamp that only the broker may set."""
+
+
+def increment_sequence(sequence: int, by: int) -> int:
+    """The sequence ``by`` records later; 2147483647 is followed by 0 (S7)."""
+    if sequence > MAX_SEQUENCE - by:
+        return by - (MAX_SEQUENCE - sequence) - 1
+    return sequence + by
+
+
+def decrement_sequence(sequence: int, by: int) -> int:
+    """The sequence ``by`` records earlier; 0 is preceded by 2147483647 (S7)."""
+    if sequence < by:
+        return MAX_SEQUENCE - (by - sequence) + 1
+    return sequence - by
+
+
+class BatchHeader(NamedTuple):
+    """The 13 fields at the head of a batch, as stored."""
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole batch, on the wire as on disk."""
+        return self.batch_length + LENGTH_OVERHEAD
+
+    @property
+    def last_offset(self) -> int:
+        """Offset of the last record the batch was written with."""
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        """Offset of whatever follows this batch."""
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def last_sequence(self) -> int:
+        """Sequence of the last record, wrapped (S7); -1 without sequences."""
+        if self.base_sequence == NO_SEQUENCE:
+            return NO_SEQUENCE
+        return increment_sequence(self.base_sequence, self.last_offset_delta)
+
+    @property
+    def has_producer(self) -> bool:
+        """Whether an idempotent or transactional producer wrote this."""
+        return self.producer_id >= 0
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether the batch belongs to a transaction (data or marker)."""
+        return bool(self.attributes & TRANSACTIONAL_BIT)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the batch is a marker, not data."""
+        return bool(self.attributes & CONTROL_BIT)
+
+    @property
+    def compression(self) -> int:
+        """Number of the codec, see ``protocol.compression``."""
+        return self.attributes & COMPRESSION_MASK
+
+    @property
+    def timestamp_type(self) -> int:
+        """``CREATE_TIME`` or ``LOG_APPEND_TIME``."""
+        return (self.attributes & TIMESTAMP_TYPE_BIT) >> 3
+
+
+def read_header(buffer: Buffer, position: int = 0) -> BatchHeader:
+    """Unpack the header at ``position``; checks nothing but that 61 bytes are there."""
+    return tuple.__new__(BatchHeader, HEADER.unpack_from(buffer, position))
+
+
+# --------------------------------------------------------------------------------------- checking
+
+
+def check_header(header: BatchHeader, size: int) -> None:
+    """Apply every rule a client's batch of ``size`` received bytes can break, but the checksum.
+
+    Raises :class:`CorruptBatch` or :class:`InvalidBatch`.
+    """
+    (_, length, _, magic, _, attributes, last_delta, _, _, producer_id, epoch, sequence, count) = (
+        header
+    )
+    if magic != MAGIC:
+        raise InvalidBatch(f"record format {magic} is not served, only {MAGIC}")
+    if length + LENGTH_OVERHEAD != size:
+        _refuse_length(length, size)
+    # A negative count fails here too: last_delta would have to be below -1.
+    if count != last_delta + 1 or count < 1:
+        raise InvalidBatch(f"{count} records, but the last has offset delta {last_delta}")
+    if attributes & (CONTROL_BIT | TIMESTAMP_TYPE_BIT | DELETE_HORIZON_BIT):
+        _refuse_attributes(attributes)
+    codec = attributes & COMPRESSION_MASK
+    if codec > _LARGEST_CODEC:
+        raise InvalidBatch(f"unknown compression codec {codec}")
+    if codec == codecs.NONE and count * _SMALLEST_RECORD_BYTES > size - HEADER_BYTES:
+        raise InvalidBatch(f"{count} records cannot fit into {size} bytes")
+    if producer_id >= 0:
+        if sequence < 0 or epoch < 0:
+            raise InvalidBatch(f"producer {producer_id} sent epoch {epoch}, sequence {sequence}")
+    elif attributes & TRANSACTIONAL_BIT:
+        raise InvalidBatch("a transactional batch needs a producer id")
+
+
+def _refuse_length(length: int, size: int) -> None:
+    if length < _SMALLEST_LENGTH:
+        raise CorruptBatch(f"batch length {length} is shorter than a header")
+    if length + LENGTH_OVERHEAD > size:
+        raise CorruptBatch(f"batch of {length + LENGTH_OVERHEAD} bytes is cut off after {size}")
+    raise InvalidBatch("more than one batch for one partition")
+
+
+def _refuse_attributes(attributes: int) -> None:
+    if attributes & CONTROL_BIT:
+        raise InvalidBatch("clients may not write control records")  # P5
+    if attributes & TIMESTAMP_TYPE_BIT:
+        raise InvalidTimestamp("producers may not set the timestamp type to LogAppendTime")
+    raise InvalidBatch("clients may not set a delete horizon")
+
+
+def check_batch(view: Buffer) -> BatchHeader:
+    """Check one batch as received from a client, header rules first, then the checksum.
+
+    Raises :class:`CorruptBatch` or :class:`InvalidBatch`.
+    """
+    size = len(view)
+    if size < HEADER_BYTES:
+        raise CorruptBatch(f"{size} bytes are less than a batch header")
+    header = tuple.__new__(BatchHeader, HEADER.unpack_from(view))
+    check_header(header, size)
+    if crc32c(memoryview(view)[_CRC_START:]) != header[4]:
+        raise CorruptBatch("checksum mismatch")
+    return header
+
+
+def verify_batch(view: Buffer) -> BatchHeader:
+    """Check that one stored batch is whole and unchanged; says nothing about client rules.
+
+    Raises :class:`CorruptBatch`.
+    """
+    size = len(view)
+    if size < HEADER_BYTES:
+        raise CorruptBatch(f"{size} bytes are less than a batch header")
+    header = read_header(view)
+    if header.magic != MAGIC:
+        raise CorruptBatch(f"magic {header.magic}, expected {MAGIC}")
+    if header.size != size:
+        raise CorruptBatch(f"batch says {header.size} bytes, {size} are there")
+    if crc32c(memoryview(view)[_CRC_START:]) != header.crc:
+        raise CorruptBatch("checksum mismatch")
+    return header
+
+
+def iterate_batches(view: Buffer, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+    """Walk over consecutive batches as ``(position, header)``, without their checksums.
+
+    Stops before a batch that is not wholly there; raises :class:`CorruptBatch` where no batch can
+    begin (impossible length, another magic).
+    """
+    end = len(view)
+    while position + HEADER_BYTES <= end:
+        header = read_header(view, position)
+        if header.batch_length < _SMALLEST_LENGTH:
+            raise CorruptBatch(f"batch length {header.batch_length} at byte {position}")
+        if header.magic != MAGIC:
+            raise CorruptBatch(f"magic {header.magic} at byte {position}")
+        following = position + header.size
+        if following > end:
+            return
+        yield position, header
+        position = following
+
+
+# --------------------------------------------------------------------------------------- patching
+
+
+def place_batch(
+    buffer: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int
+) -> None:
+    """Give the batch at ``position`` its offset and leader epoch; neither is under the checksum."""
+    _BASE_OFFSET.pack_into(buffer, position, base_offset)
+    _LEADER_EPOCH.pack_into(buffer, position + 12, leader_epoch)
+
+
+def stamp_log_append_time(
+    buffer: bytearray | memoryview, position: int, size: int, now_ms: int
+) -> None:
+    """Make ``now_ms`` the time of every record of the batch, and rewrite the checksum.
+
+    Like Kafka: the type bit and the maximum timestamp say it all, records keep their deltas.
+    """
+    (attributes,) = _ATTRIBUTES.unpack_from(buffer, position + _CRC_START)
+    _ATTRIBUTES.pack_into(buffer, position + _CRC_START, attributes | TIMESTAMP_TYPE_BIT)
+    _MAX_TIMESTAMP.pack_into(buffer, position + 35, now_ms)
+    with memoryview(buffer) as view:
+        checksum = crc32c(view[position + _CRC_START : position + size])
+    _CRC.pack_into(buffer, position + 17, checksum)
+
+
+# --------------------------------------------------------------------------------- single records
+
+
+class Record(NamedTuple):
+    """One record; ``timestamp`` in ms, ``headers`` as (name, value) in their order."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]] = ()
+
+
+def iterate_records(view: Buffer, *, limit_bytes: int) -> Iterator[Record]:
+    """Decode the records of one batch, expanded to ``limit_bytes`` at most.
+
+    Raises :class:`InvalidBatch` for anything that is not exactly ``record_count`` well-formed
+    records within the batch's offsets.
+    """
+    header = read_header(view)
+    body = memoryview(view)[HEADER_BYTES : header.size]
+    try:
+        data = bytes(codecs.decompress(header.compression, body, limit_bytes))
+        yield from _decode_records(header, data)
+    except CompressionError as error:
+        raise InvalidBatch(str(error)) from error
+    except IndexError as error:
+        raise InvalidBatch("a record runs past the end of its batch") from error
+    except UnicodeDecodeError as error:
+        raise InvalidBatch("a header's name is not UTF-8") from error
+
+
+def _decode_records(header: BatchHeader, data: bytes) -> Iterator[Record]:
+    position = 0
+    previous_delta = -1
+    base_timestamp = header.base_timestamp
+    append_time = header.max_timestamp if header.timestamp_type == LOG_APPEND_TIME else None
+    for _ in range(header.record_count):
+        length, position = _read_varint(data, position)
+        end = position + length
+        if length < 0 or end > len(data):
+            raise InvalidBatch(f"record length {length} does not fit into its batch")
+        timestamp_delta, position = _read_varint(data, position + 1, _MAX_VARLONG_BYTES)
+        delta, position = _read_varint(data, position)
+        if not previous_delta < delta <= header.last_offset_delta:
+            raise InvalidBatch(f"offset delta {delta} after {previous_delta}")
+        previous_delta = delta
+        key, position = _read_bytes(data, position, end)
+        value, position = _read_bytes(data, position, end)
+        headers, position = _read_headers(data, position, end)
+        if position != end:
+            raise InvalidBatch(f"record of {length} bytes does not end where it says")
+        timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
+        yield Record(header.base_offset + delta, timestamp, key, value, headers)
+    if position != len(data):
+        raise InvalidBatch(f"{len(data) - position} bytes after the last record")
+
+
+def _read_varint(data: bytes, position: int, max_bytes: int = _MAX_VARINT_BYTES) -> tuple[int, int]:
+    """Read a zig-zag varint; answers (value, position after it)."""
+    byte = data[position]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), position + 1
+    result = byte & 0x7F
+    for index in range(1, max_bytes):
+        byte = data[position + index]
+        result |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return (result >> 1) ^ -(result & 1), position + index + 1
+    raise InvalidBatch("a variable-length number is too long")
+
+
+def _read_bytes(data: bytes, position: int, end: int) -> tuple[bytes | None, int]:
+    length, position = _read_varint(data, position)
+    if length < 0:
+        if length == -1:
+            return None, position
+        raise InvalidBatch(f"length {length} of a key, value or header")
+    if position + length > end:
+        raise InvalidBatch("a key, value or header runs past the end of its record")
+    return data[position : position + length], position + length
+
+
+def _read_headers(
+    data: bytes, position: int, end: int
+) -> tuple[Sequence[tuple[str, bytes | None]], int]:
+    count, position = _read_varint(data, position)
+    if count == 0:
+        return (), position
+    if not 0 < count <= end - position:
+        raise InvalidBatch(f"{count} headers in one record")
+    headers: list[tuple[str, bytes | None]] = []
+    for _ in range(count):
+        name, position = _read_bytes(data, position, end)
+        if name is None:
+            raise InvalidBatch("a header without a name")
+        value, position = _read_bytes(data, position, end)
+        headers.append((name.decode(), value))
+    return tuple(headers), position
+
+
+# --------------------------------------------------------------------------------------- encoding
+
+
+def encode_batch(
+    records: Iterable[Record],
+    *,
+    base_offset: int = 0,
+    leader_epoch: int = NO_LEADER_EPOCH,
+    compression: int = codecs.NONE,
+    timestamp_type: int = CREATE_TIME,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    transactional: bool = False,
+    control: bool = False,
+) -> bytes:
+    """Encode one batch; offset deltas are ``record.offset - base_offset``.
+
+    A producer numbers its records 0, 1, 2 ... and leaves ``base_offset`` at 0.
+    """
+    chosen = list(records)
+    if not chosen:
+        raise ValueError("a batch holds at least one record")
+    base_timestamp = chosen[0].timestamp
+    body = bytearray()
+    for record in chosen:
+        _encode_record(body, record, record.offset - base_offset, base_timestamp)
+    compressed = codecs.compress(compression, body)
+    attributes = (
+        compression
+        | (TIMESTAMP_TYPE_BIT if timestamp_type == LOG_APPEND_TIME else 0)
+        | (TRANSACTIONAL_BIT if transactional else 0)
+        | (CONTROL_BIT if control else 0)
+    )
+    return _seal(
+        BatchHeader(
+            base_offset,
+            _SMALLEST_LENGTH + len(compressed),
+            leader_epoch,
+            MAGIC,
+            0,
+            attributes,
+            chosen[-1].offset - base_offset,
+            base_timestamp,
+            max(record.timestamp for record in chosen),
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            len(chosen),
+        ),
+        compressed,
+    )
+
+
+def _seal(header: BatchHeader, body: bytes) -> bytes:
+    batch = bytearray(HEADER.pack(*header))
+    batch += body
+    with memoryview(batch) as view:
+        checksum = crc32c(view[_CRC_START:])
+    _CRC.pack_into(batch, 17, checksum)
+    return bytes(batch)
+
+
+def _encode_record(body: bytearray, record: Record, delta: int, base_timestamp: int) -> None:
+    encoded = bytearray(1)  # attributes: no bit has a meaning yet
+    _write_varint(encoded, record.timestamp - base_timestamp)
+    _write_varint(encoded, delta)
+    _write_bytes(encoded, record.key)
+    _write_bytes(encoded, record.value)
+    _write_varint(encoded, len(record.headers))
+    for name, value in record.headers:
+        _write_bytes(encoded, name.encode())
+        _write_bytes(encoded, value)
+    _write_varint(body, len(encoded))
+    body += encoded
+
+
+def _write_varint(output: bytearray, value: int) -> None:
+    remaining = value << 1 if value >= 0 else (-value << 1) - 1
+    while remaining > 0x7F:
+        output.append((remaining & 0x7F) | 0x80)
+        remaining >>= 7
+    output.append(remaining)
+
+
+def _write_bytes(output: bytearray, value: bytes | None) -> None:
+    if value is None:
+        _write_varint(output, -1)
+        return
+    _write_varint(output, len(value))
+    output += value
+
+
+# ---------------------------------------------------------------------------------------- markers
+
+
+class Marker(NamedTuple):
+    """What a control batch says about its producer's transaction."""
+
+    commit: bool
+    coordinator_epoch: int
+
+
+def control_batch(
+    producer_id: int,
+    producer_epoch: int,
+    *,
+    commit: bool,
+    coordinator_epoch: int,
+    timestamp: int,
+    base_offset: int = 0,
+    leader_epoch: int = NO_LEADER_EPOCH,
+) -> bytes:
+    """Encode the marker that ends a transaction: one record, one offset, no sequence (M6)."""
+    key = _MARKER_KEY.pack(0, _COMMIT if commit else _ABORT)
+    value = _MARKER_VALUE.pack(0, coordinator_epoch)
+    return encode_batch(
+        [Record(base_offset, timestamp, key, value)],
+        base_offset=base_offset,
+        leader_epoch=leader_epoch,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        transactional=True,
+        control=True,
+    )
+
+
+def read_marker(view: Buffer) -> Marker | None:
+    """Decode a control batch; None for one that compaction emptied, or of another control type.
+
+    Later versions may append fields to key and value; they are ignored.
+    """
+    header = read_header(view)
+    if header.record_count == 0:
+        return None
+    record = next(iterate_records(view, limit_bytes=header.size))
+    key, value = record.key or b"", record.value or b""
+    if len(key) < _MARKER_KEY.size:
+        raise InvalidBatch("a control record without a type")
+    _, control_type = _MARKER_KEY.unpack_from(key)
+    if control_type not in (_ABORT, _COMMIT):
+        return None
+    if len(value) < _MARKER_VALUE.size:
+        raise InvalidBatch("a transaction marker without a coordinator epoch")
+    _, coordinator_epoch = _MARKER_VALUE.unpack_from(value)
+    return Marker(control_type == _COMMIT, coordinator_epoch)
