@@ -1,0 +1,628 @@
+"""A disk in memory that forgets what was not synced: for crash tests, and for the test broker.
+
+Rules of this file:
+
+1. What a process sees (``content``, ``entries``) and what the platter holds (``durable...``) are
+   kept apart; between them lies an ordered list of changes that no sync has covered yet.
+2. A power loss (:meth:`SimulatedFileSystem.crash`) keeps an arbitrary part of those changes. Of
+   each 512-byte or 4-KiB sector one of the versions survives that it had since the last sync:
+   writes tear and reorder, but a sector is never a mixture. A size may survive without its data
+   (zeros). Names survive only by ``sync_directory``, else by chance and in any order. Files are
+   independent of each other.
+3. Only ``fdatasync`` and durable writes promise anything, and only about their own file or range.
+4. Changes are counted (:attr:`SimulatedFileSystem.operations`), so that a test can run a scenario
+   once, then crash it after each single change.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+from threading import RLock
+from typing import NamedTuple
+
+from storage.io import AlreadyLocked, Buffer, replace_file
+
+SECTOR_BYTES = (512, 4096)
+UNLIMITED_BYTES = 1 << 50
+
+
+class SimulatedCrash(BaseException):
+    """The machine is gone; not an ``Exception``, so that no handler mistakes it for an error."""
+
+
+class Operation(NamedTuple):
+    """One call on the disk, as fault hooks see it; ``number`` counts changes, from 1."""
+
+    number: int
+    name: str
+    path: str
+    position: int = 0
+    size: int = 0
+
+
+Hook = Callable[[Operation], None]
+
+
+class _Write(NamedTuple):
+    position: int
+    data: bytes
+
+    @property
+    def end(self) -> int:
+        return self.position + len(self.data)
+
+
+class _Truncate(NamedTuple):
+    size: int
+
+
+class _Inode:
+    """One file: its present content, its durable content, and the changes in between."""
+
+    __slots__ = ("content", "durable", "pending")
+
+    def __init__(self, content: bytes = b"") -> None:
+        self.content = bytearray(content)
+        self.durable = bytearray(content)
+        self.pending: list[_Write | _Truncate] = []
+
+
+_Change = dict[str, "_Inode | _Directory | None"]
+"""One atomic change of a directory: names set, or removed (None)."""
+
+
+class _Directory:
+    """One directory: its present entries, its durable entries, and the changes in between."""
+
+    __slots__ = ("durable", "entries", "pending")
+
+    def __init__(self) -> None:
+        self.entries: dict[str, _Inode | _Directory] = {}
+        self.durable: dict[str, _Inode | _Directory] = {}
+        self.pending: list[_Change] = []
+
+
+class SimulatedFile:
+    """A handle; like a real one it outlives renames and the file's removal."""
+
+    __slots__ = ("_inode", "_system", "path")
+
+    def __init__(self, system: SimulatedFileSystem, inode: _Inode, path: str) -> None:
+        self._system = system
+        self._inode = inode
+        self.path = path
+
+    def pread(self, size: int, position: int) -> bytes:
+        """Read from memory."""
+        with self._system.lock_of_state:
+            self._system.reading("pread", self.path, position, size)
+            with memoryview(self._inode.content) as content:
+                return bytes(content[position : position + size])
+
+    def pread_cached(self, size: int, position: int) -> bytes | None:
+        """Read from memory; None while the file system is ``cold``."""
+        return None if self._system.cold else self.pread(size, position)
+
+    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
+        """Write; lost at power loss unless synced."""
+        with self._system.lock_of_state:
+            self._system.write(self._inode, self.path, buffers, position)
+
+    def pwritev_durable(self, buffers: Sequence[Buffer], position: int) -> None:
+        """Write and sync this range; counts as two operations."""
+        with self._system.lock_of_state:
+            size = self._system.write(self._inode, self.path, buffers, position)
+            self._system.sync_range(self._inode, self.path, position, size)
+
+    def fdatasync(self) -> None:
+        """Make the content and the size durable."""
+        with self._system.lock_of_state:
+            self._system.sync(self._inode, self.path)
+
+    def start_writeback(self, position: int, size: int) -> None:
+        """Promise nothing, do nothing."""
+
+    def truncate(self, size: int) -> None:
+        """Set the size; lost at power loss unless synced."""
+        with self._system.lock_of_state:
+            self._system.truncate(self._inode, self.path, size)
+
+    def allocate(self, position: int, size: int) -> None:
+        """Promise nothing, do nothing."""
+
+    def zero_fill(self, size: int) -> None:
+        """Write zeros from the present end up to ``size``."""
+        with self._system.lock_of_state:
+            present = len(self._inode.content)
+            if size > present:
+                self._system.write(self._inode, self.path, [bytes(size - present)], present)
+
+    def size(self) -> int:
+        """Present size in bytes."""
+        return len(self._inode.content)
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class SimulatedLock:
+    """A lock file that ends with its file system's process."""
+
+    __slots__ = ("_held", "_path")
+
+    def __init__(self, held: set[str], path: str) -> None:
+        self._held = held
+        self._path = path
+
+    def release(self) -> None:
+        """Let another one take it."""
+        self._held.discard(self._path)
+
+
+class SimulatedFileSystem:
+    """Files in memory that behave like a disk when the power goes.
+
+    ``capacity_bytes`` limits what all files hold together (ENOSPC beyond). ``track_unsynced=False``
+    is plain memory: faster, but it cannot :meth:`crash`. ``lying`` makes every sync a no-op, as a
+    disk with a volatile cache does.
+    """
+
+    def __init__(
+        self,
+        *,
+        capacity_bytes: int | None = None,
+        track_unsynced: bool = True,
+        lying: bool = False,
+    ) -> None:
+        self.capacity_bytes = capacity_bytes
+        self.track_unsynced = track_unsynced
+        self.lying = lying
+        self.cold = False
+        self.before: Hook | None = None
+        self.after: Hook | None = None
+        self.operations = 0
+        self.used_bytes = 0
+        self.lock_of_state = RLock()
+        self._root = _Directory()
+        self._last_operation: int | None = None
+        self._failures: dict[int, int] = {}
+        self._locks: set[str] = set()
+
+    # ------------------------------------------------------------------------------------- faults
+
+    def crash_after(self, operation_number: int) -> None:
+        """Let operation ``operation_number`` be the last that happens; see ``operations``."""
+        self._last_operation = operation_number
+
+    def fail(self, operation_number: int, error_code: int = errno.EIO) -> None:
+        """Let the change with this number fail with ``OSError(error_code)``, without effect."""
+        self._failures[operation_number] = error_code
+
+    def crash(self, random: Random, *, sector_bytes: int | None = None) -> SimulatedFileSystem:
+        """Answer the disk as the next boot finds it after a power loss now.
+
+        Leaves this one as it is: many losses can be drawn from one state.
+        """
+        if not self.track_unsynced:
+            raise ValueError("a file system without track_unsynced cannot lose power")
+        sector = sector_bytes or random.choice(SECTOR_BYTES)
+        with self.lock_of_state:
+            survivor = self._successor()
+            survivor._root = _PowerLoss(random, sector).directory(self._root)  # noqa: SLF001
+        survivor.used_bytes = sum(len(inode.content) for inode in _inodes(survivor._root))  # noqa: SLF001
+        return survivor
+
+    def kill(self) -> SimulatedFileSystem:
+        """Answer the disk as the next process finds it; every later call on this one crashes.
+
+        Nothing is lost, but what was not synced still is not.
+        """
+        with self.lock_of_state:
+            survivor = self._successor()
+            survivor._root = self._root  # noqa: SLF001
+            survivor.used_bytes = self.used_bytes
+            self._root = _Directory()
+            self._last_operation = -1
+        return survivor
+
+    def _successor(self) -> SimulatedFileSystem:
+        return SimulatedFileSystem(
+            capacity_bytes=self.capacity_bytes,
+            track_unsynced=self.track_unsynced,
+            lying=self.lying,
+        )
+
+    def reading(self, name: str, path: str, position: int = 0, size: int = 0) -> None:
+        """Run the hooks of a call that changes nothing."""
+        if self._last_operation is not None and self.operations >= self._last_operation:
+            raise SimulatedCrash
+        if self.before is not None:
+            self.before(Operation(self.operations, name, path, position, size))
+
+    def _changing(self, name: str, path: str, position: int = 0, size: int = 0) -> Operation:
+        """Count a change and run what is to happen before it."""
+        if self._last_operation is not None and self.operations >= self._last_operation:
+            raise SimulatedCrash
+        self.operations += 1
+        operation = Operation(self.operations, name, path, position, size)
+        if self.before is not None:
+            self.before(operation)
+        error_code = self._failures.pop(self.operations, None)
+        if error_code is not None:
+            raise OSError(error_code, errno.errorcode[error_code], path)
+        return operation
+
+    def _changed(self, operation: Operation) -> None:
+        if self.after is not None:
+            self.after(operation)
+
+    # ------------------------------------------------------------------------------ file contents
+
+    def write(self, inode: _Inode, path: str, buffers: Sequence[Buffer], position: int) -> int:
+        """Write all buffers, or as much as there is room for and then ENOSPC; answers the size."""
+        size = sum(len(buffer) for buffer in buffers)
+        operation = self._changing("pwritev", path, position, size)
+        room = self._room_for(inode, position, size)
+        data = buffers[0] if len(buffers) == 1 else b"".join(buffers)
+        if room < size:
+            data = memoryview(data)[:room]
+        content = inode.content
+        before = len(content)
+        if position > before:
+            content.extend(bytes(position - before))
+        content[position : position + len(data)] = data
+        self.used_bytes += len(content) - before
+        if self.track_unsynced and len(data):
+            inode.pending.append(_Write(position, bytes(data)))
+        if room < size:
+            raise OSError(errno.ENOSPC, "No space left on device", path)
+        self._changed(operation)
+        return size
+
+    def _room_for(self, inode: _Inode, position: int, size: int) -> int:
+        """Bytes of a write of ``size`` at ``position`` that the capacity lets happen."""
+        if self.capacity_bytes is None:
+            return size
+        present = len(inode.content)
+        free = self.capacity_bytes - self.used_bytes
+        return min(size, max(0, present + free - position))
+
+    def truncate(self, inode: _Inode, path: str, size: int) -> None:
+        """Cut or extend; not durable."""
+        operation = self._changing("truncate", path, 0, size)
+        before = len(inode.content)
+        _set_size(inode.content, size)
+        self.used_bytes += size - before
+        if self.track_unsynced and size != before:
+            inode.pending.append(_Truncate(size))
+        self._changed(operation)
+
+    def sync(self, inode: _Inode, path: str) -> None:
+        """Make one file's content durable."""
+        operation = self._changing("fdatasync", path)
+        if self.track_unsynced and not self.lying:
+            _make_durable(inode)
+        self._changed(operation)
+
+    def sync_range(self, inode: _Inode, path: str, position: int, size: int) -> None:
+        """Make the range just written durable, and nothing else of the file."""
+        operation = self._changing("fdatasync", path, position, size)
+        if self.track_unsynced and not self.lying and inode.pending:
+            written = inode.pending.pop()
+            if isinstance(written, _Truncate) or not _only_writes(inode.pending):
+                inode.pending.append(written)
+                _make_durable(inode)  # the size is part of the promise
+            else:
+                inode.pending = [
+                    part
+                    for change in inode.pending
+                    if isinstance(change, _Write)
+                    for part in _outside(change, written.position, written.end)
+                ]
+                _apply(inode.durable, written)
+        self._changed(operation)
+
+    # ---------------------------------------------------------------------------------- directory
+
+    def open(self, path: str, *, create: bool = False) -> SimulatedFile:
+        """Open, or create with a counted operation."""
+        with self.lock_of_state:
+            self.reading("open", path)
+            directory, name = self._parent(path)
+            node = directory.entries.get(name)
+            if isinstance(node, _Directory):
+                raise IsADirectoryError(errno.EISDIR, "Is a directory", path)
+            if node is None:
+                if not create:
+                    raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
+                operation = self._changing("create", path)
+                node = _Inode()
+                self._change(directory, {name: node})
+                self._changed(operation)
+            return SimulatedFile(self, node, path)
+
+    def exists(self, path: str) -> bool:
+        """Whether the path leads anywhere."""
+        with self.lock_of_state:
+            self.reading("exists", path)
+            return self._find(path) is not None
+
+    def is_directory(self, path: str) -> bool:
+        """Whether the path leads to a directory."""
+        with self.lock_of_state:
+            self.reading("is_directory", path)
+            return isinstance(self._find(path), _Directory)
+
+    def list_directory(self, path: str) -> list[str]:
+        """Names in a directory, sorted."""
+        with self.lock_of_state:
+            self.reading("list_directory", path)
+            return sorted(self._directory(path).entries)
+
+    def make_directory(self, path: str, *, exist_ok: bool = False) -> None:
+        """Create a directory and its missing parents, each a counted operation."""
+        with self.lock_of_state:
+            directory, made = self._root, False
+            walked = ""
+            for name in _parts(path):
+                walked += "/" + name
+                node = directory.entries.get(name)
+                if node is None:
+                    operation = self._changing("make_directory", walked)
+                    node, made = _Directory(), True
+                    self._change(directory, {name: node})
+                    self._changed(operation)
+                if isinstance(node, _Inode):
+                    raise NotADirectoryError(errno.ENOTDIR, "Not a directory", walked)
+                directory = node
+            if not made and not exist_ok:
+                raise FileExistsError(errno.EEXIST, "File exists", path)
+
+    def remove_directory(self, path: str) -> None:
+        """Remove an empty directory."""
+        with self.lock_of_state:
+            if self._directory(path).entries:
+                raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
+            operation = self._changing("remove_directory", path)
+            directory, name = self._parent(path)
+            self._change(directory, {name: None})
+            self._changed(operation)
+
+    def rename(self, old: str, new: str) -> None:
+        """Rename within or across directories, replacing a file."""
+        with self.lock_of_state:
+            source, old_name = self._parent(old)
+            target, new_name = self._parent(new)
+            node = source.entries.get(old_name)
+            if node is None:
+                raise FileNotFoundError(errno.ENOENT, "No such file or directory", old)
+            operation = self._changing("rename", new)
+            replaced = target.entries.get(new_name)
+            if isinstance(replaced, _Inode) and replaced is not node:
+                self.used_bytes -= len(replaced.content)
+            if source is target:
+                self._change(source, {old_name: None, new_name: node})
+            else:
+                self._change(target, {new_name: node})
+                self._change(source, {old_name: None})
+            self._changed(operation)
+
+    def unlink(self, path: str) -> None:
+        """Remove a file; its space is free at once."""
+        with self.lock_of_state:
+            directory, name = self._parent(path)
+            node = directory.entries.get(name)
+            if node is None:
+                raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
+            if isinstance(node, _Directory):
+                raise IsADirectoryError(errno.EISDIR, "Is a directory", path)
+            operation = self._changing("unlink", path)
+            self._change(directory, {name: None})
+            self.used_bytes -= len(node.content)
+            self._changed(operation)
+
+    def sync_directory(self, path: str) -> None:
+        """Make the names in one directory durable; not the files behind them."""
+        with self.lock_of_state:
+            directory = self._directory(path)
+            operation = self._changing("sync_directory", path)
+            if not self.lying:
+                directory.durable = dict(directory.entries)
+                directory.pending.clear()
+            self._changed(operation)
+
+    def read_file(self, path: str) -> bytes:
+        """Content of a whole file."""
+        file = self.open(path)
+        return file.pread(file.size(), 0)
+
+    def write_file_atomically(self, path: str, data: Buffer) -> None:
+        """Do the same steps as on a real disk, each of them counted."""
+        replace_file(self, path, data)
+
+    def free_bytes(self, path: str) -> int:  # noqa: ARG002  (one device holds every path)
+        """Room left, or a large number without a capacity."""
+        if self.capacity_bytes is None:
+            return UNLIMITED_BYTES
+        return max(0, self.capacity_bytes - self.used_bytes)
+
+    def lock(self, path: str) -> SimulatedLock:
+        """Take the lock for this file system's only process."""
+        with self.lock_of_state:
+            if path in self._locks:
+                raise AlreadyLocked(f"{path} is locked by another process")
+            self.open(path, create=True)
+            self._locks.add(path)
+            return SimulatedLock(self._locks, path)
+
+    def join(self, *parts: str) -> str:
+        """Put a path together."""
+        return "/".join(part.rstrip("/") if part != "/" else "" for part in parts)
+
+    def _change(self, directory: _Directory, change: _Change) -> None:
+        _apply_change(directory.entries, change)
+        if self.track_unsynced:
+            directory.pending.append(change)
+
+    def _find(self, path: str) -> _Inode | _Directory | None:
+        node: _Inode | _Directory | None = self._root
+        for name in _parts(path):
+            if not isinstance(node, _Directory):
+                return None
+            node = node.entries.get(name)
+        return node
+
+    def _directory(self, path: str) -> _Directory:
+        node = self._find(path)
+        if node is None:
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
+        if isinstance(node, _Inode):
+            raise NotADirectoryError(errno.ENOTDIR, "Not a directory", path)
+        return node
+
+    def _parent(self, path: str) -> tuple[_Directory, str]:
+        head, _, name = path.rstrip("/").rpartition("/")
+        return self._directory(head), name
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".")]
+
+
+def _inodes(directory: _Directory) -> Iterator[_Inode]:
+    for node in directory.entries.values():
+        if isinstance(node, _Inode):
+            yield node
+        else:
+            yield from _inodes(node)
+
+
+# ------------------------------------------------------------------------------ what is not synced
+
+
+def _set_size(content: bytearray, size: int) -> None:
+    if size < len(content):
+        del content[size:]
+    else:
+        content.extend(bytes(size - len(content)))
+
+
+def _apply(content: bytearray, change: _Write | _Truncate) -> None:
+    if isinstance(change, _Truncate):
+        _set_size(content, change.size)
+        return
+    if change.position > len(content):
+        _set_size(content, change.position)
+    content[change.position : change.end] = change.data
+
+
+def _apply_change(entries: dict[str, _Inode | _Directory], change: _Change) -> None:
+    for name, node in change.items():
+        if node is None:
+            entries.pop(name, None)
+        else:
+            entries[name] = node
+
+
+def _make_durable(inode: _Inode) -> None:
+    for change in inode.pending:
+        _apply(inode.durable, change)
+    inode.pending.clear()
+
+
+def _only_writes(changes: Sequence[_Write | _Truncate]) -> bool:
+    return all(isinstance(change, _Write) for change in changes)
+
+
+def _outside(write: _Write, start: int, end: int) -> Iterator[_Write]:
+    """The parts of ``write`` that do not lie in ``[start, end)``."""
+    if write.end <= start or write.position >= end:
+        yield write
+        return
+    if write.position < start:
+        yield _Write(write.position, write.data[: start - write.position])
+    if write.end > end:
+        yield _Write(end, write.data[end - write.position :])
+
+
+class _PowerLoss:
+    """Decides, with one seed, what of the un-synced changes reached the platter."""
+
+    def __init__(self, random: Random, sector_bytes: int) -> None:
+        self._random = random
+        self._sector_bytes = sector_bytes
+        self._copies: dict[int, _Inode] = {}
+
+    def directory(self, directory: _Directory) -> _Directory:
+        """A durable copy of ``directory`` with some of its pending changes, whatever their order.
+
+        Later changes may survive without earlier ones; a rename within a directory is atomic.
+        """
+        entries = dict(directory.durable)
+        likelihood = self._random.choice((0.0, 0.5, 1.0))
+        for change in directory.pending:
+            if self._random.random() < likelihood:
+                _apply_change(entries, change)
+        copy = _Directory()
+        copy.entries = {
+            name: self.directory(node) if isinstance(node, _Directory) else self._file(node)
+            for name, node in entries.items()
+        }
+        copy.durable = dict(copy.entries)
+        return copy
+
+    def _file(self, inode: _Inode) -> _Inode:
+        # Two names may lead to one file after a rename that survived by half.
+        copy = self._copies.get(id(inode))
+        if copy is None:
+            copy = self._copies[id(inode)] = _Inode(self._content(inode))
+        return copy
+
+    def _content(self, inode: _Inode) -> bytes:
+        if not inode.pending:
+            return bytes(inode.durable)
+        kind = self._random.choice(("nothing", "everything", "prefix", "sectors", "sectors"))
+        if kind == "nothing":
+            return bytes(inode.durable)
+        if kind == "sectors":
+            return self._sectors(inode)
+        count = len(inode.pending)
+        content = bytearray(inode.durable)
+        for change in inode.pending[
+            : count if kind == "everything" else self._random.randrange(count)
+        ]:
+            _apply(content, change)
+        return bytes(content)
+
+    def _sectors(self, inode: _Inode) -> bytes:
+        """Each touched sector as it was after one of the changes to it, or before them all."""
+        size = self._sector_bytes
+        present = bytearray(inode.durable)
+        sizes = [len(present)]
+        versions: dict[int, list[bytes]] = {}
+        for change in inode.pending:
+            start, end = _reach(change, len(present))
+            touched = range(start // size, -(-end // size))
+            for sector in touched:
+                versions.setdefault(sector, [bytes(present[sector * size : (sector + 1) * size])])
+            _apply(present, change)
+            for sector in touched:
+                versions[sector].append(bytes(present[sector * size : (sector + 1) * size]))
+            sizes.append(len(present))
+        content = bytearray(inode.durable)
+        content.extend(bytes(max(0, max(sizes) - len(content))))
+        for sector, candidates in versions.items():
+            chosen = self._random.choice(candidates).ljust(size, b"\x00")
+            content[sector * size : (sector + 1) * size] = chosen
+        survived = self._random.choice(sizes)
+        _set_size(content, survived)
+        return bytes(content)
+
+
+def _reach(change: _Write | _Truncate, present_size: int) -> tuple[int, int]:
+    """First and last byte (exclusive) that a change alters in a file of ``present_size``."""
+    if isinstance(change, _Write):
+        return min(change.position, present_size), change.end
+    return min(change.size, present_size), max(change.size, present_size)
