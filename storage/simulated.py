@@ -234,17 +234,19 @@ class SimulatedFileSystem:
             lying=self.lying,
         )
 
-    def reading(self, name: str, path: str, position: int = 0, size: int = 0) -> None:
-        """Run the hooks of a call that changes nothing."""
+    def _check_power(self) -> None:
         if self._last_operation is not None and self.operations >= self._last_operation:
             raise SimulatedCrash
+
+    def reading(self, name: str, path: str, position: int = 0, size: int = 0) -> None:
+        """Run the hooks of a call that changes nothing."""
+        self._check_power()
         if self.before is not None:
             self.before(Operation(self.operations, name, path, position, size))
 
     def _changing(self, name: str, path: str, position: int = 0, size: int = 0) -> Operation:
         """Count a change and run what is to happen before it."""
-        if self._last_operation is not None and self.operations >= self._last_operation:
-            raise SimulatedCrash
+        self._check_power()
         self.operations += 1
         operation = Operation(self.operations, name, path, position, size)
         if self.before is not None:
@@ -270,9 +272,10 @@ class SimulatedFileSystem:
             data = memoryview(data)[:room]
         content = inode.content
         before = len(content)
-        if position > before:
+        if position > before and len(data):
             content.extend(bytes(position - before))
-        content[position : position + len(data)] = data
+        if len(data):
+            content[position : position + len(data)] = data
         self.used_bytes += len(content) - before
         if self.track_unsynced and len(data):
             inode.pending.append(_Write(position, bytes(data)))
@@ -309,7 +312,7 @@ class SimulatedFileSystem:
     def sync_range(self, inode: _Inode, path: str, position: int, size: int) -> None:
         """Make the range just written durable, and nothing else of the file."""
         operation = self._changing("fdatasync", path, position, size)
-        if self.track_unsynced and not self.lying and inode.pending:
+        if size and self.track_unsynced and not self.lying:
             written = inode.pending.pop()
             if isinstance(written, _Truncate) or not _only_writes(inode.pending):
                 inode.pending.append(written)
@@ -364,6 +367,7 @@ class SimulatedFileSystem:
     def make_directory(self, path: str, *, exist_ok: bool = False) -> None:
         """Create a directory and its missing parents, each a counted operation."""
         with self.lock_of_state:
+            self._check_power()
             directory, made = self._root, False
             walked = ""
             for name in _parts(path):
@@ -451,6 +455,7 @@ class SimulatedFileSystem:
     def lock(self, path: str) -> SimulatedLock:
         """Take the lock for this file system's only process."""
         with self.lock_of_state:
+            self._check_power()
             if path in self._locks:
                 raise AlreadyLocked(f"{path} is locked by another process")
             self.open(path, create=True)
@@ -467,6 +472,7 @@ class SimulatedFileSystem:
             directory.pending.append(change)
 
     def _find(self, path: str) -> _Inode | _Directory | None:
+        self._check_power()  # a dead machine does not say "no such file" either
         node: _Inode | _Directory | None = self._root
         for name in _parts(path):
             if not isinstance(node, _Directory):

@@ -1,0 +1,329 @@
+"""What both file systems promise: one suite, run on the operating system and on the simulation."""
+
+import errno
+import os
+
+import pytest
+
+from storage import io
+from storage.io import IOV_MAX, AlreadyLocked, FileSystem, LocalFile, LocalFileSystem, window
+from storage.simulated import SimulatedFileSystem
+
+
+@pytest.fixture(params=["local", "simulated"])
+def files(request) -> FileSystem:
+    return LocalFileSystem() if request.param == "local" else SimulatedFileSystem()
+
+
+@pytest.fixture
+def root(files, tmp_path) -> str:
+    path = str(tmp_path)
+    files.make_directory(path, exist_ok=True)
+    return path
+
+
+@pytest.fixture
+def file(files, root):
+    handle = files.open(files.join(root, "log"), create=True)
+    yield handle
+    handle.close()
+
+
+def test_reads_back_what_was_written_at_any_position(file):
+    file.pwritev([b"abc", bytearray(b"def"), memoryview(b"ghi")], 0)
+    file.pwritev([b"XY"], 4)
+    assert file.pread(100, 0) == b"abcdXYghi"
+    assert file.pread(3, 4) == b"XYg"
+    assert file.size() == 9
+
+
+def test_reading_at_and_past_the_end_is_short_or_empty(file):
+    file.pwritev([b"abc"], 0)
+    assert file.pread(10, 1) == b"bc"
+    assert file.pread(10, 3) == b""
+    assert file.pread(10, 300) == b""
+    assert file.pread_cached(10, 1) == b"bc"
+    assert file.pread_cached(10, 300) == b""
+
+
+def test_a_hole_reads_as_zeros(file):
+    file.pwritev([b"end"], 5)
+    assert file.pread(8, 0) == b"\0\0\0\0\0end"
+
+
+@pytest.mark.parametrize("write", ["pwritev", "pwritev_durable"])
+@pytest.mark.parametrize("count", [0, 1, IOV_MAX, IOV_MAX + 1, 2 * IOV_MAX + 5])
+def test_writes_any_number_of_buffers(file, write, count):
+    buffers = [index.to_bytes(3) for index in range(count)]
+    getattr(file, write)(buffers, 7)
+    assert file.pread(3 * count, 7) == b"".join(buffers)
+    assert file.size() == (7 + 3 * count if count else 0)
+
+
+@pytest.mark.parametrize("write", ["pwritev", "pwritev_durable"])
+def test_empty_buffers_among_others_are_skipped(file, write):
+    getattr(file, write)([b"", b"a", b"", b"b", b""], 0)
+    assert file.pread(10, 0) == b"ab"
+
+
+def test_truncate_cuts_and_extends(file):
+    file.pwritev([b"abcdef"], 0)
+    file.truncate(3)
+    assert file.pread(10, 0) == b"abc"
+    file.truncate(5)
+    assert file.pread(10, 0) == b"abc\0\0"
+
+
+def test_zero_fill_extends_only(file):
+    file.pwritev([b"abc"], 0)
+    file.zero_fill(5)
+    assert file.pread(10, 0) == b"abc\0\0"
+    file.zero_fill(2)
+    assert file.size() == 5
+    file.zero_fill(2 * io.ZERO_CHUNK_BYTES + 17)
+    assert file.size() == 2 * io.ZERO_CHUNK_BYTES + 17
+
+
+def test_hints_change_nothing(file):
+    file.pwritev([b"abc"], 0)
+    file.allocate(0, 1 << 16)
+    file.start_writeback(0, 3)
+    file.fdatasync()
+    assert file.pread(10, 0) == b"abc"
+    assert file.size() == 3
+
+
+def test_open_needs_the_file_or_leave_to_create_it(files, root):
+    with pytest.raises(FileNotFoundError):
+        files.open(files.join(root, "missing"))
+    with pytest.raises(FileNotFoundError):
+        files.open(files.join(root, "no-directory", "missing"), create=True)
+    with pytest.raises(IsADirectoryError):
+        files.open(root)
+
+
+def test_creating_an_existing_file_keeps_its_content(files, root, file):
+    file.pwritev([b"abc"], 0)
+    again = files.open(files.join(root, "log"), create=True)
+    assert again.pread(10, 0) == b"abc"
+    again.close()
+
+
+def test_rename_replaces_and_an_open_handle_follows(files, root, file):
+    file.pwritev([b"abc"], 0)
+    files.write_file_atomically(files.join(root, "other"), b"old")
+    files.rename(files.join(root, "log"), files.join(root, "other"))
+    assert not files.exists(files.join(root, "log"))
+    file.pwritev([b"Z"], 3)
+    assert files.read_file(files.join(root, "other")) == b"abcZ"
+    with pytest.raises(FileNotFoundError):
+        files.rename(files.join(root, "log"), files.join(root, "other"))
+
+
+def test_an_unlinked_file_stays_readable_for_its_handles(files, root, file):
+    file.pwritev([b"abc"], 0)
+    files.unlink(files.join(root, "log"))
+    assert file.pread(3, 0) == b"abc"
+    assert not files.exists(files.join(root, "log"))
+    with pytest.raises(FileNotFoundError):
+        files.unlink(files.join(root, "log"))
+
+
+def test_directories(files, root):
+    deep = files.join(root, "a", "b")
+    files.make_directory(deep)
+    files.make_directory(deep, exist_ok=True)
+    with pytest.raises(FileExistsError):
+        files.make_directory(deep)
+    assert files.is_directory(deep)
+    assert files.list_directory(root) == ["a"]
+    with pytest.raises(OSError, match="not empty") as caught:
+        files.remove_directory(files.join(root, "a"))
+    assert caught.value.errno == errno.ENOTEMPTY
+    files.remove_directory(deep)
+    assert not files.exists(deep)
+    with pytest.raises(FileNotFoundError):
+        files.list_directory(deep)
+    with pytest.raises(FileNotFoundError):
+        files.sync_directory(deep)
+
+
+def test_directories_can_be_renamed_with_their_content(files, root):
+    files.make_directory(files.join(root, "old"))
+    files.write_file_atomically(files.join(root, "old", "file"), b"abc")
+    files.rename(files.join(root, "old"), files.join(root, "new"))
+    assert files.read_file(files.join(root, "new", "file")) == b"abc"
+
+
+def test_a_file_is_not_a_directory(files, root, file):
+    path = files.join(root, "log")
+    assert files.exists(path)
+    assert not files.is_directory(path)
+    with pytest.raises(NotADirectoryError):
+        files.list_directory(path)
+    files.make_directory(files.join(root, "directory"))
+    with pytest.raises(IsADirectoryError):
+        files.unlink(files.join(root, "directory"))
+
+
+def test_list_directory_is_sorted(files, root):
+    for name in ("b", "c", "a"):
+        files.open(files.join(root, name), create=True).close()
+    assert files.list_directory(root) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("content", [b"", b"longer than before", b"short"])
+def test_write_file_atomically_replaces_the_whole_content(files, root, content):
+    path = files.join(root, "checkpoint")
+    files.write_file_atomically(path, b"first content")
+    files.write_file_atomically(path, content)
+    assert files.read_file(path) == content
+    assert files.list_directory(root) == ["checkpoint"]
+
+
+def test_write_file_atomically_overwrites_a_leftover_of_a_crash(files, root):
+    path = files.join(root, "checkpoint")
+    files.open(io.temporary_name(path), create=True).pwritev([b"x" * 100], 0)
+    files.write_file_atomically(path, b"new")
+    assert files.read_file(path) == b"new"
+
+
+def test_only_one_holder_of_a_lock(files, root):
+    path = files.join(root, ".lock")
+    lock = files.lock(path)
+    with pytest.raises(AlreadyLocked, match=r"\.lock"):
+        files.lock(path)
+    lock.release()
+    files.lock(path).release()
+
+
+def test_free_bytes_is_plausible(files, root):
+    assert files.free_bytes(root) > 1 << 20
+
+
+def test_window_skips_bytes_across_buffers():
+    buffers = [b"abc", b"", b"defg"]
+    for skip in range(8):
+        assert b"".join(window(buffers, skip)) == b"abcdefg"[skip:]
+
+
+# ----------------------------------------------------------------------- the operating system only
+
+
+@pytest.fixture
+def local_file(tmp_path):
+    file = LocalFileSystem().open(str(tmp_path / "log"), create=True)
+    yield file
+    file.close()
+
+
+@pytest.mark.parametrize("write", ["pwritev", "pwritev_durable"])
+def test_short_writes_are_continued(local_file: LocalFile, monkeypatch, write):
+    genuine = os.pwritev
+
+    def at_most_five_bytes(descriptor, buffers, position, flags=0):
+        head = b"".join(bytes(buffer) for buffer in buffers)[:5]
+        return genuine(descriptor, [head], position, flags)
+
+    monkeypatch.setattr(os, "pwritev", at_most_five_bytes)
+    data = [b"abcd", b"", b"efghijk", b"l" * 20]
+    getattr(local_file, write)(data, 3)
+    assert local_file.pread(100, 3) == b"".join(data)
+
+
+@pytest.mark.parametrize(
+    ("answers", "synced"),
+    [("everything", False), ("short", True), ("unsupported", True)],
+)
+def test_a_durable_write_syncs_unless_one_call_did_it(local_file, monkeypatch, answers, synced):
+    genuine, calls = os.pwritev, []
+
+    def pwritev(descriptor, buffers, position, flags=0):
+        if flags and answers == "unsupported":
+            raise OSError(errno.EOPNOTSUPP, "not here")
+        if flags and answers == "short":
+            buffers = [bytes(buffers[0])[:1]]
+        return genuine(descriptor, buffers, position, flags)
+
+    monkeypatch.setattr(os, "pwritev", pwritev)
+    monkeypatch.setattr(os, "fdatasync", calls.append)
+    local_file.pwritev_durable([b"abc"], 0)
+    assert bool(calls) == synced
+    assert local_file.pread(3, 0) == b"abc"
+
+
+def test_an_error_of_a_durable_write_is_not_hidden(local_file, monkeypatch):
+    def broken(*arguments):
+        raise OSError(errno.EIO, "disk gone")
+
+    monkeypatch.setattr(os, "pwritev", broken)
+    with pytest.raises(OSError, match="disk gone"):
+        local_file.pwritev_durable([b"abc"], 0)
+
+
+def test_an_error_of_the_sync_is_not_hidden(local_file, monkeypatch):
+    def broken(descriptor):
+        raise OSError(errno.EIO, "lost")
+
+    monkeypatch.setattr(os, "fdatasync", broken)
+    with pytest.raises(OSError, match="lost"):
+        local_file.pwritev_durable([b"x"] * (IOV_MAX + 1), 0)
+    with pytest.raises(OSError, match="lost"):
+        local_file.fdatasync()
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (BlockingIOError(errno.EAGAIN, "not cached"), None),
+        (OSError(errno.EOPNOTSUPP, "tmpfs"), b"abc"),
+    ],
+)
+def test_pread_cached_without_the_pages_or_without_support(
+    local_file, monkeypatch, error, expected
+):
+    def preadv(*arguments):
+        raise error
+
+    local_file.pwritev([b"abc"], 0)
+    monkeypatch.setattr(os, "preadv", preadv)
+    assert local_file.pread_cached(3, 0) == expected
+
+
+def test_pread_cached_of_half_a_range_is_not_cached(local_file, monkeypatch):
+    local_file.pwritev([b"abcdef"], 0)
+    monkeypatch.setattr(os, "preadv", lambda *arguments: 2)
+    assert local_file.pread_cached(6, 0) is None
+
+
+def test_pread_cached_lets_other_errors_through(local_file, monkeypatch):
+    def preadv(*arguments):
+        raise OSError(errno.EIO, "bad sector")
+
+    monkeypatch.setattr(os, "preadv", preadv)
+    with pytest.raises(OSError, match="bad sector"):
+        local_file.pread_cached(3, 0)
+
+
+def test_short_reads_are_continued(local_file, monkeypatch):
+    genuine = os.pread
+    local_file.pwritev([b"abcdefgh"], 0)
+    monkeypatch.setattr(os, "pread", lambda fd, size, position: genuine(fd, min(size, 3), position))
+    assert local_file.pread(100, 1) == b"bcdefgh"
+
+
+def test_allocate_reserves_blocks_where_the_file_system_can(local_file):
+    local_file.allocate(0, 1 << 20)
+    assert local_file.size() == 0
+    local_file.fdatasync()
+
+
+def test_missing_library_calls_are_no_error(local_file, monkeypatch):
+    monkeypatch.setattr(io, "_library_function", lambda name: None)
+    local_file.allocate(0, 4096)
+    local_file.start_writeback(0, 4096)
+    assert local_file.size() == 0
+
+
+def test_no_such_library_call_is_none():
+    assert io._library_function.__wrapped__("barnabas_no_such_call") is None
