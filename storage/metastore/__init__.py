@@ -1,1 +1,1 @@
-"""Topics, configurations, identities and epochs: small, transactional, never in the produce path."""
+"""Topics, settings, identities and epochs: small, transactional, never in the produce path."""

@@ -1,0 +1,498 @@
+"""Topics, partitions and configurations as they are now: the MetaStore's image in memory.
+
+Rules of this file:
+
+* The MetaStore is the truth. A change is committed there first, then made on disk, then shown here;
+  after a crash between any two of these steps ``open`` finishes it:
+
+  | committed | missing | what ``open`` does |
+  |---|---|---|
+  | create, grow | a partition's log | makes it |
+  | delete (a tombstone) | the end of its logs | removes them, then the tombstone |
+
+  A log without a row cannot come from us: it was made after its row, and the row outlives it.
+* Changes run one at a time and to their end, even when the client that asked has gone.
+* Readers see a topic either whole or not at all; a topic that is being deleted is gone at once.
+* A failure that leaves the image and the MetaStore different stops the process (D9).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import uuid
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+from broker.config import BROKER_CONFIGS, BrokerConfig
+from broker.config_types import ConfigError, UpdateMode
+from broker.topic_configs import check_topic_configs, log_config
+from broker.topic_names import CLUSTER_METADATA, INTERNAL, collision_key, name_problem
+from protocol.errors import ErrorCode, KafkaError
+from storage.config import LogConfig
+from storage.metastore.interface import (
+    MetaStore,
+    MetaStoreError,
+    MetaStoreFull,
+    PartitionRow,
+    TopicRow,
+)
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+Configs = Mapping[str, str]
+ConfigsChange = Callable[[Configs], Configs]
+
+PARTITIONS_PER_CHANGE_MAX = 10_000
+"""Kafka's limit on the partitions that one change may add."""
+
+LOGS_PER_TURN = 16
+"""Logs made or removed before the loop gets a turn: a directory costs 0.1 ms to 1 ms."""
+
+CLUSTER_ENTITY = ""
+"""The MetaStore's name for broker settings that hold for the whole cluster."""
+
+
+class Log(Protocol):
+    """What administration does with a partition's log."""
+
+    def configure(self, config: LogConfig) -> None:
+        """Take new settings, effective at once."""
+
+
+class Logs(Protocol):
+    """What the catalogue needs of the log store. Each method is durable when it returns."""
+
+    def get(self, partition_id: int) -> Log | None:
+        """Return an open log."""
+
+    def create(
+        self, partition_id: int, topic: str, partition: int, topic_id: bytes, config: LogConfig
+    ) -> Log:
+        """Make a new log; an OSError leaves none behind."""
+
+    def delete(self, partition_id: int) -> None:
+        """Remove a log; one that is not there is no error."""
+
+
+class Partition:
+    """One partition of a topic, and its log."""
+
+    __slots__ = ("index", "log", "partition_id", "topic")
+
+    def __init__(self, topic: Topic, index: int, partition_id: int, log: Log) -> None:
+        self.topic = topic
+        self.index = index
+        self.partition_id = partition_id
+        self.log = log
+
+
+class Topic:
+    """One topic: its partitions by index, its own settings, and what they mean to storage."""
+
+    __slots__ = ("configs", "is_internal", "log_config", "name", "partitions", "topic_id")
+
+    def __init__(self, name: str, topic_id: bytes, configs: Configs, settings: LogConfig) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.is_internal = name in INTERNAL
+        self.configs = configs
+        self.log_config = settings
+        self.partitions: list[Partition] = []
+
+
+class Catalogue:
+    """All topics of this broker, and the changes that may be made to them."""
+
+    def __init__(
+        self,
+        metastore: MetaStore,
+        logs: Logs,
+        config: BrokerConfig,
+        *,
+        on_log_removed: Callable[[Log], None] = lambda _log: None,
+        on_config_changed: Callable[[BrokerConfig], None] = lambda _config: None,
+        on_fatal: Callable[[BaseException], None] = lambda _error: None,
+    ) -> None:
+        """Make an empty catalogue; ``open`` fills it.
+
+        ``config`` is the configuration as it was loaded; ``broker_config`` is the one in force.
+        """
+        self.topics: dict[str, Topic] = {}
+        self.topics_by_id: dict[bytes, Topic] = {}
+        self.broker_config = config
+        self.broker_overrides: dict[str, Configs] = {}
+        self._metastore = metastore
+        self._logs = logs
+        self._loaded_config = config
+        self._collisions: dict[str, str] = {}
+        self._on_log_removed = on_log_removed
+        self._on_config_changed = on_config_changed
+        self._on_fatal = on_fatal
+        self._changing = asyncio.Lock()
+        self._changes: set[asyncio.Task[Any]] = set()
+
+    # ------------------------------------------------------------------------------------- reading
+
+    def topic(self, name: str) -> Topic | None:
+        """Return a topic by name."""
+        return self.topics.get(name)
+
+    def topic_by_id(self, topic_id: bytes) -> Topic | None:
+        """Return a topic by its 16-byte id."""
+        return self.topics_by_id.get(topic_id)
+
+    def partition(self, name: str, index: int) -> Partition | None:
+        """Return one partition of a topic by name and index."""
+        topic = self.topics.get(name)
+        if topic is None or not 0 <= index < len(topic.partitions):
+            return None
+        return topic.partitions[index]
+
+    # ------------------------------------------------------------------------------- start and stop
+
+    def open(self) -> None:
+        """Load everything, and finish what a crash left half done.
+
+        Raises ConfigError when stored settings are no longer acceptable.
+        """
+        image = self._metastore.load()
+        self.broker_overrides = dict(image.broker_configs)
+        self._use_broker_config(self._merged_config(self.broker_overrides))
+        for row in image.deleted:
+            for partition in row.partitions:
+                self._logs.delete(partition.partition_id)
+            self._metastore.forget_topic(row.topic_id)
+        for row in image.topics:
+            check_topic_configs(row.configs, self.broker_config)
+            topic = self._topic_of(row)
+            for partition in row.partitions:
+                self._attach(topic, partition)
+            self._show(topic)
+
+    async def close(self) -> None:
+        """Wait until the changes under way are complete."""
+        while self._changes:
+            await asyncio.wait(self._changes)
+
+    # --------------------------------------------------------------------------------------- topics
+
+    def check_new_topic(
+        self, name: str, partition_count: int, configs: Mapping[str, str | None]
+    ) -> None:
+        """Raise the KafkaError that creating this topic would meet now."""
+        problem = name_problem(name)
+        if problem is not None:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+        if name == CLUSTER_METADATA:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited."
+            )
+        if name in self.topics:
+            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        other = self._collisions.get(collision_key(name))
+        if other is not None:
+            raise KafkaError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                f"Topic '{name}' collides with existing topic: {other}",
+            )
+        if partition_count < 1:
+            raise KafkaError(
+                ErrorCode.INVALID_PARTITIONS,
+                "Number of partitions was set to an invalid non-positive value.",
+            )
+        _check_number_added(partition_count)
+        _check_configs(configs, self.broker_config)
+
+    async def create_topic(
+        self, name: str, partition_count: int, configs: Mapping[str, str | None]
+    ) -> Topic:
+        """Create a topic and its logs; raises KafkaError when it may not or cannot be."""
+        return await self._change(self._create_topic(name, partition_count, configs))
+
+    async def _create_topic(
+        self, name: str, partition_count: int, configs: Mapping[str, str | None]
+    ) -> Topic:
+        self.check_new_topic(name, partition_count, configs)
+        given = {key: text for key, text in configs.items() if text is not None}
+        row = self._metastore.create_topic(name, new_topic_id(), partition_count, given)
+        topic = self._topic_of(row)
+        try:
+            await self._attach_all(topic, row.partitions)
+        except OSError as error:
+            _reraise_unless_full(error)
+            with _undoing():
+                self._metastore.delete_topic(row.topic_id)
+                self._remove_logs(row.partitions)
+                self._metastore.forget_topic(row.topic_id)
+            raise _disk_full() from error
+        self._show(topic)
+        logger.info("topic created name=%s partitions=%d", name, partition_count)
+        return topic
+
+    async def delete_topic(self, topic_id: bytes) -> None:
+        """Delete a topic and its logs; raises KafkaError UNKNOWN_TOPIC_ID."""
+        await self._change(self._delete_topic(topic_id))
+
+    async def _delete_topic(self, topic_id: bytes) -> None:
+        topic = self.topics_by_id.get(topic_id)
+        if topic is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
+        self._metastore.delete_topic(topic_id)
+        self._hide(topic)
+        for count, partition in enumerate(topic.partitions, start=1):
+            self._logs.delete(partition.partition_id)
+            self._on_log_removed(partition.log)
+            if count % LOGS_PER_TURN == 0:
+                await asyncio.sleep(0)
+        try:
+            self._metastore.forget_topic(topic_id)
+        except MetaStoreFull as error:
+            # The topic is gone; its tombstone costs nothing and goes at the next start.
+            logger.warning("tombstone kept name=%s reason=%s", topic.name, error)
+        logger.info("topic deleted name=%s", topic.name)
+
+    def check_new_partitions(self, name: str, total_count: int) -> int:
+        """Return how many partitions a topic would gain; raises KafkaError when it may not."""
+        topic = self.topics.get(name)
+        if topic is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        existing = len(topic.partitions)
+        if total_count == existing:
+            raise KafkaError(
+                ErrorCode.INVALID_PARTITIONS, f"Topic already has {existing} partition(s)."
+            )
+        if total_count < existing:
+            raise KafkaError(
+                ErrorCode.INVALID_PARTITIONS,
+                f"The topic {name} currently has {existing} partition(s); "
+                f"{total_count} would not be an increase.",
+            )
+        _check_number_added(total_count - existing)
+        return total_count - existing
+
+    async def create_partitions(self, name: str, total_count: int) -> None:
+        """Grow a topic to ``total_count`` partitions; raises KafkaError."""
+        await self._change(self._create_partitions(name, total_count))
+
+    async def _create_partitions(self, name: str, total_count: int) -> None:
+        self.check_new_partitions(name, total_count)
+        topic = self.topics[name]
+        existing = len(topic.partitions)
+        rows = self._metastore.create_partitions(topic.topic_id, total_count)
+        grown = Topic(name, topic.topic_id, topic.configs, topic.log_config)
+        try:
+            await self._attach_all(grown, rows)
+        except OSError as error:
+            _reraise_unless_full(error)
+            with _undoing():
+                self._remove_logs(rows)
+                self._metastore.take_back_partitions(topic.topic_id, existing)
+            raise _disk_full() from error
+        for partition in grown.partitions:
+            partition.topic = topic
+        topic.partitions.extend(grown.partitions)
+        logger.info("topic grown name=%s partitions=%d", name, total_count)
+
+    # ------------------------------------------------------------------------------------- settings
+
+    def checked_topic_configs(self, name: str, change: ConfigsChange) -> Configs:
+        """Return the settings a topic would have after ``change``; raises KafkaError.
+
+        ``change`` gets the topic's own settings and returns all of them anew.
+        """
+        topic = self.topics.get(name)
+        if topic is None:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
+            )
+        configs = change(topic.configs)
+        _check_configs(configs, self.broker_config)
+        return configs
+
+    async def alter_topic_configs(self, name: str, change: ConfigsChange) -> None:
+        """Change a topic's settings, effective when this returns; raises KafkaError."""
+        await self._change(self._alter_topic_configs(name, change))
+
+    async def _alter_topic_configs(self, name: str, change: ConfigsChange) -> None:
+        configs = self.checked_topic_configs(name, change)
+        topic = self.topics[name]
+        if configs == topic.configs:
+            return
+        self._metastore.set_topic_configs(topic.topic_id, configs)
+        topic.configs = configs
+        self._configure(topic)
+
+    def checked_broker_configs(self, entity: str, change: ConfigsChange) -> Configs:
+        """Return what dynamic settings of a node ("" = all nodes) would be; raises KafkaError."""
+        configs = change(self.broker_overrides.get(entity, {}))
+        self._check_broker_overrides(entity, configs)
+        return configs
+
+    async def alter_broker_configs(self, entity: str, change: ConfigsChange) -> None:
+        """Change dynamic settings of a node ("" = all nodes); raises KafkaError."""
+        await self._change(self._alter_broker_configs(entity, change))
+
+    async def _alter_broker_configs(self, entity: str, change: ConfigsChange) -> None:
+        configs = self.checked_broker_configs(entity, change)
+        self._metastore.set_broker_configs(entity, configs)
+        self.broker_overrides[entity] = configs
+        self._use_broker_config(self._merged_config(self.broker_overrides))
+        for topic in self.topics.values():
+            self._configure(topic)
+
+    def _check_broker_overrides(self, entity: str, configs: Configs) -> None:
+        """Raise KafkaError unless a running broker can honour these settings and its topics too."""
+        for name in configs:
+            key = BROKER_CONFIGS.get(name)
+            if key is None:
+                raise KafkaError(ErrorCode.INVALID_CONFIG, f"This broker has no setting {name}")
+            if key.update is UpdateMode.READ_ONLY:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{name}]"
+                )
+            if entity == CLUSTER_ENTITY and key.update is UpdateMode.PER_BROKER:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST,
+                    "Cannot update these configs at default cluster level, "
+                    f"broker id must be specified: [{name}]",
+                )
+        try:
+            merged = self._merged_config({**self.broker_overrides, entity: configs})
+            for topic in self.topics.values():
+                check_topic_configs(topic.configs, merged)
+        except ConfigError as error:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
+
+    def _merged_config(self, overrides: Mapping[str, Configs]) -> BrokerConfig:
+        """Return the loaded configuration under the dynamic one; raises ConfigError."""
+        node = str(self._metastore.identity.node_id)
+        return self._loaded_config.with_dynamic(
+            overrides.get(CLUSTER_ENTITY, {}), overrides.get(node, {})
+        )
+
+    def _use_broker_config(self, config: BrokerConfig) -> None:
+        self.broker_config = config
+        self._on_config_changed(config)
+
+    def _configure(self, topic: Topic) -> None:
+        """Bring a topic's logs up to date with its settings and the broker's."""
+        settings = log_config(topic.configs, self.broker_config)
+        if settings != topic.log_config:
+            topic.log_config = settings
+            for partition in topic.partitions:
+                partition.log.configure(settings)
+
+    # -------------------------------------------------------------------------------------- details
+
+    async def _change(self, change: Coroutine[Any, Any, Result]) -> Result:
+        """Run one change alone and to its end, whatever happens to whoever asked for it."""
+        task = asyncio.get_running_loop().create_task(self._exclusively(change))
+        self._changes.add(task)
+        task.add_done_callback(self._finished)
+        return await asyncio.shield(task)
+
+    def _finished(self, task: asyncio.Task[Any]) -> None:
+        self._changes.discard(task)
+        # Looked at here because whoever asked may be gone; they get it too if they are there.
+        task.exception()
+
+    async def _exclusively(self, change: Coroutine[Any, Any, Result]) -> Result:
+        async with self._changing:
+            try:
+                return await change
+            except KafkaError:
+                raise
+            except MetaStoreFull as error:
+                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+            except (OSError, MetaStoreError) as error:
+                # What is on disk is no longer known, so nothing that is shown here can be trusted.
+                self._on_fatal(error)
+                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+
+    def _topic_of(self, row: TopicRow) -> Topic:
+        settings = log_config(row.configs, self.broker_config)
+        return Topic(row.name, row.topic_id, row.configs, settings)
+
+    def _attach(self, topic: Topic, row: PartitionRow) -> None:
+        """Add a partition to a topic, making its log unless it is there."""
+        log = self._logs.get(row.partition_id)
+        if log is None:
+            log = self._logs.create(
+                row.partition_id, topic.name, row.index, topic.topic_id, topic.log_config
+            )
+        else:
+            log.configure(topic.log_config)
+        topic.partitions.append(Partition(topic, row.index, row.partition_id, log))
+
+    async def _attach_all(self, topic: Topic, rows: Iterable[PartitionRow]) -> None:
+        """Add partitions to a topic that nobody sees yet, a few at a time."""
+        for count, row in enumerate(rows, start=1):
+            self._attach(topic, row)
+            if count % LOGS_PER_TURN == 0:
+                await asyncio.sleep(0)
+
+    def _remove_logs(self, rows: Iterable[PartitionRow]) -> None:
+        """Remove logs that were made for a change that did not come to its end."""
+        for row in rows:
+            self._logs.delete(row.partition_id)
+
+    def _show(self, topic: Topic) -> None:
+        self.topics[topic.name] = topic
+        self.topics_by_id[topic.topic_id] = topic
+        self._collisions[collision_key(topic.name)] = topic.name
+
+    def _hide(self, topic: Topic) -> None:
+        del self.topics[topic.name]
+        del self.topics_by_id[topic.topic_id]
+        key = collision_key(topic.name)
+        # Another topic's name may stand there: logs taken over from Kafka can hold both.
+        if self._collisions.get(key) == topic.name:
+            del self._collisions[key]
+
+
+def new_topic_id() -> bytes:
+    """Return a random id whose text form cannot be taken for a command line option.
+
+    Kafka shows ids in URL-safe base64 and draws again when that begins with "-" (value 62).
+    """
+    while (topic_id := uuid.uuid4().bytes)[0] >> 2 == 62:
+        pass
+    return topic_id
+
+
+def _check_number_added(count: int) -> None:
+    if count > PARTITIONS_PER_CHANGE_MAX:
+        raise KafkaError(
+            ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
+        )
+
+
+def _check_configs(configs: Mapping[str, str | None], config: BrokerConfig) -> None:
+    try:
+        check_topic_configs(configs, config)
+    except ConfigError as error:
+        raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
+
+
+def _reraise_unless_full(error: OSError) -> None:
+    if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+        raise error
+
+
+@contextmanager
+def _undoing() -> Iterator[None]:
+    """Make a full metadata store fatal: what was committed cannot be taken back."""
+    try:
+        yield
+    except MetaStoreFull as error:
+        raise MetaStoreError(str(error)) from error
+
+
+def _disk_full() -> KafkaError:
+    return KafkaError(
+        ErrorCode.KAFKA_STORAGE_ERROR, "No space left for the logs of new partitions."
+    )
