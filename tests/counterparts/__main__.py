@@ -1,0 +1,29 @@
+"""`python -m tests.counterparts fetch`: get everything the interop tests and benchmarks need."""
+
+import argparse
+import sys
+
+from tests.counterparts.errors import MissingCounterpart
+from tests.counterparts.jars import kafka_jars, spark_kafka_jars
+from tests.counterparts.java import java
+from tests.counterparts.kcat import kcat
+
+
+def main() -> int:
+    """Fetch and check the counterparts; print where each one is."""
+    parser = argparse.ArgumentParser(prog="python -m tests.counterparts", description=__doc__)
+    parser.add_argument("command", choices=["fetch"])
+    parser.parse_args()
+    try:
+        print(f"java        {java()}")
+        print(f"kafka jars  {kafka_jars()}")
+        for jar in spark_kafka_jars():
+            print(f"spark jar   {jar}")
+        print(f"kcat        {kcat()}")
+    except MissingCounterpart as error:
+        print(f"counterparts: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+sys.exit(main())
