@@ -1,0 +1,29 @@
+"""Barnabas as a process: `python -m broker serve`."""
+
+import os
+import sys
+from pathlib import Path
+
+from tests.counterparts.broker_process import HOST, BrokerProcess
+
+_REPOSITORY = Path(__file__).parents[2]
+
+
+class BarnabasProcess(BrokerProcess):
+    """`with BarnabasProcess() as broker:` a durable broker of this checkout, answering."""
+
+    name = "Barnabas"
+
+    def command(self) -> list[str]:
+        settings = {
+            "listeners": f"PLAINTEXT://{HOST}:{self.port}",
+            "log.dirs": str(self.data_directory),
+        }
+        overrides = [
+            f"--override={key}={value}" for key, value in (settings | self.overrides).items()
+        ]
+        return [sys.executable, "-m", "broker", "serve", *overrides]
+
+    def environment(self) -> dict[str, str]:
+        # An installed wheel of another version must not win over this checkout.
+        return {**os.environ, "PYTHONPATH": str(_REPOSITORY)}

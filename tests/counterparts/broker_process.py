@@ -1,0 +1,146 @@
+"""A broker as a process: start, kill -9, restart on the same port, terminate, measure."""
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.counterparts.probe import answers_metadata, free_port
+from tests.counterparts.usage import CpuTime, cpu_time, resident_bytes
+
+HOST = "127.0.0.1"
+POLL_S = 0.005
+STOP_TIMEOUT_S = 30
+
+
+class BrokerDied(Exception):
+    """The broker's process ended, or did not answer in time; the message has its last output."""
+
+
+class BrokerProcess:
+    """One broker on a loopback port with its data in a directory; see the subclasses.
+
+    `directory` keeps the data and the output; without one a temporary directory is used and
+    removed at the end.
+    """
+
+    name = "broker"
+    start_timeout_s = 60.0
+
+    def __init__(self, directory: Path | None = None, **overrides: str) -> None:
+        self._temporary = tempfile.TemporaryDirectory(prefix="broker-") if not directory else None
+        self.directory = directory or Path(self._temporary.name if self._temporary else "")
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.overrides = {key.replace("_", "."): value for key, value in overrides.items()}
+        self.port = free_port()
+        self.start_up_s = 0.0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    # -- what a subclass says ----------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Make the directory ready for the first start."""
+
+    def command(self) -> list[str]:
+        """Return the command line that starts the broker."""
+        raise NotImplementedError
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment of the process."""
+        return dict(os.environ)
+
+    # -- where it is -------------------------------------------------------------------------------
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return f"{HOST}:{self.port}"
+
+    @property
+    def data_directory(self) -> Path:
+        """The directory in which the partition directories lie."""
+        return self.directory / "data"
+
+    @property
+    def output_path(self) -> Path:
+        return self.directory / "output.log"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "not started"
+        return self._process.pid
+
+    # -- life --------------------------------------------------------------------------------------
+
+    def start(self) -> Self:
+        """Start the process and wait until it answers Metadata; sets `start_up_s`."""
+        started = time.monotonic()
+        with self.output_path.open("ab") as output:
+            self._process = subprocess.Popen(
+                self.command(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=self.environment(),
+            )
+        while not answers_metadata(HOST, self.port):
+            if self._process.poll() is not None:
+                raise BrokerDied(f"{self.name} exited {self._process.returncode}: {self.output()}")
+            if time.monotonic() - started > self.start_timeout_s:
+                self.kill()
+                raise BrokerDied(f"{self.name} did not answer: {self.output()}")
+            time.sleep(POLL_S)
+        self.start_up_s = time.monotonic() - started
+        return self
+
+    def kill(self) -> None:
+        """Kill -9 and wait until the process is gone."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def restart(self) -> Self:
+        """Start again on the same port and the same data."""
+        return self.start()
+
+    def terminate(self) -> int:
+        """Ask the process to stop (SIGTERM) and return its exit code."""
+        assert self._process is not None, "not started"
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+        try:
+            return self._process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise BrokerDied(f"{self.name} ignored SIGTERM: {self.output()}") from None
+
+    def output(self, *, limit: int = 4000) -> str:
+        """Return the end of what the process printed."""
+        return self.output_path.read_text(errors="replace")[-limit:]
+
+    # -- what it uses ------------------------------------------------------------------------------
+
+    def cpu_time(self) -> CpuTime:
+        """Return the CPU time of the process since it started."""
+        return cpu_time(self.pid)
+
+    def resident_bytes(self) -> int:
+        """Return the resident memory of the process."""
+        return resident_bytes(self.pid)
+
+    def __enter__(self) -> Self:
+        self.prepare()
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.kill()
+        if self._temporary is not None:
+            self._temporary.cleanup()

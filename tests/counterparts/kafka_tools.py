@@ -1,0 +1,42 @@
+"""Apache Kafka's command-line tools, run by main class."""
+
+import subprocess
+from typing import NamedTuple
+
+from tests.counterparts.jars import kafka_class_path
+from tests.counterparts.java import java
+
+TOPICS = "org.apache.kafka.tools.TopicCommand"
+CONSOLE_PRODUCER = "org.apache.kafka.tools.ConsoleProducer"
+CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+GET_OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
+DELETE_RECORDS = "org.apache.kafka.tools.DeleteRecordsCommand"
+PRODUCER_PERFORMANCE = "org.apache.kafka.tools.ProducerPerformance"
+BROKER_API_VERSIONS = "org.apache.kafka.tools.BrokerApiVersionsCommand"
+CONFIGS = "kafka.admin.ConfigCommand"
+DUMP_LOG_SEGMENTS = "org.apache.kafka.tools.DumpLogSegments"
+
+
+class ToolResult(NamedTuple):
+    """How a tool ended and what it printed on both outputs."""
+
+    exit_code: int
+    output: str
+
+
+def run_tool(
+    main_class: str, *arguments: str, stdin: str = "", timeout_s: float = 60
+) -> ToolResult:
+    """Run one of Kafka's tools to its end; raise TimeoutExpired when it takes too long."""
+    # Small heap, serial collector, first-tier compiler: a tool lives for a second or two.
+    options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    answer = subprocess.run(
+        [str(java()), *options, "-cp", kafka_class_path(), main_class, *arguments],
+        input=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    return ToolResult(answer.returncode, answer.stdout)
