@@ -133,7 +133,9 @@ class FrameBuffer:
             return self._owned_filled == len(self._owned)
         if self.wanted_bytes:
             return True
-        if not self._ring or self._tail < self._capacity:
+        if not self._ring:
+            return len(self._stash) == self._capacity
+        if self._tail < self._capacity:
             return False
         self._make_room()
         return self._tail == self._capacity

@@ -1,0 +1,158 @@
+"""Time, as the broker sees it: every "now" and every timer goes through a Clock.
+
+Two kinds of time: ``now_ms`` is the wall clock that ends up in records and retention, and
+``monotonic`` measures spans. ``ManualClock`` moves both together when a test says so, and fires
+the timers that have become due.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Protocol
+
+
+class Timer(Protocol):
+    """A callback that will run once unless it is cancelled first."""
+
+    def cancel(self) -> None:
+        """Do not run the callback; no effect when it has run."""
+
+
+class Clock(Protocol):
+    """What the broker may ask of time. Timers run their callbacks on the event loop."""
+
+    def now_ms(self) -> int:
+        """Return milliseconds since the epoch."""
+
+    def monotonic(self) -> float:
+        """Return seconds on a clock that never goes back."""
+
+    def call_later(self, delay_ms: float, callback: Callable[..., object], *args: Any) -> Timer:  # noqa: ANN401
+        """Run ``callback(*args)`` on the running loop in ``delay_ms`` milliseconds."""
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    __slots__ = ()
+
+    def now_ms(self) -> int:
+        """Return milliseconds since the epoch."""
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        """Return seconds on a clock that never goes back."""
+        return time.monotonic()
+
+    def call_later(self, delay_ms: float, callback: Callable[..., object], *args: Any) -> Timer:  # noqa: ANN401
+        """Run ``callback(*args)`` on the running loop in ``delay_ms`` milliseconds."""
+        return asyncio.get_running_loop().call_later(delay_ms / 1000, callback, *args)
+
+
+class _ManualTimer:
+    """A timer of a ManualClock, ordered by when it is due and then by when it was made."""
+
+    __slots__ = ("_args", "_callback", "_handle", "due", "number")
+
+    def __init__(
+        self, due: float, number: int, callback: Callable[..., object], args: tuple[Any, ...]
+    ) -> None:
+        self.due = due
+        self.number = number
+        self._callback: Callable[..., object] | None = callback
+        self._args = args
+        self._handle: asyncio.TimerHandle | None = None
+
+    def __lt__(self, other: _ManualTimer) -> bool:
+        return (self.due, self.number) < (other.due, other.number)
+
+    def arm(self, delay: float) -> None:
+        """Also let the loop fire this timer, after ``delay`` seconds of real time."""
+        if self._handle is not None:
+            self._handle.cancel()
+        self._handle = asyncio.get_running_loop().call_later(delay, self.fire)
+
+    def cancel(self) -> None:
+        """Do not run the callback."""
+        self._callback = None
+        self._args = ()
+        if self._handle is not None:
+            self._handle.cancel()
+
+    def fire(self) -> None:
+        """Run the callback once."""
+        callback, args = self._callback, self._args
+        self.cancel()
+        if callback is not None:
+            callback(*args)
+
+    @property
+    def done(self) -> bool:
+        """Return whether this timer has run or was cancelled."""
+        return self._callback is None
+
+
+class ManualClock:
+    """A clock that a test moves with ``advance``.
+
+    With ``running`` it also moves by itself, at the speed of the machine's clock: what an embedded
+    broker needs, whose clients live in real time and whose test wants to skip a quarter of
+    an hour. Without it, time stands still between two calls of ``advance``.
+    """
+
+    def __init__(self, now_ms: int | None = None, *, running: bool = False) -> None:
+        self._started = time.monotonic()
+        self._start_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+        self._running = running
+        self._skipped = 0.0
+        self._number = 0
+        self._timers: list[_ManualTimer] = []
+
+    def now_ms(self) -> int:
+        """Return milliseconds since the epoch."""
+        return self._start_ms + int(self.monotonic() * 1000)
+
+    def monotonic(self) -> float:
+        """Return the seconds since this clock was made, skipped ones included."""
+        elapsed = time.monotonic() - self._started if self._running else 0.0
+        return elapsed + self._skipped
+
+    def call_later(self, delay_ms: float, callback: Callable[..., object], *args: Any) -> Timer:  # noqa: ANN401
+        """Run ``callback(*args)`` once ``delay_ms`` milliseconds have passed or were skipped."""
+        self._number += 1
+        timer = _ManualTimer(self.monotonic() + delay_ms / 1000, self._number, callback, args)
+        if self._running:
+            timer.arm(delay_ms / 1000)
+        if len(self._timers) > 64 and self._number % 64 == 0:
+            self._forget_done()
+        heapq.heappush(self._timers, timer)
+        return timer
+
+    def advance(self, **amount: float) -> None:
+        """Skip time and fire what has become due: ``advance(minutes=15)``, as for timedelta.
+
+        Call it on the event loop's thread. Timers fire in order, each at its own time.
+        """
+        seconds = timedelta(**amount).total_seconds()
+        if seconds < 0:
+            raise ValueError("time does not go back")
+        target = self.monotonic() + seconds
+        while self._timers and self._timers[0].due <= target:
+            timer = heapq.heappop(self._timers)
+            if not timer.done:
+                self._skipped += max(0.0, timer.due - self.monotonic())
+                timer.fire()
+        self._skipped += max(0.0, target - self.monotonic())
+        self._forget_done()
+        if self._running:  # the loop knows nothing of the skipped time
+            now = self.monotonic()
+            for timer in self._timers:
+                timer.arm(max(0.0, timer.due - now))
+
+    def _forget_done(self) -> None:
+        self._timers = [timer for timer in self._timers if not timer.done]
+        heapq.heapify(self._timers)

@@ -1,0 +1,684 @@
+"""One client connection: frames in, handlers called, answers out in request order.
+
+Rules of this file:
+
+* **Nothing is awaited and no Task or Future is made** for a request unless its handler is a
+  coroutine. What the transport delivers is parsed and handled inside ``buffer_updated``.
+* **Answers leave in request order.** ``_slots`` holds what is owed: a list of chunks that is ready,
+  or a Deferred that is not. Nothing is written while an older answer is missing.
+* **Not handling is how everything is slowed down.** Each reason to handle nothing more is a bit of
+  ``_mute``; frames stay in the buffer, and when that is full the socket is not read. The peer
+  feels it as TCP back-pressure. The last bit to go resumes work.
+* **Completing an answer never runs another handler.** It queues the connection for ``deliver``, so
+  that a handler which wakes a hundred waiting fetches is not interrupted by their successors, and
+  all answers of one loop iteration leave a connection in one write.
+* Only two things are written to the log per connection: that it broke a rule (WARNING, limited), or
+  that we did (ERROR with the traceback). The client sees a closed connection in both cases.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from broker.dispatch import (
+    API_VERSIONS_KEY,
+    FETCH_KEY,
+    CloseConnection,
+    Deferred,
+    Parked,
+    RequestContext,
+    Route,
+)
+from broker.refusals import refusal
+from protocol.errors import ErrorCode, KafkaError, Malformed
+from protocol.frame import FrameBuffer, FrameRefused
+from protocol.wire import skip_tags
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from broker.socket_server import Listener, SocketServer
+
+logger = logging.getLogger("broker.connection")
+
+Chunks: TypeAlias = list[Any]
+Plan: TypeAlias = tuple[Route, RequestContext, int, bool, bool, Any, Any, Any]
+
+_request_header = Struct(">iih").unpack_from  # key and version in one, correlation id, client id
+_pack_answer_header = Struct(">ii").pack_into
+_pack_range_answer = Struct(">iihihhh").pack
+HEADER_BYTES = 10
+
+WRITE_BYTES = 256 * 1024
+"""Answers are handed to the transport once they add up to this much, so that a burst of requests
+cannot pile up answers behind the transport's flow control."""
+
+JOIN_BYTES = 64 * 1024
+"""Up to this much, one joined string is cheaper than a vector of small pieces."""
+
+PIPELINE_LIMIT = 1000
+"""Answers owed to one connection; clients keep 5 in flight, load generators some hundreds."""
+
+WRITE_BUFFER_HIGH_BYTES = 1024 * 1024
+"""The transport's high-water mark: a connection whose peer reads slower is muted."""
+
+SLOWEST_BYTES_PER_SECOND = 32 * 1024
+"""What a connection must at least receive to keep an incomplete frame alive beyond its time."""
+
+# Why a connection handles nothing at the moment.
+HANDLING: Final = 1  # a coroutine or a parked fetch is at work
+WRITING: Final = 2  # the peer does not read its answers
+BACKLOGGED: Final = 4  # the journal is behind
+PIPELINED: Final = 8  # too many answers are owed
+DRAINING: Final = 16  # the broker is stopping
+CLOSED: Final = 32
+
+
+class Connection(asyncio.BufferedProtocol):
+    """A client connection as the transport drives it; see the rules at the head of this file."""
+
+    __slots__ = (
+        "_budget",
+        "_claim_granted",
+        "_claimed_bytes",
+        "_client",
+        "_close_deadline",
+        "_delivery",
+        "_endpoint",
+        "_frames",
+        "_mute",
+        "_out",
+        "_out_bytes",
+        "_parked",
+        "_partial_since",
+        "_plans",
+        "_queued_bytes",
+        "_reading_paused",
+        "_ready",
+        "_server",
+        "_slots",
+        "_swept",
+        "_transport",
+        "last_active",
+        "listener",
+        "peer",
+        "peer_host",
+        "received_bytes",
+        "requests",
+        "sent_bytes",
+    )
+
+    def __init__(self, server: SocketServer, listener: Listener) -> None:
+        self._server = server
+        self._delivery = server.delivery
+        self._budget = server.frame_budget
+        self._frames = FrameBuffer(server.ring_pool, server.max_frame_bytes)
+        self._transport: asyncio.Transport
+        self._plans: dict[int, Plan] = {}
+        self._client: bytes | None = None
+        self._slots: deque[Chunks | Deferred[Any]] = deque()
+        self._queued_bytes = 0
+        self._out: Chunks = []
+        self._out_bytes = 0
+        self._parked: Parked[Any] | None = None
+        self._mute = 0
+        self._ready = False
+        self._reading_paused = False
+        self._claimed_bytes = 0
+        self._claim_granted = False
+        self._endpoint: tuple[str, int] | None = None
+        self._swept = (0, 0)
+        self._partial_since: float | None = None
+        self._close_deadline: float | None = None
+        self.listener = listener
+        self.peer = "?"
+        self.peer_host = "?"
+        self.last_active = 0.0
+        self.requests = 0
+        self.received_bytes = 0
+        self.sent_bytes = 0
+
+    # ------------------------------------------------------------------------------- transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Start, or hang up where a limit on connections is reached."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        peer = transport.get_extra_info("peername") or ("?", 0)
+        self.peer_host = plain_host(str(peer[0]))
+        self.peer = f"{self.peer_host}:{peer[1]}"
+        self.last_active = self._server.clock.monotonic()
+        refused = self._server.admit(self)
+        if refused is not None:
+            self._mute |= CLOSED
+            self._server.complain(f"connection refused: peer={self.peer} reason={refused}")
+            transport.abort()
+            return
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
+
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
+        """Drop everything that was held for the peer."""
+        self._mute |= CLOSED
+        self._server.forget(self)
+        self._frames.release()
+        self._return_claim()
+        slots, self._slots = self._slots, deque()
+        self._parked = None
+        self._out = []
+        self._plans = {}
+        for slot in slots:
+            if isinstance(slot, Deferred):
+                slot.connection = None
+                slot.abandoned()
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+        """Return where the transport is to receive."""
+        return self._frames.writable()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Handle what has come in as far as possible."""
+        frames = self._frames
+        frames.received(nbytes)
+        self.received_bytes += nbytes
+        if not self._mute:
+            self._process()
+        elif self._parked is not None:
+            self._hurry_parked()
+        frames.settle()
+        if frames.full and not self._reading_paused and not self._mute & CLOSED:
+            self._reading_paused = True
+            self._transport.pause_reading()
+
+    def eof_received(self) -> bool:
+        """Close: as with Apache Kafka, a client that has stopped sending is gone."""
+        return False
+
+    def pause_writing(self) -> None:
+        """Handle nothing while the peer does not read its answers."""
+        self._mute |= WRITING
+
+    def resume_writing(self) -> None:
+        """Go on after the peer has read enough."""
+        self._unmute_soon(WRITING)
+
+    # -------------------------------------------------------------------- handlers may use this
+
+    @property
+    def endpoint(self) -> tuple[str, int]:
+        """Return the host and port a client of this connection is told for this broker."""
+        if self.listener.advertised is not None:
+            return self.listener.advertised
+        if self._endpoint is None:
+            self._endpoint = self.local_address
+        return self._endpoint
+
+    @property
+    def local_address(self) -> tuple[str, int]:
+        """Return the host and port that the client dialled."""
+        host, port = self._transport.get_extra_info("sockname")[:2]
+        return plain_host(host), port
+
+    @property
+    def frame_is_owned(self) -> bool:
+        """Return whether the frame in hand has a buffer of its own (see protocol/frame.py)."""
+        return self._frames.frame_is_owned
+
+    def close(self, reason: str) -> None:
+        """Hang up because of what the client did; answers that are ready still leave."""
+        if self._mute & CLOSED:
+            return
+        self._server.complain(f"connection closed: peer={self.peer} {reason}")
+        self._hang_up()
+
+    def bug(self, name: str, error: BaseException) -> None:
+        """Log an error of ours with its traceback and hang up."""
+        logger.error(
+            "request failed: peer=%s api=%s error=%r", self.peer, name, error, exc_info=error
+        )
+        self._hang_up()
+
+    # ------------------------------------------------------------------------- called by others
+
+    def answered(self, deferred: Deferred[Any]) -> None:
+        """Encode the answer of a Deferred that was completed and queue it."""
+        if self._mute & CLOSED:
+            return
+        route = deferred.route
+        assert route is not None
+        try:
+            deferred.chunks, _ = encoded(
+                route.api.encode_response,
+                deferred.response,
+                deferred.version,
+                deferred.correlation_id,
+                answers_flexibly(route, deferred.version),
+            )
+        except Exception as error:  # noqa: BLE001  a bug of ours ends this connection, not the caller
+            self.bug(route.name, error)
+            return
+        self._queue_delivery()
+
+    def deliver(self) -> None:
+        """Write the answers whose turn has come, and resume work that waited for them."""
+        self._ready = False
+        if self._mute & CLOSED:
+            return
+        slots = self._slots
+        out = self._out
+        while slots:
+            head = slots[0]
+            if isinstance(head, Deferred):
+                if head.chunks is None:
+                    break
+                out.extend(head.chunks)
+                self._out_bytes += sum(map(len, head.chunks))
+            else:
+                out.extend(head)
+                size = sum(map(len, head))
+                self._out_bytes += size
+                self._queued_bytes -= size
+            slots.popleft()
+        if out:
+            self._write()
+        if self._parked is not None and self._parked.chunks is not None:
+            self._parked = None
+            self._mute &= ~HANDLING
+        if self._mute & PIPELINED and not self._over_pipeline_limit():
+            self._mute &= ~PIPELINED
+        if not self._mute:
+            self._resume()
+        elif self._mute & DRAINING and not slots:
+            self._finish()
+
+    def granted(self) -> None:
+        """Receive the large frame that waited for memory."""
+        self._claim_granted = True
+        self._frames.grant()
+        self._resume_reading()
+
+    def unmute_backlogged(self) -> None:
+        """Go on after the journal has caught up."""
+        self._unmute_soon(BACKLOGGED)
+
+    def forget_plans(self) -> None:
+        """Look routes up again: the table has changed."""
+        self._plans.clear()
+
+    def drain(self) -> None:
+        """Handle nothing more; answers that are due still leave."""
+        self._mute |= DRAINING
+        if not self._reading_paused:
+            self._reading_paused = True
+            self._transport.pause_reading()
+        if self._parked is not None and self._parked.chunks is None:
+            self._parked.hurry()
+        self._queue_delivery()
+
+    def abort(self) -> None:
+        """Close at once; what was not sent is lost."""
+        self._mute |= CLOSED
+        self._transport.abort()
+
+    def sweep(self, now: float) -> None:
+        """Check the time limits: idle, an incomplete frame, a close that does not end.
+
+        Called every few seconds, so that no request pays for a timer. A frame may take the
+        configured time plus a second for every SLOWEST_BYTES_PER_SECOND that did arrive: a slow
+        link is served, a trickle is not.
+        """
+        server = self._server
+        if self._close_deadline is not None:
+            if now >= self._close_deadline:
+                self._transport.abort()
+            return
+        if self._mute & CLOSED:
+            return
+        progress = (self.requests, self._transport.get_write_buffer_size())
+        if progress == self._swept:
+            self._frames.shrink()
+        if progress != self._swept or self._slots or self._mute & ~WRITING:
+            self._swept = progress
+            self.last_active = now
+            self._partial_since = None
+            return
+        pending = self._frames.pending_bytes
+        if pending and not self._mute and not self._waits_for_memory:
+            if self._partial_since is None:
+                self._partial_since = now
+            patience = server.receive_timeout + pending / SLOWEST_BYTES_PER_SECOND
+            if now - self._partial_since >= patience:
+                self.close(f"reason=incomplete request, {pending} bytes after {patience:.0f} s")
+        elif now - self.last_active >= server.idle_timeout:
+            self._hang_up()
+
+    # -------------------------------------------------------------------------------- requests
+
+    def _process(self) -> None:
+        """Handle every whole frame until something mutes the connection."""
+        frames = self._frames
+        frame: memoryview | None = None
+        try:
+            while not self._mute:
+                frame = frames.next_frame()
+                if frame is None:
+                    if frames.wanted_bytes and not self._claimed_bytes:
+                        self._claim(frames.wanted_bytes)
+                    break
+                self._handle(frame)
+                if frames.frame_is_owned:
+                    self._return_claim()
+        except (Malformed, FrameRefused, CloseConnection) as error:
+            self.close(f"{self._describe(frame)}reason={error}")
+        except Exception as error:  # noqa: BLE001  the connection's top frame: a bug ends it
+            self.bug(self._describe(frame).removeprefix("api=").strip(), error)
+        if self._out:
+            self._write()
+
+    def _handle(self, frame: memoryview) -> None:
+        """Decode one request, call its handler, and answer or note that an answer is owed."""
+        key_and_version, correlation_id, client_size = _request_header(frame)
+        position = HEADER_BYTES
+        client = None
+        if client_size >= 0:
+            position += client_size
+            client = bytes(frame[HEADER_BYTES:position])
+        plan = self._plans.get(key_and_version)
+        if plan is None or client != self._client:
+            new = self._plan(frame, key_and_version, client, client_size)
+            if new is None:
+                return
+            plan = new
+        route, context, version, flexible, flexible_answer, decode, handler, encode = plan
+        if flexible:
+            position = skip_header_tags(frame, position)
+        request = decode(frame, position, version)
+        self.requests += 1
+        route.requests += 1
+        try:
+            response = handler(context, request)
+        except KafkaError as error:
+            response = refusal(route, request, error)
+        if response is None:
+            return
+        if isinstance(response, Deferred):
+            if response.response is None:
+                self._defer(response, route, version, correlation_id)
+                return
+            response = response.response
+        elif route.is_coroutine:
+            self._start(response, route, request, version, correlation_id)
+            return
+        chunks, size = encoded(encode, response, version, correlation_id, flexible_answer)
+        self._answer(chunks, size)
+
+    def _plan(
+        self, frame: memoryview, key_and_version: int, client: bytes | None, client_size: int
+    ) -> Plan | None:
+        """Prepare everything that stays the same for requests of this key, version and client.
+
+        Returns None where the request has been dealt with: ApiVersions of an unknown version.
+        """
+        key, version = key_and_version >> 16, ((key_and_version & 0xFFFF) ^ 0x8000) - 0x8000
+        if client is None:
+            client_id = None
+            if client_size < -1:
+                raise Malformed(f"client id of {client_size} bytes")
+        elif len(client) != client_size:
+            raise Malformed("client id runs past the end of the request")
+        else:
+            client_id = decode_client_id(client)
+        if client != self._client:
+            self._client = client
+            self._plans.clear()
+        route = self._server.routes.get(key)
+        if route is None:
+            raise CloseConnection("unknown api key")
+        if not route.min_version <= version <= route.max_version:
+            if key == API_VERSIONS_KEY:
+                self._unsupported_api_versions(frame, version, HEADER_BYTES + max(client_size, 0))
+                return None
+            raise CloseConnection(
+                f"unsupported version, served are {route.min_version} to {route.max_version}"
+            )
+        api = route.api
+        context = RequestContext(self._server.broker, self, key, version, client_id)
+        plan = (
+            route,
+            context,
+            version,
+            version >= api.flexible_from,
+            answers_flexibly(route, version),
+            api.decode_request,
+            route.handler,
+            api.encode_response,
+        )
+        self._plans[key_and_version] = plan
+        return plan
+
+    def _unsupported_api_versions(self, frame: memoryview, version: int, position: int) -> None:
+        """Answer what Apache Kafka answers: a v0 body with error 35 and the range of key 18.
+
+        The one API with an answer for versions unknown: a client that is newer than the broker
+        learns from it what to say. Its header must still be well formed.
+        """
+        route = self._server.routes.get(API_VERSIONS_KEY)
+        assert route is not None
+        if version >= route.api.flexible_from:
+            position = skip_header_tags(frame, position)
+        if position > len(frame):
+            raise Malformed("the request header has no end")
+        correlation_id = _request_header(frame)[1]
+        self.requests += 1
+        error = ErrorCode.UNSUPPORTED_VERSION
+        served = route.key, route.min_version, route.max_version
+        answer = _pack_range_answer(16, correlation_id, error, 1, *served)
+        self._answer([answer], len(answer))
+
+    def _start(
+        self,
+        coroutine: Awaitable[Any],
+        route: Route,
+        request: Any,  # noqa: ANN401
+        version: int,
+        correlation_id: int,
+    ) -> None:
+        """Run a coroutine handler; nothing else of this connection is handled meanwhile."""
+        parked: Parked[Any] = Parked()
+        self._owe(parked, route, version, correlation_id)
+        self._server.start_request(self._run(coroutine, route, request, parked))
+
+    async def _run(
+        self,
+        coroutine: Awaitable[Any],
+        route: Route,
+        request: Any,  # noqa: ANN401
+        parked: Parked[Any],
+    ) -> None:
+        try:
+            try:
+                response = await coroutine
+            except KafkaError as error:
+                response = refusal(route, request, error)
+        except CloseConnection as error:
+            self.close(f"api={route.name} reason={error}")
+        except Exception as error:  # noqa: BLE001  the request's top frame: a bug ends the connection
+            self.bug(route.name, error)
+        else:
+            parked.complete(response)
+
+    def _defer(
+        self, deferred: Deferred[Any], route: Route, version: int, correlation_id: int
+    ) -> None:
+        self._owe(deferred, route, version, correlation_id)
+        if deferred.parked:
+            self._hurry_parked()
+        elif self._server.backlogged:
+            self._mute |= BACKLOGGED
+            self._server.wait_for_backlog(self)
+
+    def _owe(
+        self, deferred: Deferred[Any], route: Route, version: int, correlation_id: int
+    ) -> None:
+        deferred.route = route
+        deferred.version = version
+        deferred.correlation_id = correlation_id
+        deferred.connection = self
+        self._slots.append(deferred)
+        if isinstance(deferred, Parked):
+            self._parked = deferred
+            self._mute |= HANDLING
+        elif self._over_pipeline_limit():
+            self._mute |= PIPELINED
+
+    def _hurry_parked(self) -> None:
+        """Cut a wait short when a request that is not a Fetch has come in behind it.
+
+        Not for another Fetch: a client that keeps two in flight would be answered in a spin.
+        """
+        parked = self._parked
+        if parked is None or parked.chunks is not None:
+            return
+        key = self._frames.next_key()
+        if key is not None and key != FETCH_KEY:
+            parked.hurry()
+
+    # --------------------------------------------------------------------------------- answers
+
+    def _answer(self, chunks: Chunks, size: int) -> None:
+        """Queue an answer that is ready, behind those that are owed."""
+        if self._slots:
+            self._slots.append(chunks)
+            self._queued_bytes += size
+            if self._over_pipeline_limit():
+                self._mute |= PIPELINED
+            return
+        self._out += chunks
+        self._out_bytes += size
+        if self._out_bytes >= WRITE_BYTES:
+            self._write()
+
+    def _write(self) -> None:
+        out, self._out = self._out, []
+        size, self._out_bytes = self._out_bytes, 0
+        self.sent_bytes += size
+        if size <= JOIN_BYTES:
+            self._transport.write(b"".join(out))
+        else:
+            self._transport.writelines(out)
+
+    def _over_pipeline_limit(self) -> bool:
+        return len(self._slots) >= PIPELINE_LIMIT or self._queued_bytes >= WRITE_BUFFER_HIGH_BYTES
+
+    # ------------------------------------------------------------------------------ flow control
+
+    def _queue_delivery(self) -> None:
+        if not self._ready:
+            self._ready = True
+            self._delivery.add(self)
+
+    def _unmute_soon(self, reason: int) -> None:
+        self._mute &= ~reason
+        self._queue_delivery()
+
+    def _resume(self) -> None:
+        """Handle what has waited in the buffer, then read on."""
+        self._process()
+        if self._mute & CLOSED:
+            return
+        self._frames.settle()
+        self._resume_reading()
+
+    def _resume_reading(self) -> None:
+        if self._reading_paused and not self._mute & (CLOSED | DRAINING) and not self._frames.full:
+            self._reading_paused = False
+            self._transport.resume_reading()
+
+    def _claim(self, size: int) -> None:
+        self._claimed_bytes = size
+        if self._budget.claim(self, size):
+            self.granted()
+
+    @property
+    def _waits_for_memory(self) -> bool:
+        return bool(self._claimed_bytes) and not self._claim_granted
+
+    def _return_claim(self) -> None:
+        size, self._claimed_bytes = self._claimed_bytes, 0
+        granted, self._claim_granted = self._claim_granted, False
+        if granted:
+            self._budget.release(size)
+        elif size:
+            self._budget.forget(self)
+
+    def _hang_up(self) -> None:
+        if self._mute & CLOSED:
+            return
+        if self._out:
+            self._write()
+        self._mute |= CLOSED
+        self._close_deadline = self._server.clock.monotonic() + self._server.receive_timeout
+        self._transport.close()
+
+    def _finish(self) -> None:
+        """Close after what was written has left."""
+        self._mute |= CLOSED
+        self._transport.close()
+
+    def _describe(self, frame: memoryview | None) -> str:
+        """Return which request a frame holds, for the log."""
+        if frame is None:
+            return ""
+        key_and_version = _request_header(frame)[0]
+        key, version = key_and_version >> 16, ((key_and_version & 0xFFFF) ^ 0x8000) - 0x8000
+        route = self._server.routes.get(key)
+        name = route.name if route is not None else str(key)
+        return f"api={name} version={version} "
+
+
+def answers_flexibly(route: Route, version: int) -> bool:
+    """Return whether the response header has tags.
+
+    Never for ApiVersions, whose reader does not know yet what this broker speaks.
+    """
+    return route.key != API_VERSIONS_KEY and version >= route.api.flexible_from
+
+
+def encoded(
+    encode: Any,  # noqa: ANN401
+    response: Any,  # noqa: ANN401
+    version: int,
+    correlation_id: int,
+    flexible: bool,  # noqa: FBT001
+) -> tuple[Chunks, int]:
+    """Return an answer with length and header in front, and its size in bytes."""
+    head = bytearray(9 if flexible else 8)  # a flexible header ends with "no tags", which is 0
+    chunks = encode(response, version, head)
+    size = len(head) if len(chunks) == 1 else sum(map(len, chunks))
+    _pack_answer_header(head, 0, size - 4, correlation_id)
+    return chunks, size
+
+
+def skip_header_tags(frame: memoryview, position: int) -> int:
+    """Return the position after the tagged fields of a request header; none is known yet."""
+    try:
+        low: int = frame[position]
+        return position + 1 if not low else skip_tags(frame, position + 1, low)
+    except IndexError as error:
+        raise Malformed("the request header has no end") from error
+
+
+def decode_client_id(raw: bytes) -> str:
+    """Return a client id as text; raise Malformed where it is none."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise Malformed("client id is not UTF-8") from error
+
+
+def plain_host(host: str) -> str:
+    """Return an IPv4 address that came in through an IPv6 socket in its own form."""
+    return host.removeprefix("::ffff:") if "." in host else host

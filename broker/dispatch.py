@@ -1,0 +1,230 @@
+"""Which function answers which request, and how its answer may come.
+
+A handler registers itself beside its code::
+
+    @serves(METADATA, versions=(0, 13))
+    def metadata(context: RequestContext, request: MetadataRequest) -> MetadataResponse: ...
+
+What is registered here is what ApiVersions advertises, so an API without a handler cannot be
+advertised. Four ways to answer:
+
+* return the response: it is on its way when the handler returns;
+* ``async def``: the connection handles nothing else until the coroutine is done;
+* return a ``Deferred``: the response comes by ``complete``, the connection goes on meanwhile;
+* return a ``Parked``: likewise, but the connection waits, and ``hurry`` may cut the wait short;
+* return None: the request has no answer (Produce with acks=0).
+
+No Task and no Future is made for anything but a coroutine.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
+
+from protocol.api import Api
+from protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from broker.connection import Connection
+    from broker.server import BrokerServer
+
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+
+PRODUCE_KEY = 0
+FETCH_KEY = 1
+API_VERSIONS_KEY = 18
+
+
+class CloseConnection(Exception):
+    """Raised by a handler whose only possible answer is to hang up; the text says why."""
+
+
+class Deferred(Generic[Response]):
+    """An answer that comes later, by callback. The connection handles what follows meanwhile.
+
+    Subclass it with ``__slots__`` for the state that the answer needs. ``complete`` is called on
+    the loop's thread, once; it encodes and queues, and never runs another handler.
+    """
+
+    __slots__ = ("chunks", "connection", "correlation_id", "response", "route", "version")
+
+    parked: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self.chunks: list[Any] | None = None
+        self.response: Response | None = None
+        self.connection: Connection | None = None
+        self.route: Route | None = None
+        self.version = 0
+        self.correlation_id = 0
+
+    def complete(self, response: Response) -> None:
+        """Answer; before the handler has returned as well as long after the client left."""
+        assert self.response is None, "answered twice"
+        self.response = response
+        if self.connection is not None:
+            self.connection.answered(self)
+
+    def fail(self, error: BaseException) -> None:
+        """Give up because of a bug: the error is logged, the connection closed."""
+        if self.connection is not None and self.route is not None:
+            self.connection.bug(self.route.name, error)
+
+    def abandoned(self) -> None:
+        """Say that nobody waits for this answer any more; override it to drop what it holds."""
+
+
+class Parked(Deferred[Response]):
+    """A deferred answer during which the connection handles nothing else: a waiting Fetch."""
+
+    __slots__ = ()
+
+    parked: ClassVar[bool] = True
+
+    def hurry(self) -> None:
+        """Answer at once with what there is; override it.
+
+        Called when a request of another kind has come in behind (the wait would hold it up), and
+        when the broker is stopping.
+        """
+
+
+class RequestContext:
+    """Who asks, through what. Shared by all requests of a connection with one key and version."""
+
+    __slots__ = ("api_key", "api_version", "broker", "client_id", "connection")
+
+    def __init__(
+        self,
+        broker: BrokerServer,
+        connection: Connection,
+        api_key: int,
+        api_version: int,
+        client_id: str | None,
+    ) -> None:
+        self.broker = broker
+        self.connection = connection
+        self.api_key = api_key
+        self.api_version = api_version
+        self.client_id = client_id
+
+    @property
+    def endpoint(self) -> tuple[str, int]:
+        """Return the host and port this client must be told for this broker."""
+        return self.connection.endpoint
+
+    @property
+    def records_stay(self) -> bool:
+        """Return whether the request's memoryviews outlive the handler (see protocol/frame.py)."""
+        return self.connection.frame_is_owned
+
+
+Handler: TypeAlias = Callable[
+    [RequestContext, Request],
+    Response | Deferred[Response] | Awaitable[Response] | None,
+]
+Refuse: TypeAlias = Callable[[Request, ErrorCode, str | None], Response]
+
+
+@dataclass(slots=True)
+class Route:
+    """One API as this broker serves it. Each server counts on its own copy."""
+
+    api: Api[Any, Any]
+    min_version: int
+    max_version: int
+    handler: Callable[[RequestContext, Any], Any]
+    is_coroutine: bool
+    refuse: Callable[[Any, ErrorCode, str | None], Any] | None
+    requests: int = 0
+
+    @property
+    def key(self) -> int:
+        """Return the api key."""
+        return self.api.key
+
+    @property
+    def name(self) -> str:
+        """Return Kafka's name of the API."""
+        return self.api.name
+
+    def copy(self, **changes: Any) -> Route:  # noqa: ANN401
+        """Return a route like this one, with its own counter."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Route(**(values | {"requests": 0} | changes))
+
+
+class Routes:
+    """A table of routes by api key."""
+
+    def __init__(self, routes: Iterable[Route] = ()) -> None:
+        self._by_key: dict[int, Route] = {}
+        for route in routes:
+            self.add(route)
+
+    def add(self, route: Route) -> None:
+        """Register a route; a key has one route."""
+        api = route.api
+        assert route.key not in self._by_key, f"{route.name} has two handlers"
+        assert api.min_version <= route.min_version <= route.max_version <= api.max_version, (
+            f"{route.name} {route.min_version}-{route.max_version} is not covered by the codec"
+        )
+        self._by_key[route.key] = route
+
+    def replace(self, route: Route) -> None:
+        """Put a route in the place of the one with its key."""
+        assert route.key in self._by_key, f"{route.name} has no handler"
+        self._by_key[route.key] = route
+
+    def get(self, key: int) -> Route | None:
+        """Return the route of an api key."""
+        return self._by_key.get(key)
+
+    def __iter__(self) -> Iterator[Route]:
+        """Iterate over all routes, ordered by key."""
+        return iter([self._by_key[key] for key in sorted(self._by_key)])
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def copy(self) -> Routes:
+        """Return a table of copies: what one server uses."""
+        return Routes(route.copy() for route in self)
+
+    def serves(
+        self,
+        api: Api[Request, Response],
+        *,
+        versions: tuple[int, int],
+        refuse: Refuse[Request, Response] | None = None,
+    ) -> Callable[[Handler[Request, Response]], Handler[Request, Response]]:
+        """Register a handler for ``api``, answering ``versions`` (both ends included).
+
+        ``refuse`` says how this API reports one error for the whole request: what a KafkaError
+        that leaves the handler becomes.
+        """
+
+        def register(handler: Handler[Request, Response]) -> Handler[Request, Response]:
+            self.add(
+                Route(
+                    api=api,
+                    min_version=versions[0],
+                    max_version=versions[1],
+                    handler=handler,
+                    is_coroutine=inspect.iscoroutinefunction(handler),
+                    refuse=refuse,
+                )
+            )
+            return handler
+
+        return register
+
+
+ROUTES = Routes()
+"""Everything broker/handlers registers."""
+
+serves = ROUTES.serves

@@ -1,0 +1,67 @@
+"""ApiVersions (18), versions 0-4: what this broker speaks.
+
+The answer is made from the table of handlers, so it cannot promise what is not there.
+
+* v3: the client names its software; supported and finalized features (KIP-584) come as tags.
+* v4: features whose lowest version is 0 may be named (KIP-1022).
+* An unknown version is answered in broker/connection.py, before there is anything to decode.
+"""
+
+from __future__ import annotations
+
+import re
+
+from broker.dispatch import PRODUCE_KEY, RequestContext, Routes, serves
+from protocol.errors import ErrorCode
+from protocol.messages.api_versions import (
+    API_VERSIONS,
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+
+METADATA_VERSION = "metadata.version"
+METADATA_VERSION_RANGE = (7, 30)
+"""Kafka 3.3 to 4.3. Tools read the broker's release from the finalized level."""
+
+SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
+"""Names and versions of client software, as KIP-511 allows them."""
+
+
+@serves(API_VERSIONS, versions=(0, 4))
+def api_versions(context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
+    """Answer with every API served here; works before authentication."""
+    if context.api_version >= 3 and not names_its_software(request):
+        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    low, high = METADATA_VERSION_RANGE
+    return ApiVersionsResponse(
+        api_keys=advertised(context.broker.routes),
+        supported_features=[SupportedFeatureKey(METADATA_VERSION, low, high)],
+        # Never below 0, or clients ignore the finalized features.
+        finalized_features_epoch=0,
+        finalized_features=[FinalizedFeatureKey(METADATA_VERSION, high, high)],
+    )
+
+
+def names_its_software(request: ApiVersionsRequest) -> bool:
+    """Return whether the client's software has a legal name and version."""
+    return bool(
+        SOFTWARE.fullmatch(request.client_software_name)
+        and SOFTWARE.fullmatch(request.client_software_version)
+    )
+
+
+def advertised(routes: Routes) -> list[ApiVersion]:
+    """Return the ranges to advertise, ordered by key.
+
+    Produce is advertised from 0 though served from 3: librdkafka takes a higher floor for a broker
+    without compression and silently stops compressing (KAFKA-18659).
+    """
+    return [
+        ApiVersion(
+            route.key, 0 if route.key == PRODUCE_KEY else route.min_version, route.max_version
+        )
+        for route in routes
+    ]

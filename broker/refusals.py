@@ -1,0 +1,139 @@
+"""One error for a whole request, in the form its API has for it.
+
+APIs report errors in two shapes: one ``error_code`` at the top of the response, or one per item
+(topic, partition, group) that the request named. ``refusal`` builds either from the classes: it
+walks the response's lists of structures beside the request's, copies what both name (``name``,
+``topic_id``, ``partition_index`` ...) and sets the code wherever there is a field for it. An API where that is not right registers its own function with ``@serves(..., refuse=...)``.
+"""
+
+from __future__ import annotations
+
+import re
+import typing
+from dataclasses import fields, is_dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from broker.dispatch import Route
+from protocol.errors import ErrorCode, KafkaError
+
+# The same thing under different names in a request and its response.
+_SYNONYMS = {
+    "partition_index": ("partition", "index"),
+    "partition": ("partition_index", "index"),
+    "index": ("partition_index", "partition"),
+    "key": ("coordinator_keys",),
+    "group_id": ("groups", "groups_names"),
+}
+
+
+def refusal(route: Route, request: Any, error: KafkaError) -> Any:  # noqa: ANN401
+    """Return the response of ``route`` that says ``error``; raise ``error`` where there is none."""
+    if route.refuse is not None:
+        return route.refuse(request, error.code, error.message)
+    response = mirror(response_class_of(route.name), request, error.code, error.message)
+    if not says_error(response):
+        raise error
+    return response
+
+
+@cache
+def response_class_of(name: str) -> type:
+    """Return the response class of an API, which lives in a module of the API's name."""
+    snake = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    found: type = getattr(import_module(f"protocol.messages.{snake}"), f"{name}Response")
+    return found
+
+
+def mirror(
+    response_class: type,
+    request: Any,  # noqa: ANN401
+    code: ErrorCode,
+    message: str | None,
+) -> Any:  # noqa: ANN401
+    """Return a response with ``code`` at the top, or at every item that the request names."""
+    response = response_class()
+    lists = []
+    top = False
+    for name, item_class in _shape(response_class):
+        if name == "error_code":
+            response.error_code = int(code)
+            top = True
+        elif name == "error_message":
+            response.error_message = message
+        elif item_class is not None:
+            lists.append((name, item_class))
+        else:
+            _copy(response, name, request)
+    if not top:
+        for name, item_class in lists:
+            items = _items_for(item_class, request)
+            setattr(response, name, [mirror(item_class, item, code, message) for item in items])
+    return response
+
+
+def says_error(response: Any) -> bool:  # noqa: ANN401
+    """Return whether an error code is set somewhere in ``response``."""
+    response_class: type = type(response)
+    for name, item_class in _shape(response_class):
+        value = getattr(response, name)
+        if name == "error_code" and value:
+            return True
+        if item_class is not None and any(says_error(item) for item in value or ()):
+            return True
+    return False
+
+
+def _items_for(item_class: type, request: Any) -> list[Any]:  # noqa: ANN401
+    """Return the request's list whose items name the same things as ``item_class``."""
+    names = {name for name, _ in _shape(item_class)}
+    best: list[Any] = []
+    most = 0
+    if not is_dataclass(request):
+        return best
+    for field in fields(request):
+        value = getattr(request, field.name)
+        if not isinstance(value, list) or not value:
+            continue
+        if is_dataclass(value[0]):
+            common = sum(_source(name, value[0]) is not None for name in names)
+        else:  # bare names or numbers: partition indexes, group ids
+            common = 1
+        if common > most:
+            best, most = value, common
+    return best
+
+
+def _copy(target: Any, name: str, source: Any) -> None:  # noqa: ANN401
+    if not is_dataclass(source):
+        if name in _SYNONYMS or name == "name":
+            setattr(target, name, source)
+        return
+    found = _source(name, source)
+    if found is not None:
+        setattr(target, name, getattr(source, found))
+
+
+def _source(name: str, source: Any) -> str | None:  # noqa: ANN401
+    for candidate in (name, *_SYNONYMS.get(name, ())):
+        if hasattr(source, candidate) and not isinstance(getattr(source, candidate), list):
+            return candidate
+    return None
+
+
+@cache
+def _shape(message_class: type) -> tuple[tuple[str, type | None], ...]:
+    """Return each field's name, and the class of its items if it is a list of structures."""
+    hints = typing.get_type_hints(message_class)
+    return tuple((field.name, _dataclass_in(hints[field.name])) for field in fields(message_class))
+
+
+def _dataclass_in(hint: Any) -> type | None:  # noqa: ANN401
+    if isinstance(hint, type) and is_dataclass(hint):
+        return hint
+    for argument in typing.get_args(hint):
+        found = _dataclass_in(argument)
+        if found is not None:
+            return found
+    return None
