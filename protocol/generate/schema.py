@@ -27,9 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCALARS = frozenset(
-    "bool int8 int16 uint16 int32 int64 float64 uuid string bytes records".split()
-)
+SCALARS = frozenset("bool int8 int16 uint16 int32 int64 float64 uuid string bytes records".split())
 SECTIONS = {"api": ("request", "response"), "record": ("key", "value"), "data": ("fields",)}
 
 HEADLINE = re.compile(
@@ -196,7 +194,9 @@ class _Parser:
             tag=int(parts["tag"]) if parts["tag"] else None,
             default=parts["default"],
             inflexible=bool(parts["inflexible"]),
-            struct=None if parts["type"] in SCALARS else self._struct(line, parts["type"], versions),
+            struct=None
+            if parts["type"] in SCALARS
+            else self._struct(line, parts["type"], versions),
         )
 
     def _struct(self, line: _Line, name: str, versions: Versions) -> Struct:

@@ -1,0 +1,539 @@
+"""AlterPartitionReassignments: generated from alter_partition_reassignments.schema by protocol.generate. Do not edit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from struct import Struct, pack, unpack_from
+
+from protocol.api import Api, Message
+from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags, varint_tail
+
+pack_i = Struct(">i").pack
+pack_it = Struct(">i?").pack
+pack_ith = Struct(">i?h").pack
+pack_ih = Struct(">ih").pack
+unpack_itB = Struct(">i?B").unpack_from
+unpack_ithB = Struct(">i?hB").unpack_from
+unpack_iB = Struct(">iB").unpack_from
+unpack_ihB = Struct(">ihB").unpack_from
+
+
+@dataclass(slots=True)
+class ReassignablePartition:
+    """Part of AlterPartitionReassignments."""
+
+    partition_index: int = 0
+    replicas: list[int] | None = None
+
+
+@dataclass(slots=True)
+class ReassignableTopic:
+    """Part of AlterPartitionReassignments."""
+
+    name: str = ""
+    partitions: list[ReassignablePartition] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class AlterPartitionReassignmentsRequest:
+    """AlterPartitionReassignments, versions 0-1."""
+
+    timeout_ms: int = 60000
+    allow_replication_factor_change: bool = True
+    topics: list[ReassignableTopic] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ReassignablePartitionResponse:
+    """Part of AlterPartitionReassignments."""
+
+    partition_index: int = 0
+    error_code: int = 0
+    error_message: str | None = ""
+
+
+@dataclass(slots=True)
+class ReassignableTopicResponse:
+    """Part of AlterPartitionReassignments."""
+
+    name: str = ""
+    partitions: list[ReassignablePartitionResponse] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class AlterPartitionReassignmentsResponse:
+    """AlterPartitionReassignments, versions 0-1."""
+
+    throttle_time_ms: int = 0
+    allow_replication_factor_change: bool = True
+    error_code: int = 0
+    error_message: str | None = ""
+    responses: list[ReassignableTopicResponse] = field(default_factory=list)
+
+
+def decode_request_v0(view: memoryview, position: int) -> tuple[AlterPartitionReassignmentsRequest, int]:
+    timeout_ms, count = unpack_iB(view, position)
+    position += 5
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 3)
+    topics: list[ReassignableTopic] = []
+    for _ in range(count - 1):
+        size = view[position]
+        position += 1
+        if not 0 < size < 0x80:
+            size, position = long_size(view, position, size)
+        end = position + size - 1
+        name = view[position:end].tobytes().decode()
+        position = end
+        count = view[position]
+        position += 1
+        if not 0 < count < 0x80:
+            count, position = long_count(view, position, count, 6)
+        partitions: list[ReassignablePartition] = []
+        for _ in range(count - 1):
+            partition_index, count = unpack_iB(view, position)
+            position += 5
+            replicas: list[int] | None = None
+            if count:
+                if not 0 < count < 0x80:
+                    count, position = long_count(view, position, count, 4)
+                count -= 1
+                replicas = list(unpack_from(f">{count}i", view, position))
+                position += count * 4
+            tags = view[position]
+            position += 1
+            if tags:
+                position = skip_tags(view, position, tags)
+            partitions.append(ReassignablePartition(partition_index, replicas))
+        tags = view[position]
+        position += 1
+        if tags:
+            position = skip_tags(view, position, tags)
+        topics.append(ReassignableTopic(name, partitions))
+    tags = view[position]
+    position += 1
+    if tags:
+        position = skip_tags(view, position, tags)
+    return AlterPartitionReassignmentsRequest(timeout_ms, True, topics), position
+
+
+def encode_request_v0(message: AlterPartitionReassignmentsRequest, out: bytearray) -> Chunks:
+    topics = message.topics
+    out += pack_i(message.timeout_ms)
+    size = len(topics) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for reassignable_topic in topics:
+        name = reassignable_topic.name
+        data = name.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+        partitions = reassignable_topic.partitions
+        size = len(partitions) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        for reassignable_partition in partitions:
+            replicas = reassignable_partition.replicas
+            out += pack_i(reassignable_partition.partition_index)
+            if replicas is None:
+                out.append(0)
+            else:
+                size = len(replicas) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += pack(f">{len(replicas)}i", *replicas)
+            out.append(0)
+        out.append(0)
+    out.append(0)
+    return [out]
+
+
+def decode_request_v1(view: memoryview, position: int) -> tuple[AlterPartitionReassignmentsRequest, int]:
+    timeout_ms, allow_replication_factor_change, count = unpack_itB(view, position)
+    position += 6
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 3)
+    topics: list[ReassignableTopic] = []
+    for _ in range(count - 1):
+        size = view[position]
+        position += 1
+        if not 0 < size < 0x80:
+            size, position = long_size(view, position, size)
+        end = position + size - 1
+        name = view[position:end].tobytes().decode()
+        position = end
+        count = view[position]
+        position += 1
+        if not 0 < count < 0x80:
+            count, position = long_count(view, position, count, 6)
+        partitions: list[ReassignablePartition] = []
+        for _ in range(count - 1):
+            partition_index, count = unpack_iB(view, position)
+            position += 5
+            replicas: list[int] | None = None
+            if count:
+                if not 0 < count < 0x80:
+                    count, position = long_count(view, position, count, 4)
+                count -= 1
+                replicas = list(unpack_from(f">{count}i", view, position))
+                position += count * 4
+            tags = view[position]
+            position += 1
+            if tags:
+                position = skip_tags(view, position, tags)
+            partitions.append(ReassignablePartition(partition_index, replicas))
+        tags = view[position]
+        position += 1
+        if tags:
+            position = skip_tags(view, position, tags)
+        topics.append(ReassignableTopic(name, partitions))
+    tags = view[position]
+    position += 1
+    if tags:
+        position = skip_tags(view, position, tags)
+    message = AlterPartitionReassignmentsRequest(
+        timeout_ms,
+        allow_replication_factor_change,
+        topics,
+    )
+    return message, position
+
+
+def encode_request_v1(message: AlterPartitionReassignmentsRequest, out: bytearray) -> Chunks:
+    topics = message.topics
+    out += pack_it(message.timeout_ms, message.allow_replication_factor_change)
+    size = len(topics) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for reassignable_topic in topics:
+        name = reassignable_topic.name
+        data = name.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+        partitions = reassignable_topic.partitions
+        size = len(partitions) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        for reassignable_partition in partitions:
+            replicas = reassignable_partition.replicas
+            out += pack_i(reassignable_partition.partition_index)
+            if replicas is None:
+                out.append(0)
+            else:
+                size = len(replicas) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += pack(f">{len(replicas)}i", *replicas)
+            out.append(0)
+        out.append(0)
+    out.append(0)
+    return [out]
+
+
+def decode_response_v0(view: memoryview, position: int) -> tuple[AlterPartitionReassignmentsResponse, int]:
+    throttle_time_ms, error_code, size = unpack_ihB(view, position)
+    position += 7
+    error_message: str | None = None
+    if size:
+        if size >= 0x80:
+            size, position = varint_tail(view, position, size)
+        end = position + size - 1
+        error_message = view[position:end].tobytes().decode()
+        position = end
+    count = view[position]
+    position += 1
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 3)
+    responses: list[ReassignableTopicResponse] = []
+    for _ in range(count - 1):
+        size = view[position]
+        position += 1
+        if not 0 < size < 0x80:
+            size, position = long_size(view, position, size)
+        end = position + size - 1
+        name = view[position:end].tobytes().decode()
+        position = end
+        count = view[position]
+        position += 1
+        if not 0 < count < 0x80:
+            count, position = long_count(view, position, count, 8)
+        partitions: list[ReassignablePartitionResponse] = []
+        for _ in range(count - 1):
+            (
+                partition_index,
+                reassignable_partition_response_error_code,
+                size,
+            ) = unpack_ihB(view, position)
+            position += 7
+            reassignable_partition_response_error_message: str | None = None
+            if size:
+                if size >= 0x80:
+                    size, position = varint_tail(view, position, size)
+                end = position + size - 1
+                reassignable_partition_response_error_message = view[position:end].tobytes().decode()
+                position = end
+            tags = view[position]
+            position += 1
+            if tags:
+                position = skip_tags(view, position, tags)
+            partitions.append(
+                ReassignablePartitionResponse(
+                    partition_index,
+                    reassignable_partition_response_error_code,
+                    reassignable_partition_response_error_message,
+                )
+            )
+        tags = view[position]
+        position += 1
+        if tags:
+            position = skip_tags(view, position, tags)
+        responses.append(ReassignableTopicResponse(name, partitions))
+    tags = view[position]
+    position += 1
+    if tags:
+        position = skip_tags(view, position, tags)
+    message = AlterPartitionReassignmentsResponse(
+        throttle_time_ms,
+        True,
+        error_code,
+        error_message,
+        responses,
+    )
+    return message, position
+
+
+def encode_response_v0(message: AlterPartitionReassignmentsResponse, out: bytearray) -> Chunks:
+    error_message = message.error_message
+    out += pack_ih(message.throttle_time_ms, message.error_code)
+    if error_message is None:
+        out.append(0)
+    else:
+        data = error_message.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+    responses = message.responses
+    size = len(responses) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for reassignable_topic_response in responses:
+        name = reassignable_topic_response.name
+        data = name.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+        partitions = reassignable_topic_response.partitions
+        size = len(partitions) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        for reassignable_partition_response in partitions:
+            reassignable_partition_response_error_message = reassignable_partition_response.error_message
+            out += pack_ih(
+                reassignable_partition_response.partition_index,
+                reassignable_partition_response.error_code,
+            )
+            if reassignable_partition_response_error_message is None:
+                out.append(0)
+            else:
+                data = reassignable_partition_response_error_message.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += data
+            out.append(0)
+        out.append(0)
+    out.append(0)
+    return [out]
+
+
+def decode_response_v1(view: memoryview, position: int) -> tuple[AlterPartitionReassignmentsResponse, int]:
+    (
+        throttle_time_ms,
+        allow_replication_factor_change,
+        error_code,
+        size,
+    ) = unpack_ithB(view, position)
+    position += 8
+    error_message: str | None = None
+    if size:
+        if size >= 0x80:
+            size, position = varint_tail(view, position, size)
+        end = position + size - 1
+        error_message = view[position:end].tobytes().decode()
+        position = end
+    count = view[position]
+    position += 1
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 3)
+    responses: list[ReassignableTopicResponse] = []
+    for _ in range(count - 1):
+        size = view[position]
+        position += 1
+        if not 0 < size < 0x80:
+            size, position = long_size(view, position, size)
+        end = position + size - 1
+        name = view[position:end].tobytes().decode()
+        position = end
+        count = view[position]
+        position += 1
+        if not 0 < count < 0x80:
+            count, position = long_count(view, position, count, 8)
+        partitions: list[ReassignablePartitionResponse] = []
+        for _ in range(count - 1):
+            (
+                partition_index,
+                reassignable_partition_response_error_code,
+                size,
+            ) = unpack_ihB(view, position)
+            position += 7
+            reassignable_partition_response_error_message: str | None = None
+            if size:
+                if size >= 0x80:
+                    size, position = varint_tail(view, position, size)
+                end = position + size - 1
+                reassignable_partition_response_error_message = view[position:end].tobytes().decode()
+                position = end
+            tags = view[position]
+            position += 1
+            if tags:
+                position = skip_tags(view, position, tags)
+            partitions.append(
+                ReassignablePartitionResponse(
+                    partition_index,
+                    reassignable_partition_response_error_code,
+                    reassignable_partition_response_error_message,
+                )
+            )
+        tags = view[position]
+        position += 1
+        if tags:
+            position = skip_tags(view, position, tags)
+        responses.append(ReassignableTopicResponse(name, partitions))
+    tags = view[position]
+    position += 1
+    if tags:
+        position = skip_tags(view, position, tags)
+    message = AlterPartitionReassignmentsResponse(
+        throttle_time_ms,
+        allow_replication_factor_change,
+        error_code,
+        error_message,
+        responses,
+    )
+    return message, position
+
+
+def encode_response_v1(message: AlterPartitionReassignmentsResponse, out: bytearray) -> Chunks:
+    error_message = message.error_message
+    out += pack_ith(
+        message.throttle_time_ms,
+        message.allow_replication_factor_change,
+        message.error_code,
+    )
+    if error_message is None:
+        out.append(0)
+    else:
+        data = error_message.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+    responses = message.responses
+    size = len(responses) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for reassignable_topic_response in responses:
+        name = reassignable_topic_response.name
+        data = name.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+        partitions = reassignable_topic_response.partitions
+        size = len(partitions) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        for reassignable_partition_response in partitions:
+            reassignable_partition_response_error_message = reassignable_partition_response.error_message
+            out += pack_ih(
+                reassignable_partition_response.partition_index,
+                reassignable_partition_response.error_code,
+            )
+            if reassignable_partition_response_error_message is None:
+                out.append(0)
+            else:
+                data = reassignable_partition_response_error_message.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += data
+            out.append(0)
+        out.append(0)
+    out.append(0)
+    return [out]
+
+
+ALTER_PARTITION_REASSIGNMENTS = Api(
+    45,
+    "AlterPartitionReassignments",
+    Message(
+        "AlterPartitionReassignmentsRequest",
+        (0, 1),
+        0,
+        {
+            0: (decode_request_v0, encode_request_v0),
+            1: (decode_request_v1, encode_request_v1),
+        },
+    ),
+    Message(
+        "AlterPartitionReassignmentsResponse",
+        (0, 1),
+        0,
+        {
+            0: (decode_response_v0, encode_response_v0),
+            1: (decode_response_v1, encode_response_v1),
+        },
+    ),
+)

@@ -1,0 +1,187 @@
+"""ConsumerGroupPartitionMetadata: generated from consumer_group_partition_metadata_record.schema by protocol.generate. Do not edit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from struct import Struct
+
+from protocol.api import NEVER, Message, RecordType
+from protocol.errors import Malformed
+from protocol.wire import ZERO_UUID, Chunks, long_count, long_size, put_varint, skip_tags
+
+pack_16s = Struct(">16s").pack
+pack_h = Struct(">h").pack
+pack_i = Struct(">i").pack
+unpack_16sB = Struct(">16sB").unpack_from
+unpack_h = Struct(">h").unpack_from
+unpack_iB = Struct(">iB").unpack_from
+
+
+@dataclass(slots=True)
+class ConsumerGroupPartitionMetadataKey:
+    """ConsumerGroupPartitionMetadata, versions 0-0."""
+
+    group_id: str = ""
+
+
+@dataclass(slots=True)
+class PartitionMetadata:
+    """Part of ConsumerGroupPartitionMetadata."""
+
+    partition: int = 0
+    racks: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class TopicMetadata:
+    """Part of ConsumerGroupPartitionMetadata."""
+
+    topic_id: bytes = ZERO_UUID
+    topic_name: str = ""
+    num_partitions: int = 0
+    partition_metadata: list[PartitionMetadata] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ConsumerGroupPartitionMetadataValue:
+    """ConsumerGroupPartitionMetadata, versions 0-0."""
+
+    topics: list[TopicMetadata] = field(default_factory=list)
+
+
+def decode_key_v0(view: memoryview, position: int) -> tuple[ConsumerGroupPartitionMetadataKey, int]:
+    (size,) = unpack_h(view, position)
+    position += 2
+    if size < 0:
+        raise Malformed("ConsumerGroupPartitionMetadataKey.group_id: negative length")
+    end = position + size
+    group_id = view[position:end].tobytes().decode()
+    position = end
+    return ConsumerGroupPartitionMetadataKey(group_id), position
+
+
+def encode_key_v0(message: ConsumerGroupPartitionMetadataKey, out: bytearray) -> Chunks:
+    group_id = message.group_id
+    data = group_id.encode()
+    out += pack_h(len(data))
+    out += data
+    return [out]
+
+
+def decode_value_v0(view: memoryview, position: int) -> tuple[ConsumerGroupPartitionMetadataValue, int]:
+    count = view[position]
+    position += 1
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 23)
+    topics: list[TopicMetadata] = []
+    for _ in range(count - 1):
+        topic_id, size = unpack_16sB(view, position)
+        position += 17
+        if not 0 < size < 0x80:
+            size, position = long_size(view, position, size)
+        end = position + size - 1
+        topic_name = view[position:end].tobytes().decode()
+        position = end
+        num_partitions, count = unpack_iB(view, position)
+        position += 5
+        if not 0 < count < 0x80:
+            count, position = long_count(view, position, count, 6)
+        partition_metadata: list[PartitionMetadata] = []
+        for _ in range(count - 1):
+            partition, count = unpack_iB(view, position)
+            position += 5
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 1)
+            racks: list[str] = []
+            for _ in range(count - 1):
+                size = view[position]
+                position += 1
+                if not 0 < size < 0x80:
+                    size, position = long_size(view, position, size)
+                end = position + size - 1
+                racks_item = view[position:end].tobytes().decode()
+                position = end
+                racks.append(racks_item)
+            tags = view[position]
+            position += 1
+            if tags:
+                position = skip_tags(view, position, tags)
+            partition_metadata.append(PartitionMetadata(partition, racks))
+        tags = view[position]
+        position += 1
+        if tags:
+            position = skip_tags(view, position, tags)
+        topics.append(TopicMetadata(topic_id, topic_name, num_partitions, partition_metadata))
+    tags = view[position]
+    position += 1
+    if tags:
+        position = skip_tags(view, position, tags)
+    return ConsumerGroupPartitionMetadataValue(topics), position
+
+
+def encode_value_v0(message: ConsumerGroupPartitionMetadataValue, out: bytearray) -> Chunks:
+    topics = message.topics
+    size = len(topics) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for topic_metadata in topics:
+        topic_name = topic_metadata.topic_name
+        out += pack_16s(topic_metadata.topic_id)
+        data = topic_name.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+        partition_metadata = topic_metadata.partition_metadata
+        out += pack_i(topic_metadata.num_partitions)
+        size = len(partition_metadata) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        for partition_metadata_partition_metadata in partition_metadata:
+            racks = partition_metadata_partition_metadata.racks
+            out += pack_i(partition_metadata_partition_metadata.partition)
+            size = len(racks) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            for racks_item in racks:
+                data = racks_item.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += data
+            out.append(0)
+        out.append(0)
+    out.append(0)
+    return [out]
+
+
+CONSUMER_GROUP_PARTITION_METADATA_RECORD = RecordType(
+    4,
+    "ConsumerGroupPartitionMetadata",
+    Message(
+        "ConsumerGroupPartitionMetadataKey",
+        (0, 0),
+        NEVER,
+        {
+            0: (decode_key_v0, encode_key_v0),
+        },
+    ),
+    Message(
+        "ConsumerGroupPartitionMetadataValue",
+        (0, 0),
+        0,
+        {
+            0: (decode_value_v0, encode_value_v0),
+        },
+    ),
+)

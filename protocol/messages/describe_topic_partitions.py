@@ -1,0 +1,409 @@
+"""DescribeTopicPartitions: generated from describe_topic_partitions.schema by protocol.generate. Do not edit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from struct import Struct, pack, unpack_from
+
+from protocol.api import Api, Message
+from protocol.wire import (
+    ZERO_UUID,
+    Chunks,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+    varint_tail,
+)
+
+pack_16st = Struct(">16s?").pack
+pack_h = Struct(">h").pack
+pack_hiii = Struct(">hiii").pack
+pack_i = Struct(">i").pack
+pack_ix = Struct(">ix").pack
+unpack_16stB = Struct(">16s?B").unpack_from
+unpack_b = Struct(">b").unpack_from
+unpack_hB = Struct(">hB").unpack_from
+unpack_hiiiB = Struct(">hiiiB").unpack_from
+unpack_iB = Struct(">iB").unpack_from
+unpack_ib = Struct(">ib").unpack_from
+
+
+@dataclass(slots=True)
+class TopicRequest:
+    """Part of DescribeTopicPartitions."""
+
+    name: str = ""
+
+
+@dataclass(slots=True)
+class Cursor:
+    """Part of DescribeTopicPartitions."""
+
+    topic_name: str = ""
+    partition_index: int = 0
+
+
+@dataclass(slots=True)
+class DescribeTopicPartitionsRequest:
+    """DescribeTopicPartitions, versions 0-0."""
+
+    topics: list[TopicRequest] = field(default_factory=list)
+    response_partition_limit: int = 2000
+    cursor: Cursor | None = None
+
+
+@dataclass(slots=True)
+class DescribeTopicPartitionsResponsePartition:
+    """Part of DescribeTopicPartitions."""
+
+    error_code: int = 0
+    partition_index: int = 0
+    leader_id: int = 0
+    leader_epoch: int = -1
+    replica_nodes: list[int] = field(default_factory=list)
+    isr_nodes: list[int] = field(default_factory=list)
+    eligible_leader_replicas: list[int] | None = None
+    last_known_elr: list[int] | None = None
+    offline_replicas: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DescribeTopicPartitionsResponseTopic:
+    """Part of DescribeTopicPartitions."""
+
+    error_code: int = 0
+    name: str | None = ""
+    topic_id: bytes = ZERO_UUID
+    is_internal: bool = False
+    partitions: list[DescribeTopicPartitionsResponsePartition] = field(default_factory=list)
+    topic_authorized_operations: int = -2147483648
+
+
+@dataclass(slots=True)
+class DescribeTopicPartitionsResponse:
+    """DescribeTopicPartitions, versions 0-0."""
+
+    throttle_time_ms: int = 0
+    topics: list[DescribeTopicPartitionsResponseTopic] = field(default_factory=list)
+    next_cursor: Cursor | None = None
+
+
+def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeTopicPartitionsRequest, int]:
+    count = view[position]
+    position += 1
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 2)
+    topics: list[TopicRequest] = []
+    for _ in range(count - 1):
+        size = view[position]
+        position += 1
+        if not 0 < size < 0x80:
+            size, position = long_size(view, position, size)
+        end = position + size - 1
+        name = view[position:end].tobytes().decode()
+        position = end
+        tags = view[position]
+        position += 1
+        if tags:
+            position = skip_tags(view, position, tags)
+        topics.append(TopicRequest(name))
+    response_partition_limit, cursor_present = unpack_ib(view, position)
+    position += 5
+    cursor: Cursor | None = None
+    if cursor_present >= 0:
+        size = view[position]
+        position += 1
+        if not 0 < size < 0x80:
+            size, position = long_size(view, position, size)
+        end = position + size - 1
+        topic_name = view[position:end].tobytes().decode()
+        position = end
+        partition_index, tags = unpack_iB(view, position)
+        position += 5
+        if tags:
+            position = skip_tags(view, position, tags)
+        cursor = Cursor(topic_name, partition_index)
+    tags = view[position]
+    position += 1
+    if tags:
+        position = skip_tags(view, position, tags)
+    return DescribeTopicPartitionsRequest(topics, response_partition_limit, cursor), position
+
+
+def encode_request_v0(message: DescribeTopicPartitionsRequest, out: bytearray) -> Chunks:
+    topics = message.topics
+    size = len(topics) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for topic_request in topics:
+        name = topic_request.name
+        data = name.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+        out.append(0)
+    cursor = message.cursor
+    out += pack_i(message.response_partition_limit)
+    if cursor is None:
+        out.append(0xFF)
+    else:
+        out.append(1)
+        topic_name = cursor.topic_name
+        data = topic_name.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+        out += pack_ix(cursor.partition_index)
+    out.append(0)
+    return [out]
+
+
+def decode_response_v0(view: memoryview, position: int) -> tuple[DescribeTopicPartitionsResponse, int]:
+    throttle_time_ms, count = unpack_iB(view, position)
+    position += 5
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 26)
+    topics: list[DescribeTopicPartitionsResponseTopic] = []
+    for _ in range(count - 1):
+        error_code, size = unpack_hB(view, position)
+        position += 3
+        name: str | None = None
+        if size:
+            if size >= 0x80:
+                size, position = varint_tail(view, position, size)
+            end = position + size - 1
+            name = view[position:end].tobytes().decode()
+            position = end
+        topic_id, is_internal, count = unpack_16stB(view, position)
+        position += 18
+        if not 0 < count < 0x80:
+            count, position = long_count(view, position, count, 20)
+        partitions: list[DescribeTopicPartitionsResponsePartition] = []
+        for _ in range(count - 1):
+            (
+                describe_topic_partitions_response_partition_error_code,
+                partition_index,
+                leader_id,
+                leader_epoch,
+                count,
+            ) = unpack_hiiiB(view, position)
+            position += 15
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 4)
+            count -= 1
+            replica_nodes = list(unpack_from(f">{count}i", view, position))
+            position += count * 4
+            count = view[position]
+            position += 1
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 4)
+            count -= 1
+            isr_nodes = list(unpack_from(f">{count}i", view, position))
+            position += count * 4
+            count = view[position]
+            position += 1
+            eligible_leader_replicas: list[int] | None = None
+            if count:
+                if not 0 < count < 0x80:
+                    count, position = long_count(view, position, count, 4)
+                count -= 1
+                eligible_leader_replicas = list(unpack_from(f">{count}i", view, position))
+                position += count * 4
+            count = view[position]
+            position += 1
+            last_known_elr: list[int] | None = None
+            if count:
+                if not 0 < count < 0x80:
+                    count, position = long_count(view, position, count, 4)
+                count -= 1
+                last_known_elr = list(unpack_from(f">{count}i", view, position))
+                position += count * 4
+            count = view[position]
+            position += 1
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 4)
+            count -= 1
+            offline_replicas = list(unpack_from(f">{count}i", view, position))
+            position += count * 4
+            tags = view[position]
+            position += 1
+            if tags:
+                position = skip_tags(view, position, tags)
+            partitions.append(
+                DescribeTopicPartitionsResponsePartition(
+                    describe_topic_partitions_response_partition_error_code,
+                    partition_index,
+                    leader_id,
+                    leader_epoch,
+                    replica_nodes,
+                    isr_nodes,
+                    eligible_leader_replicas,
+                    last_known_elr,
+                    offline_replicas,
+                )
+            )
+        topic_authorized_operations, tags = unpack_iB(view, position)
+        position += 5
+        if tags:
+            position = skip_tags(view, position, tags)
+        topics.append(
+            DescribeTopicPartitionsResponseTopic(
+                error_code,
+                name,
+                topic_id,
+                is_internal,
+                partitions,
+                topic_authorized_operations,
+            )
+        )
+    (next_cursor_present,) = unpack_b(view, position)
+    position += 1
+    next_cursor: Cursor | None = None
+    if next_cursor_present >= 0:
+        size = view[position]
+        position += 1
+        if not 0 < size < 0x80:
+            size, position = long_size(view, position, size)
+        end = position + size - 1
+        topic_name = view[position:end].tobytes().decode()
+        position = end
+        cursor_partition_index, tags = unpack_iB(view, position)
+        position += 5
+        if tags:
+            position = skip_tags(view, position, tags)
+        next_cursor = Cursor(topic_name, cursor_partition_index)
+    tags = view[position]
+    position += 1
+    if tags:
+        position = skip_tags(view, position, tags)
+    return DescribeTopicPartitionsResponse(throttle_time_ms, topics, next_cursor), position
+
+
+def encode_response_v0(message: DescribeTopicPartitionsResponse, out: bytearray) -> Chunks:
+    topics = message.topics
+    out += pack_i(message.throttle_time_ms)
+    size = len(topics) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for describe_topic_partitions_response_topic in topics:
+        name = describe_topic_partitions_response_topic.name
+        out += pack_h(describe_topic_partitions_response_topic.error_code)
+        if name is None:
+            out.append(0)
+        else:
+            data = name.encode()
+            size = len(data) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += data
+        partitions = describe_topic_partitions_response_topic.partitions
+        out += pack_16st(
+            describe_topic_partitions_response_topic.topic_id,
+            describe_topic_partitions_response_topic.is_internal,
+        )
+        size = len(partitions) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        for describe_topic_partitions_response_partition in partitions:
+            replica_nodes = describe_topic_partitions_response_partition.replica_nodes
+            out += pack_hiii(
+                describe_topic_partitions_response_partition.error_code,
+                describe_topic_partitions_response_partition.partition_index,
+                describe_topic_partitions_response_partition.leader_id,
+                describe_topic_partitions_response_partition.leader_epoch,
+            )
+            size = len(replica_nodes) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += pack(f">{len(replica_nodes)}i", *replica_nodes)
+            isr_nodes = describe_topic_partitions_response_partition.isr_nodes
+            size = len(isr_nodes) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += pack(f">{len(isr_nodes)}i", *isr_nodes)
+            eligible_leader_replicas = describe_topic_partitions_response_partition.eligible_leader_replicas
+            if eligible_leader_replicas is None:
+                out.append(0)
+            else:
+                size = len(eligible_leader_replicas) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += pack(f">{len(eligible_leader_replicas)}i", *eligible_leader_replicas)
+            last_known_elr = describe_topic_partitions_response_partition.last_known_elr
+            if last_known_elr is None:
+                out.append(0)
+            else:
+                size = len(last_known_elr) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += pack(f">{len(last_known_elr)}i", *last_known_elr)
+            offline_replicas = describe_topic_partitions_response_partition.offline_replicas
+            size = len(offline_replicas) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += pack(f">{len(offline_replicas)}i", *offline_replicas)
+            out.append(0)
+        out += pack_ix(describe_topic_partitions_response_topic.topic_authorized_operations)
+    next_cursor = message.next_cursor
+    if next_cursor is None:
+        out.append(0xFF)
+    else:
+        out.append(1)
+        topic_name = next_cursor.topic_name
+        data = topic_name.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+        out += pack_ix(next_cursor.partition_index)
+    out.append(0)
+    return [out]
+
+
+DESCRIBE_TOPIC_PARTITIONS = Api(
+    75,
+    "DescribeTopicPartitions",
+    Message(
+        "DescribeTopicPartitionsRequest",
+        (0, 0),
+        0,
+        {
+            0: (decode_request_v0, encode_request_v0),
+        },
+    ),
+    Message(
+        "DescribeTopicPartitionsResponse",
+        (0, 0),
+        0,
+        {
+            0: (decode_response_v0, encode_response_v0),
+        },
+    ),
+)

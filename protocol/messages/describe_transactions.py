@@ -1,0 +1,251 @@
+"""DescribeTransactions: generated from describe_transactions.schema by protocol.generate. Do not edit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from struct import Struct, pack, unpack_from
+
+from protocol.api import Api, Message
+from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags
+
+pack_h = Struct(">h").pack
+pack_i = Struct(">i").pack
+pack_iqqh = Struct(">iqqh").pack
+unpack_hB = Struct(">hB").unpack_from
+unpack_iB = Struct(">iB").unpack_from
+unpack_iqqhB = Struct(">iqqhB").unpack_from
+
+
+@dataclass(slots=True)
+class DescribeTransactionsRequest:
+    """DescribeTransactions, versions 0-0."""
+
+    transactional_ids: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class TopicData:
+    """Part of DescribeTransactions."""
+
+    topic: str = ""
+    partitions: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class TransactionState:
+    """Part of DescribeTransactions."""
+
+    error_code: int = 0
+    transactional_id: str = ""
+    transaction_state: str = ""
+    transaction_timeout_ms: int = 0
+    transaction_start_time_ms: int = 0
+    producer_id: int = 0
+    producer_epoch: int = 0
+    topics: list[TopicData] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DescribeTransactionsResponse:
+    """DescribeTransactions, versions 0-0."""
+
+    throttle_time_ms: int = 0
+    transaction_states: list[TransactionState] = field(default_factory=list)
+
+
+def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeTransactionsRequest, int]:
+    count = view[position]
+    position += 1
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 1)
+    transactional_ids: list[str] = []
+    for _ in range(count - 1):
+        size = view[position]
+        position += 1
+        if not 0 < size < 0x80:
+            size, position = long_size(view, position, size)
+        end = position + size - 1
+        transactional_ids_item = view[position:end].tobytes().decode()
+        position = end
+        transactional_ids.append(transactional_ids_item)
+    tags = view[position]
+    position += 1
+    if tags:
+        position = skip_tags(view, position, tags)
+    return DescribeTransactionsRequest(transactional_ids), position
+
+
+def encode_request_v0(message: DescribeTransactionsRequest, out: bytearray) -> Chunks:
+    transactional_ids = message.transactional_ids
+    size = len(transactional_ids) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for transactional_ids_item in transactional_ids:
+        data = transactional_ids_item.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+    out.append(0)
+    return [out]
+
+
+def decode_response_v0(view: memoryview, position: int) -> tuple[DescribeTransactionsResponse, int]:
+    throttle_time_ms, count = unpack_iB(view, position)
+    position += 5
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 28)
+    transaction_states: list[TransactionState] = []
+    for _ in range(count - 1):
+        error_code, size = unpack_hB(view, position)
+        position += 3
+        if not 0 < size < 0x80:
+            size, position = long_size(view, position, size)
+        end = position + size - 1
+        transactional_id = view[position:end].tobytes().decode()
+        position = end
+        size = view[position]
+        position += 1
+        if not 0 < size < 0x80:
+            size, position = long_size(view, position, size)
+        end = position + size - 1
+        transaction_state = view[position:end].tobytes().decode()
+        position = end
+        (
+            transaction_timeout_ms,
+            transaction_start_time_ms,
+            producer_id,
+            producer_epoch,
+            count,
+        ) = unpack_iqqhB(view, position)
+        position += 23
+        if not 0 < count < 0x80:
+            count, position = long_count(view, position, count, 3)
+        topics: list[TopicData] = []
+        for _ in range(count - 1):
+            size = view[position]
+            position += 1
+            if not 0 < size < 0x80:
+                size, position = long_size(view, position, size)
+            end = position + size - 1
+            topic = view[position:end].tobytes().decode()
+            position = end
+            count = view[position]
+            position += 1
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 4)
+            count -= 1
+            partitions = list(unpack_from(f">{count}i", view, position))
+            position += count * 4
+            tags = view[position]
+            position += 1
+            if tags:
+                position = skip_tags(view, position, tags)
+            topics.append(TopicData(topic, partitions))
+        tags = view[position]
+        position += 1
+        if tags:
+            position = skip_tags(view, position, tags)
+        transaction_states.append(
+            TransactionState(
+                error_code,
+                transactional_id,
+                transaction_state,
+                transaction_timeout_ms,
+                transaction_start_time_ms,
+                producer_id,
+                producer_epoch,
+                topics,
+            )
+        )
+    tags = view[position]
+    position += 1
+    if tags:
+        position = skip_tags(view, position, tags)
+    return DescribeTransactionsResponse(throttle_time_ms, transaction_states), position
+
+
+def encode_response_v0(message: DescribeTransactionsResponse, out: bytearray) -> Chunks:
+    transaction_states = message.transaction_states
+    out += pack_i(message.throttle_time_ms)
+    size = len(transaction_states) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for transaction_state in transaction_states:
+        transactional_id = transaction_state.transactional_id
+        out += pack_h(transaction_state.error_code)
+        data = transactional_id.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+        transaction_state_transaction_state = transaction_state.transaction_state
+        data = transaction_state_transaction_state.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+        topics = transaction_state.topics
+        out += pack_iqqh(
+            transaction_state.transaction_timeout_ms,
+            transaction_state.transaction_start_time_ms,
+            transaction_state.producer_id,
+            transaction_state.producer_epoch,
+        )
+        size = len(topics) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        for topic_data in topics:
+            topic = topic_data.topic
+            data = topic.encode()
+            size = len(data) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += data
+            partitions = topic_data.partitions
+            size = len(partitions) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += pack(f">{len(partitions)}i", *partitions)
+            out.append(0)
+        out.append(0)
+    out.append(0)
+    return [out]
+
+
+DESCRIBE_TRANSACTIONS = Api(
+    65,
+    "DescribeTransactions",
+    Message(
+        "DescribeTransactionsRequest",
+        (0, 0),
+        0,
+        {
+            0: (decode_request_v0, encode_request_v0),
+        },
+    ),
+    Message(
+        "DescribeTransactionsResponse",
+        (0, 0),
+        0,
+        {
+            0: (decode_response_v0, encode_response_v0),
+        },
+    ),
+)

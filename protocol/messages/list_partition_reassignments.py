@@ -1,0 +1,290 @@
+"""ListPartitionReassignments: generated from list_partition_reassignments.schema by protocol.generate. Do not edit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from struct import Struct, pack, unpack_from
+
+from protocol.api import Api, Message
+from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags, varint_tail
+
+pack_i = Struct(">i").pack
+pack_ih = Struct(">ih").pack
+unpack_iB = Struct(">iB").unpack_from
+unpack_ihB = Struct(">ihB").unpack_from
+
+
+@dataclass(slots=True)
+class ListPartitionReassignmentsTopics:
+    """Part of ListPartitionReassignments."""
+
+    name: str = ""
+    partition_indexes: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ListPartitionReassignmentsRequest:
+    """ListPartitionReassignments, versions 0-0."""
+
+    timeout_ms: int = 60000
+    topics: list[ListPartitionReassignmentsTopics] | None = None
+
+
+@dataclass(slots=True)
+class OngoingPartitionReassignment:
+    """Part of ListPartitionReassignments."""
+
+    partition_index: int = 0
+    replicas: list[int] = field(default_factory=list)
+    adding_replicas: list[int] = field(default_factory=list)
+    removing_replicas: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class OngoingTopicReassignment:
+    """Part of ListPartitionReassignments."""
+
+    name: str = ""
+    partitions: list[OngoingPartitionReassignment] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ListPartitionReassignmentsResponse:
+    """ListPartitionReassignments, versions 0-0."""
+
+    throttle_time_ms: int = 0
+    error_code: int = 0
+    error_message: str | None = ""
+    topics: list[OngoingTopicReassignment] = field(default_factory=list)
+
+
+def decode_request_v0(view: memoryview, position: int) -> tuple[ListPartitionReassignmentsRequest, int]:
+    timeout_ms, count = unpack_iB(view, position)
+    position += 5
+    topics: list[ListPartitionReassignmentsTopics] | None = None
+    if count:
+        if not 0 < count < 0x80:
+            count, position = long_count(view, position, count, 3)
+        topics = []
+        for _ in range(count - 1):
+            size = view[position]
+            position += 1
+            if not 0 < size < 0x80:
+                size, position = long_size(view, position, size)
+            end = position + size - 1
+            name = view[position:end].tobytes().decode()
+            position = end
+            count = view[position]
+            position += 1
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 4)
+            count -= 1
+            partition_indexes = list(unpack_from(f">{count}i", view, position))
+            position += count * 4
+            tags = view[position]
+            position += 1
+            if tags:
+                position = skip_tags(view, position, tags)
+            topics.append(ListPartitionReassignmentsTopics(name, partition_indexes))
+    tags = view[position]
+    position += 1
+    if tags:
+        position = skip_tags(view, position, tags)
+    return ListPartitionReassignmentsRequest(timeout_ms, topics), position
+
+
+def encode_request_v0(message: ListPartitionReassignmentsRequest, out: bytearray) -> Chunks:
+    topics = message.topics
+    out += pack_i(message.timeout_ms)
+    if topics is None:
+        out.append(0)
+    else:
+        size = len(topics) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        for list_partition_reassignments_topics in topics:
+            name = list_partition_reassignments_topics.name
+            data = name.encode()
+            size = len(data) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += data
+            partition_indexes = list_partition_reassignments_topics.partition_indexes
+            size = len(partition_indexes) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += pack(f">{len(partition_indexes)}i", *partition_indexes)
+            out.append(0)
+    out.append(0)
+    return [out]
+
+
+def decode_response_v0(view: memoryview, position: int) -> tuple[ListPartitionReassignmentsResponse, int]:
+    throttle_time_ms, error_code, size = unpack_ihB(view, position)
+    position += 7
+    error_message: str | None = None
+    if size:
+        if size >= 0x80:
+            size, position = varint_tail(view, position, size)
+        end = position + size - 1
+        error_message = view[position:end].tobytes().decode()
+        position = end
+    count = view[position]
+    position += 1
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 3)
+    topics: list[OngoingTopicReassignment] = []
+    for _ in range(count - 1):
+        size = view[position]
+        position += 1
+        if not 0 < size < 0x80:
+            size, position = long_size(view, position, size)
+        end = position + size - 1
+        name = view[position:end].tobytes().decode()
+        position = end
+        count = view[position]
+        position += 1
+        if not 0 < count < 0x80:
+            count, position = long_count(view, position, count, 8)
+        partitions: list[OngoingPartitionReassignment] = []
+        for _ in range(count - 1):
+            partition_index, count = unpack_iB(view, position)
+            position += 5
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 4)
+            count -= 1
+            replicas = list(unpack_from(f">{count}i", view, position))
+            position += count * 4
+            count = view[position]
+            position += 1
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 4)
+            count -= 1
+            adding_replicas = list(unpack_from(f">{count}i", view, position))
+            position += count * 4
+            count = view[position]
+            position += 1
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 4)
+            count -= 1
+            removing_replicas = list(unpack_from(f">{count}i", view, position))
+            position += count * 4
+            tags = view[position]
+            position += 1
+            if tags:
+                position = skip_tags(view, position, tags)
+            partitions.append(
+                OngoingPartitionReassignment(
+                    partition_index,
+                    replicas,
+                    adding_replicas,
+                    removing_replicas,
+                )
+            )
+        tags = view[position]
+        position += 1
+        if tags:
+            position = skip_tags(view, position, tags)
+        topics.append(OngoingTopicReassignment(name, partitions))
+    tags = view[position]
+    position += 1
+    if tags:
+        position = skip_tags(view, position, tags)
+    message = ListPartitionReassignmentsResponse(
+        throttle_time_ms,
+        error_code,
+        error_message,
+        topics,
+    )
+    return message, position
+
+
+def encode_response_v0(message: ListPartitionReassignmentsResponse, out: bytearray) -> Chunks:
+    error_message = message.error_message
+    out += pack_ih(message.throttle_time_ms, message.error_code)
+    if error_message is None:
+        out.append(0)
+    else:
+        data = error_message.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+    topics = message.topics
+    size = len(topics) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for ongoing_topic_reassignment in topics:
+        name = ongoing_topic_reassignment.name
+        data = name.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+        partitions = ongoing_topic_reassignment.partitions
+        size = len(partitions) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        for ongoing_partition_reassignment in partitions:
+            replicas = ongoing_partition_reassignment.replicas
+            out += pack_i(ongoing_partition_reassignment.partition_index)
+            size = len(replicas) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += pack(f">{len(replicas)}i", *replicas)
+            adding_replicas = ongoing_partition_reassignment.adding_replicas
+            size = len(adding_replicas) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += pack(f">{len(adding_replicas)}i", *adding_replicas)
+            removing_replicas = ongoing_partition_reassignment.removing_replicas
+            size = len(removing_replicas) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += pack(f">{len(removing_replicas)}i", *removing_replicas)
+            out.append(0)
+        out.append(0)
+    out.append(0)
+    return [out]
+
+
+LIST_PARTITION_REASSIGNMENTS = Api(
+    46,
+    "ListPartitionReassignments",
+    Message(
+        "ListPartitionReassignmentsRequest",
+        (0, 0),
+        0,
+        {
+            0: (decode_request_v0, encode_request_v0),
+        },
+    ),
+    Message(
+        "ListPartitionReassignmentsResponse",
+        (0, 0),
+        0,
+        {
+            0: (decode_response_v0, encode_response_v0),
+        },
+    ),
+)

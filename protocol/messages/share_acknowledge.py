@@ -1,0 +1,759 @@
+"""ShareAcknowledge: generated from share_acknowledge.schema by protocol.generate. Do not edit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from struct import Struct, pack, unpack_from
+
+from protocol.api import Api, Message
+from protocol.wire import (
+    ZERO_UUID,
+    Chunks,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+    varint_tail,
+)
+
+pack_16s = Struct(">16s").pack
+pack_i = Struct(">i").pack
+pack_it = Struct(">i?").pack
+pack_ih = Struct(">ih").pack
+pack_iixx = Struct(">iixx").pack
+pack_qq = Struct(">qq").pack
+unpack_16sB = Struct(">16sB").unpack_from
+unpack_itB = Struct(">i?B").unpack_from
+unpack_iB = Struct(">iB").unpack_from
+unpack_ihB = Struct(">ihB").unpack_from
+unpack_iiB = Struct(">iiB").unpack_from
+unpack_qqB = Struct(">qqB").unpack_from
+
+
+@dataclass(slots=True)
+class AcknowledgementBatch:
+    """Part of ShareAcknowledge."""
+
+    first_offset: int = 0
+    last_offset: int = 0
+    acknowledge_types: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class AcknowledgePartition:
+    """Part of ShareAcknowledge."""
+
+    partition_index: int = 0
+    acknowledgement_batches: list[AcknowledgementBatch] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class AcknowledgeTopic:
+    """Part of ShareAcknowledge."""
+
+    topic_id: bytes = ZERO_UUID
+    partitions: list[AcknowledgePartition] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ShareAcknowledgeRequest:
+    """ShareAcknowledge, versions 1-2."""
+
+    group_id: str | None = None
+    member_id: str | None = ""
+    share_session_epoch: int = 0
+    is_renew_ack: bool = False
+    topics: list[AcknowledgeTopic] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class LeaderIdAndEpoch:
+    """Part of ShareAcknowledge."""
+
+    leader_id: int = 0
+    leader_epoch: int = 0
+
+
+@dataclass(slots=True)
+class PartitionData:
+    """Part of ShareAcknowledge."""
+
+    partition_index: int = 0
+    error_code: int = 0
+    error_message: str | None = None
+    current_leader: LeaderIdAndEpoch = field(default_factory=LeaderIdAndEpoch)
+
+
+@dataclass(slots=True)
+class ShareAcknowledgeTopicResponse:
+    """Part of ShareAcknowledge."""
+
+    topic_id: bytes = ZERO_UUID
+    partitions: list[PartitionData] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class NodeEndpoint:
+    """Part of ShareAcknowledge."""
+
+    node_id: int = 0
+    host: str = ""
+    port: int = 0
+    rack: str | None = None
+
+
+@dataclass(slots=True)
+class ShareAcknowledgeResponse:
+    """ShareAcknowledge, versions 1-2."""
+
+    throttle_time_ms: int = 0
+    error_code: int = 0
+    error_message: str | None = None
+    acquisition_lock_timeout_ms: int = 0
+    responses: list[ShareAcknowledgeTopicResponse] = field(default_factory=list)
+    node_endpoints: list[NodeEndpoint] = field(default_factory=list)
+
+
+def decode_request_v1(view: memoryview, position: int) -> tuple[ShareAcknowledgeRequest, int]:
+    size = view[position]
+    position += 1
+    group_id: str | None = None
+    if size:
+        if size >= 0x80:
+            size, position = varint_tail(view, position, size)
+        end = position + size - 1
+        group_id = view[position:end].tobytes().decode()
+        position = end
+    size = view[position]
+    position += 1
+    member_id: str | None = None
+    if size:
+        if size >= 0x80:
+            size, position = varint_tail(view, position, size)
+        end = position + size - 1
+        member_id = view[position:end].tobytes().decode()
+        position = end
+    share_session_epoch, count = unpack_iB(view, position)
+    position += 5
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 18)
+    topics: list[AcknowledgeTopic] = []
+    for _ in range(count - 1):
+        topic_id, count = unpack_16sB(view, position)
+        position += 17
+        if not 0 < count < 0x80:
+            count, position = long_count(view, position, count, 6)
+        partitions: list[AcknowledgePartition] = []
+        for _ in range(count - 1):
+            partition_index, count = unpack_iB(view, position)
+            position += 5
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 18)
+            acknowledgement_batches: list[AcknowledgementBatch] = []
+            for _ in range(count - 1):
+                first_offset, last_offset, count = unpack_qqB(view, position)
+                position += 17
+                if not 0 < count < 0x80:
+                    count, position = long_count(view, position, count, 1)
+                count -= 1
+                acknowledge_types = list(unpack_from(f">{count}b", view, position))
+                position += count
+                tags = view[position]
+                position += 1
+                if tags:
+                    position = skip_tags(view, position, tags)
+                acknowledgement_batches.append(
+                    AcknowledgementBatch(first_offset, last_offset, acknowledge_types)
+                )
+            tags = view[position]
+            position += 1
+            if tags:
+                position = skip_tags(view, position, tags)
+            partitions.append(AcknowledgePartition(partition_index, acknowledgement_batches))
+        tags = view[position]
+        position += 1
+        if tags:
+            position = skip_tags(view, position, tags)
+        topics.append(AcknowledgeTopic(topic_id, partitions))
+    tags = view[position]
+    position += 1
+    if tags:
+        position = skip_tags(view, position, tags)
+    message = ShareAcknowledgeRequest(group_id, member_id, share_session_epoch, False, topics)
+    return message, position
+
+
+def encode_request_v1(message: ShareAcknowledgeRequest, out: bytearray) -> Chunks:
+    group_id = message.group_id
+    if group_id is None:
+        out.append(0)
+    else:
+        data = group_id.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+    member_id = message.member_id
+    if member_id is None:
+        out.append(0)
+    else:
+        data = member_id.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+    topics = message.topics
+    out += pack_i(message.share_session_epoch)
+    size = len(topics) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for acknowledge_topic in topics:
+        partitions = acknowledge_topic.partitions
+        out += pack_16s(acknowledge_topic.topic_id)
+        size = len(partitions) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        for acknowledge_partition in partitions:
+            acknowledgement_batches = acknowledge_partition.acknowledgement_batches
+            out += pack_i(acknowledge_partition.partition_index)
+            size = len(acknowledgement_batches) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            for acknowledgement_batch in acknowledgement_batches:
+                acknowledge_types = acknowledgement_batch.acknowledge_types
+                out += pack_qq(
+                    acknowledgement_batch.first_offset,
+                    acknowledgement_batch.last_offset,
+                )
+                size = len(acknowledge_types) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += pack(f">{len(acknowledge_types)}b", *acknowledge_types)
+                out.append(0)
+            out.append(0)
+        out.append(0)
+    out.append(0)
+    return [out]
+
+
+def decode_request_v2(view: memoryview, position: int) -> tuple[ShareAcknowledgeRequest, int]:
+    size = view[position]
+    position += 1
+    group_id: str | None = None
+    if size:
+        if size >= 0x80:
+            size, position = varint_tail(view, position, size)
+        end = position + size - 1
+        group_id = view[position:end].tobytes().decode()
+        position = end
+    size = view[position]
+    position += 1
+    member_id: str | None = None
+    if size:
+        if size >= 0x80:
+            size, position = varint_tail(view, position, size)
+        end = position + size - 1
+        member_id = view[position:end].tobytes().decode()
+        position = end
+    share_session_epoch, is_renew_ack, count = unpack_itB(view, position)
+    position += 6
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 18)
+    topics: list[AcknowledgeTopic] = []
+    for _ in range(count - 1):
+        topic_id, count = unpack_16sB(view, position)
+        position += 17
+        if not 0 < count < 0x80:
+            count, position = long_count(view, position, count, 6)
+        partitions: list[AcknowledgePartition] = []
+        for _ in range(count - 1):
+            partition_index, count = unpack_iB(view, position)
+            position += 5
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 18)
+            acknowledgement_batches: list[AcknowledgementBatch] = []
+            for _ in range(count - 1):
+                first_offset, last_offset, count = unpack_qqB(view, position)
+                position += 17
+                if not 0 < count < 0x80:
+                    count, position = long_count(view, position, count, 1)
+                count -= 1
+                acknowledge_types = list(unpack_from(f">{count}b", view, position))
+                position += count
+                tags = view[position]
+                position += 1
+                if tags:
+                    position = skip_tags(view, position, tags)
+                acknowledgement_batches.append(
+                    AcknowledgementBatch(first_offset, last_offset, acknowledge_types)
+                )
+            tags = view[position]
+            position += 1
+            if tags:
+                position = skip_tags(view, position, tags)
+            partitions.append(AcknowledgePartition(partition_index, acknowledgement_batches))
+        tags = view[position]
+        position += 1
+        if tags:
+            position = skip_tags(view, position, tags)
+        topics.append(AcknowledgeTopic(topic_id, partitions))
+    tags = view[position]
+    position += 1
+    if tags:
+        position = skip_tags(view, position, tags)
+    message = ShareAcknowledgeRequest(
+        group_id,
+        member_id,
+        share_session_epoch,
+        is_renew_ack,
+        topics,
+    )
+    return message, position
+
+
+def encode_request_v2(message: ShareAcknowledgeRequest, out: bytearray) -> Chunks:
+    group_id = message.group_id
+    if group_id is None:
+        out.append(0)
+    else:
+        data = group_id.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+    member_id = message.member_id
+    if member_id is None:
+        out.append(0)
+    else:
+        data = member_id.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+    topics = message.topics
+    out += pack_it(message.share_session_epoch, message.is_renew_ack)
+    size = len(topics) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for acknowledge_topic in topics:
+        partitions = acknowledge_topic.partitions
+        out += pack_16s(acknowledge_topic.topic_id)
+        size = len(partitions) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        for acknowledge_partition in partitions:
+            acknowledgement_batches = acknowledge_partition.acknowledgement_batches
+            out += pack_i(acknowledge_partition.partition_index)
+            size = len(acknowledgement_batches) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            for acknowledgement_batch in acknowledgement_batches:
+                acknowledge_types = acknowledgement_batch.acknowledge_types
+                out += pack_qq(
+                    acknowledgement_batch.first_offset,
+                    acknowledgement_batch.last_offset,
+                )
+                size = len(acknowledge_types) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += pack(f">{len(acknowledge_types)}b", *acknowledge_types)
+                out.append(0)
+            out.append(0)
+        out.append(0)
+    out.append(0)
+    return [out]
+
+
+def decode_response_v1(view: memoryview, position: int) -> tuple[ShareAcknowledgeResponse, int]:
+    throttle_time_ms, error_code, size = unpack_ihB(view, position)
+    position += 7
+    error_message: str | None = None
+    if size:
+        if size >= 0x80:
+            size, position = varint_tail(view, position, size)
+        end = position + size - 1
+        error_message = view[position:end].tobytes().decode()
+        position = end
+    count = view[position]
+    position += 1
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 18)
+    responses: list[ShareAcknowledgeTopicResponse] = []
+    for _ in range(count - 1):
+        topic_id, count = unpack_16sB(view, position)
+        position += 17
+        if not 0 < count < 0x80:
+            count, position = long_count(view, position, count, 17)
+        partitions: list[PartitionData] = []
+        for _ in range(count - 1):
+            partition_index, partition_data_error_code, size = unpack_ihB(view, position)
+            position += 7
+            partition_data_error_message: str | None = None
+            if size:
+                if size >= 0x80:
+                    size, position = varint_tail(view, position, size)
+                end = position + size - 1
+                partition_data_error_message = view[position:end].tobytes().decode()
+                position = end
+            leader_id, leader_epoch, tags = unpack_iiB(view, position)
+            position += 9
+            if tags:
+                position = skip_tags(view, position, tags)
+            current_leader = LeaderIdAndEpoch(leader_id, leader_epoch)
+            tags = view[position]
+            position += 1
+            if tags:
+                position = skip_tags(view, position, tags)
+            partitions.append(
+                PartitionData(
+                    partition_index,
+                    partition_data_error_code,
+                    partition_data_error_message,
+                    current_leader,
+                )
+            )
+        tags = view[position]
+        position += 1
+        if tags:
+            position = skip_tags(view, position, tags)
+        responses.append(ShareAcknowledgeTopicResponse(topic_id, partitions))
+    count = view[position]
+    position += 1
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 11)
+    node_endpoints: list[NodeEndpoint] = []
+    for _ in range(count - 1):
+        node_id, size = unpack_iB(view, position)
+        position += 5
+        if not 0 < size < 0x80:
+            size, position = long_size(view, position, size)
+        end = position + size - 1
+        host = view[position:end].tobytes().decode()
+        position = end
+        port, size = unpack_iB(view, position)
+        position += 5
+        rack: str | None = None
+        if size:
+            if size >= 0x80:
+                size, position = varint_tail(view, position, size)
+            end = position + size - 1
+            rack = view[position:end].tobytes().decode()
+            position = end
+        tags = view[position]
+        position += 1
+        if tags:
+            position = skip_tags(view, position, tags)
+        node_endpoints.append(NodeEndpoint(node_id, host, port, rack))
+    tags = view[position]
+    position += 1
+    if tags:
+        position = skip_tags(view, position, tags)
+    message = ShareAcknowledgeResponse(
+        throttle_time_ms,
+        error_code,
+        error_message,
+        0,
+        responses,
+        node_endpoints,
+    )
+    return message, position
+
+
+def encode_response_v1(message: ShareAcknowledgeResponse, out: bytearray) -> Chunks:
+    error_message = message.error_message
+    out += pack_ih(message.throttle_time_ms, message.error_code)
+    if error_message is None:
+        out.append(0)
+    else:
+        data = error_message.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+    responses = message.responses
+    size = len(responses) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for share_acknowledge_topic_response in responses:
+        partitions = share_acknowledge_topic_response.partitions
+        out += pack_16s(share_acknowledge_topic_response.topic_id)
+        size = len(partitions) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        for partition_data in partitions:
+            partition_data_error_message = partition_data.error_message
+            out += pack_ih(partition_data.partition_index, partition_data.error_code)
+            if partition_data_error_message is None:
+                out.append(0)
+            else:
+                data = partition_data_error_message.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += data
+            out += pack_iixx(
+                partition_data.current_leader.leader_id,
+                partition_data.current_leader.leader_epoch,
+            )
+        out.append(0)
+    node_endpoints = message.node_endpoints
+    size = len(node_endpoints) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for node_endpoint in node_endpoints:
+        host = node_endpoint.host
+        out += pack_i(node_endpoint.node_id)
+        data = host.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+        rack = node_endpoint.rack
+        out += pack_i(node_endpoint.port)
+        if rack is None:
+            out.append(0)
+        else:
+            data = rack.encode()
+            size = len(data) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += data
+        out.append(0)
+    out.append(0)
+    return [out]
+
+
+def decode_response_v2(view: memoryview, position: int) -> tuple[ShareAcknowledgeResponse, int]:
+    throttle_time_ms, error_code, size = unpack_ihB(view, position)
+    position += 7
+    error_message: str | None = None
+    if size:
+        if size >= 0x80:
+            size, position = varint_tail(view, position, size)
+        end = position + size - 1
+        error_message = view[position:end].tobytes().decode()
+        position = end
+    acquisition_lock_timeout_ms, count = unpack_iB(view, position)
+    position += 5
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 18)
+    responses: list[ShareAcknowledgeTopicResponse] = []
+    for _ in range(count - 1):
+        topic_id, count = unpack_16sB(view, position)
+        position += 17
+        if not 0 < count < 0x80:
+            count, position = long_count(view, position, count, 17)
+        partitions: list[PartitionData] = []
+        for _ in range(count - 1):
+            partition_index, partition_data_error_code, size = unpack_ihB(view, position)
+            position += 7
+            partition_data_error_message: str | None = None
+            if size:
+                if size >= 0x80:
+                    size, position = varint_tail(view, position, size)
+                end = position + size - 1
+                partition_data_error_message = view[position:end].tobytes().decode()
+                position = end
+            leader_id, leader_epoch, tags = unpack_iiB(view, position)
+            position += 9
+            if tags:
+                position = skip_tags(view, position, tags)
+            current_leader = LeaderIdAndEpoch(leader_id, leader_epoch)
+            tags = view[position]
+            position += 1
+            if tags:
+                position = skip_tags(view, position, tags)
+            partitions.append(
+                PartitionData(
+                    partition_index,
+                    partition_data_error_code,
+                    partition_data_error_message,
+                    current_leader,
+                )
+            )
+        tags = view[position]
+        position += 1
+        if tags:
+            position = skip_tags(view, position, tags)
+        responses.append(ShareAcknowledgeTopicResponse(topic_id, partitions))
+    count = view[position]
+    position += 1
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 11)
+    node_endpoints: list[NodeEndpoint] = []
+    for _ in range(count - 1):
+        node_id, size = unpack_iB(view, position)
+        position += 5
+        if not 0 < size < 0x80:
+            size, position = long_size(view, position, size)
+        end = position + size - 1
+        host = view[position:end].tobytes().decode()
+        position = end
+        port, size = unpack_iB(view, position)
+        position += 5
+        rack: str | None = None
+        if size:
+            if size >= 0x80:
+                size, position = varint_tail(view, position, size)
+            end = position + size - 1
+            rack = view[position:end].tobytes().decode()
+            position = end
+        tags = view[position]
+        position += 1
+        if tags:
+            position = skip_tags(view, position, tags)
+        node_endpoints.append(NodeEndpoint(node_id, host, port, rack))
+    tags = view[position]
+    position += 1
+    if tags:
+        position = skip_tags(view, position, tags)
+    message = ShareAcknowledgeResponse(
+        throttle_time_ms,
+        error_code,
+        error_message,
+        acquisition_lock_timeout_ms,
+        responses,
+        node_endpoints,
+    )
+    return message, position
+
+
+def encode_response_v2(message: ShareAcknowledgeResponse, out: bytearray) -> Chunks:
+    error_message = message.error_message
+    out += pack_ih(message.throttle_time_ms, message.error_code)
+    if error_message is None:
+        out.append(0)
+    else:
+        data = error_message.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+    responses = message.responses
+    out += pack_i(message.acquisition_lock_timeout_ms)
+    size = len(responses) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for share_acknowledge_topic_response in responses:
+        partitions = share_acknowledge_topic_response.partitions
+        out += pack_16s(share_acknowledge_topic_response.topic_id)
+        size = len(partitions) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        for partition_data in partitions:
+            partition_data_error_message = partition_data.error_message
+            out += pack_ih(partition_data.partition_index, partition_data.error_code)
+            if partition_data_error_message is None:
+                out.append(0)
+            else:
+                data = partition_data_error_message.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += data
+            out += pack_iixx(
+                partition_data.current_leader.leader_id,
+                partition_data.current_leader.leader_epoch,
+            )
+        out.append(0)
+    node_endpoints = message.node_endpoints
+    size = len(node_endpoints) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for node_endpoint in node_endpoints:
+        host = node_endpoint.host
+        out += pack_i(node_endpoint.node_id)
+        data = host.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+        rack = node_endpoint.rack
+        out += pack_i(node_endpoint.port)
+        if rack is None:
+            out.append(0)
+        else:
+            data = rack.encode()
+            size = len(data) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += data
+        out.append(0)
+    out.append(0)
+    return [out]
+
+
+SHARE_ACKNOWLEDGE = Api(
+    79,
+    "ShareAcknowledge",
+    Message(
+        "ShareAcknowledgeRequest",
+        (1, 2),
+        1,
+        {
+            1: (decode_request_v1, encode_request_v1),
+            2: (decode_request_v2, encode_request_v2),
+        },
+    ),
+    Message(
+        "ShareAcknowledgeResponse",
+        (1, 2),
+        1,
+        {
+            1: (decode_response_v1, encode_response_v1),
+            2: (decode_response_v2, encode_response_v2),
+        },
+    ),
+)

@@ -1,0 +1,109 @@
+"""ShareGroupTargetAssignmentMetadata: generated from share_group_target_assignment_metadata_record.schema by protocol.generate. Do not edit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+
+from protocol.api import NEVER, Message, RecordType
+from protocol.errors import Malformed
+from protocol.wire import Chunks, put_tag, read_tag, tag_count, wrong_tag_size
+
+pack_h = Struct(">h").pack
+pack_i = Struct(">i").pack
+pack_q = Struct(">q").pack
+unpack_h = Struct(">h").unpack_from
+unpack_iB = Struct(">iB").unpack_from
+unpack_q = Struct(">q").unpack_from
+
+
+@dataclass(slots=True)
+class ShareGroupTargetAssignmentMetadataKey:
+    """ShareGroupTargetAssignmentMetadata, versions 0-0."""
+
+    group_id: str = ""
+
+
+@dataclass(slots=True)
+class ShareGroupTargetAssignmentMetadataValue:
+    """ShareGroupTargetAssignmentMetadata, versions 0-0."""
+
+    assignment_epoch: int = 0
+    assignment_timestamp: int = 0
+
+
+def decode_key_v0(view: memoryview, position: int) -> tuple[ShareGroupTargetAssignmentMetadataKey, int]:
+    (size,) = unpack_h(view, position)
+    position += 2
+    if size < 0:
+        raise Malformed("ShareGroupTargetAssignmentMetadataKey.group_id: negative length")
+    end = position + size
+    group_id = view[position:end].tobytes().decode()
+    position = end
+    return ShareGroupTargetAssignmentMetadataKey(group_id), position
+
+
+def encode_key_v0(message: ShareGroupTargetAssignmentMetadataKey, out: bytearray) -> Chunks:
+    group_id = message.group_id
+    data = group_id.encode()
+    out += pack_h(len(data))
+    out += data
+    return [out]
+
+
+def decode_value_v0(view: memoryview, position: int) -> tuple[ShareGroupTargetAssignmentMetadataValue, int]:
+    assignment_epoch, share_group_target_assignment_metadata_value_tags = unpack_iB(view, position)
+    position += 5
+    assignment_timestamp: int = 0
+    if share_group_target_assignment_metadata_value_tags:
+        share_group_target_assignment_metadata_value_tags, position = tag_count(view, position, share_group_target_assignment_metadata_value_tags)
+        for _ in range(share_group_target_assignment_metadata_value_tags):
+            tag, position, share_group_target_assignment_metadata_value_tag_end = read_tag(view, position)
+            if tag == 0:
+                (assignment_timestamp,) = unpack_q(view, position)
+                position += 8
+                if position != share_group_target_assignment_metadata_value_tag_end:
+                    raise wrong_tag_size(0)
+            position = share_group_target_assignment_metadata_value_tag_end
+    message = ShareGroupTargetAssignmentMetadataValue(assignment_epoch, assignment_timestamp)
+    return message, position
+
+
+def encode_value_v0(message: ShareGroupTargetAssignmentMetadataValue, out: bytearray) -> Chunks:
+    out += pack_i(message.assignment_epoch)
+    if not message.assignment_timestamp:
+        out.append(0)
+    else:
+        share_group_target_assignment_metadata_value_tags = 0
+        share_group_target_assignment_metadata_value_tagged = bytearray()
+        if message.assignment_timestamp:
+            share_group_target_assignment_metadata_value_tags += 1
+            assignment_timestamp_body = bytearray()
+            assignment_timestamp = message.assignment_timestamp
+            assignment_timestamp_body += pack_q(assignment_timestamp)
+            put_tag(share_group_target_assignment_metadata_value_tagged, 0, assignment_timestamp_body)
+        out.append(share_group_target_assignment_metadata_value_tags)
+        out += share_group_target_assignment_metadata_value_tagged
+    return [out]
+
+
+SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_RECORD = RecordType(
+    12,
+    "ShareGroupTargetAssignmentMetadata",
+    Message(
+        "ShareGroupTargetAssignmentMetadataKey",
+        (0, 0),
+        NEVER,
+        {
+            0: (decode_key_v0, encode_key_v0),
+        },
+    ),
+    Message(
+        "ShareGroupTargetAssignmentMetadataValue",
+        (0, 0),
+        0,
+        {
+            0: (decode_value_v0, encode_value_v0),
+        },
+    ),
+)

@@ -1,0 +1,1235 @@
+"""StreamsGroupDescribe: generated from streams_group_describe.schema by protocol.generate. Do not edit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from struct import Struct, pack, unpack_from
+
+from protocol.api import Api, Message
+from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags, varint_tail
+
+pack_tx = Struct(">?x").pack
+pack_Hx = Struct(">Hx").pack
+pack_h = Struct(">h").pack
+pack_i = Struct(">i").pack
+pack_ih = Struct(">ih").pack
+pack_ii = Struct(">ii").pack
+pack_iqx = Struct(">iqx").pack
+pack_ix = Struct(">ix").pack
+pack_xtx = Struct(">x?x").pack
+unpack_tB = Struct(">?B").unpack_from
+unpack_HB = Struct(">HB").unpack_from
+unpack_b = Struct(">b").unpack_from
+unpack_hB = Struct(">hB").unpack_from
+unpack_iB = Struct(">iB").unpack_from
+unpack_ihB = Struct(">ihB").unpack_from
+unpack_iib = Struct(">iib").unpack_from
+unpack_iqB = Struct(">iqB").unpack_from
+
+
+@dataclass(slots=True)
+class StreamsGroupDescribeRequest:
+    """StreamsGroupDescribe, versions 0-0."""
+
+    group_ids: list[str] = field(default_factory=list)
+    include_authorized_operations: bool = False
+
+
+@dataclass(slots=True)
+class KeyValue:
+    """Part of StreamsGroupDescribe."""
+
+    key: str = ""
+    value: str = ""
+
+
+@dataclass(slots=True)
+class TopicInfo:
+    """Part of StreamsGroupDescribe."""
+
+    name: str = ""
+    partitions: int = 0
+    replication_factor: int = 0
+    topic_configs: list[KeyValue] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Subtopology:
+    """Part of StreamsGroupDescribe."""
+
+    subtopology_id: str = ""
+    source_topics: list[str] = field(default_factory=list)
+    repartition_sink_topics: list[str] = field(default_factory=list)
+    state_changelog_topics: list[TopicInfo] = field(default_factory=list)
+    repartition_source_topics: list[TopicInfo] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Topology:
+    """Part of StreamsGroupDescribe."""
+
+    epoch: int = 0
+    subtopologies: list[Subtopology] | None = None
+
+
+@dataclass(slots=True)
+class Endpoint:
+    """Part of StreamsGroupDescribe."""
+
+    host: str = ""
+    port: int = 0
+
+
+@dataclass(slots=True)
+class TaskOffset:
+    """Part of StreamsGroupDescribe."""
+
+    subtopology_id: str = ""
+    partition: int = 0
+    offset: int = 0
+
+
+@dataclass(slots=True)
+class TaskIds:
+    """Part of StreamsGroupDescribe."""
+
+    subtopology_id: str = ""
+    partitions: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Assignment:
+    """Part of StreamsGroupDescribe."""
+
+    active_tasks: list[TaskIds] = field(default_factory=list)
+    standby_tasks: list[TaskIds] = field(default_factory=list)
+    warmup_tasks: list[TaskIds] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Member:
+    """Part of StreamsGroupDescribe."""
+
+    member_id: str = ""
+    member_epoch: int = 0
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    topology_epoch: int = 0
+    process_id: str = ""
+    user_endpoint: Endpoint | None = None
+    client_tags: list[KeyValue] = field(default_factory=list)
+    task_offsets: list[TaskOffset] = field(default_factory=list)
+    task_end_offsets: list[TaskOffset] = field(default_factory=list)
+    assignment: Assignment = field(default_factory=Assignment)
+    target_assignment: Assignment = field(default_factory=Assignment)
+    is_classic: bool = False
+
+
+@dataclass(slots=True)
+class DescribedGroup:
+    """Part of StreamsGroupDescribe."""
+
+    error_code: int = 0
+    error_message: str | None = None
+    group_id: str = ""
+    group_state: str = ""
+    group_epoch: int = 0
+    assignment_epoch: int = 0
+    topology: Topology | None = None
+    members: list[Member] = field(default_factory=list)
+    authorized_operations: int = -2147483648
+
+
+@dataclass(slots=True)
+class StreamsGroupDescribeResponse:
+    """StreamsGroupDescribe, versions 0-0."""
+
+    throttle_time_ms: int = 0
+    groups: list[DescribedGroup] = field(default_factory=list)
+
+
+def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupDescribeRequest, int]:
+    count = view[position]
+    position += 1
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 1)
+    group_ids: list[str] = []
+    for _ in range(count - 1):
+        size = view[position]
+        position += 1
+        if not 0 < size < 0x80:
+            size, position = long_size(view, position, size)
+        end = position + size - 1
+        group_ids_item = view[position:end].tobytes().decode()
+        position = end
+        group_ids.append(group_ids_item)
+    include_authorized_operations, tags = unpack_tB(view, position)
+    position += 2
+    if tags:
+        position = skip_tags(view, position, tags)
+    return StreamsGroupDescribeRequest(group_ids, include_authorized_operations), position
+
+
+def encode_request_v0(message: StreamsGroupDescribeRequest, out: bytearray) -> Chunks:
+    group_ids = message.group_ids
+    size = len(group_ids) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for group_ids_item in group_ids:
+        data = group_ids_item.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+    out += pack_tx(message.include_authorized_operations)
+    return [out]
+
+
+def decode_response_v0(view: memoryview, position: int) -> tuple[StreamsGroupDescribeResponse, int]:
+    throttle_time_ms, count = unpack_iB(view, position)
+    position += 5
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 20)
+    groups: list[DescribedGroup] = []
+    for _ in range(count - 1):
+        error_code, size = unpack_hB(view, position)
+        position += 3
+        error_message: str | None = None
+        if size:
+            if size >= 0x80:
+                size, position = varint_tail(view, position, size)
+            end = position + size - 1
+            error_message = view[position:end].tobytes().decode()
+            position = end
+        size = view[position]
+        position += 1
+        if not 0 < size < 0x80:
+            size, position = long_size(view, position, size)
+        end = position + size - 1
+        group_id = view[position:end].tobytes().decode()
+        position = end
+        size = view[position]
+        position += 1
+        if not 0 < size < 0x80:
+            size, position = long_size(view, position, size)
+        end = position + size - 1
+        group_state = view[position:end].tobytes().decode()
+        position = end
+        group_epoch, assignment_epoch, topology_present = unpack_iib(view, position)
+        position += 9
+        topology: Topology | None = None
+        if topology_present >= 0:
+            epoch, count = unpack_iB(view, position)
+            position += 5
+            subtopologies: list[Subtopology] | None = None
+            if count:
+                if not 0 < count < 0x80:
+                    count, position = long_count(view, position, count, 6)
+                subtopologies = []
+                for _ in range(count - 1):
+                    size = view[position]
+                    position += 1
+                    if not 0 < size < 0x80:
+                        size, position = long_size(view, position, size)
+                    end = position + size - 1
+                    subtopology_id = view[position:end].tobytes().decode()
+                    position = end
+                    count = view[position]
+                    position += 1
+                    if not 0 < count < 0x80:
+                        count, position = long_count(view, position, count, 1)
+                    source_topics: list[str] = []
+                    for _ in range(count - 1):
+                        size = view[position]
+                        position += 1
+                        if not 0 < size < 0x80:
+                            size, position = long_size(view, position, size)
+                        end = position + size - 1
+                        source_topics_item = view[position:end].tobytes().decode()
+                        position = end
+                        source_topics.append(source_topics_item)
+                    count = view[position]
+                    position += 1
+                    if not 0 < count < 0x80:
+                        count, position = long_count(view, position, count, 1)
+                    repartition_sink_topics: list[str] = []
+                    for _ in range(count - 1):
+                        size = view[position]
+                        position += 1
+                        if not 0 < size < 0x80:
+                            size, position = long_size(view, position, size)
+                        end = position + size - 1
+                        repartition_sink_topics_item = view[position:end].tobytes().decode()
+                        position = end
+                        repartition_sink_topics.append(repartition_sink_topics_item)
+                    count = view[position]
+                    position += 1
+                    if not 0 < count < 0x80:
+                        count, position = long_count(view, position, count, 9)
+                    state_changelog_topics: list[TopicInfo] = []
+                    for _ in range(count - 1):
+                        size = view[position]
+                        position += 1
+                        if not 0 < size < 0x80:
+                            size, position = long_size(view, position, size)
+                        end = position + size - 1
+                        name = view[position:end].tobytes().decode()
+                        position = end
+                        partitions, replication_factor, count = unpack_ihB(view, position)
+                        position += 7
+                        if not 0 < count < 0x80:
+                            count, position = long_count(view, position, count, 3)
+                        topic_configs: list[KeyValue] = []
+                        for _ in range(count - 1):
+                            size = view[position]
+                            position += 1
+                            if not 0 < size < 0x80:
+                                size, position = long_size(view, position, size)
+                            end = position + size - 1
+                            key = view[position:end].tobytes().decode()
+                            position = end
+                            size = view[position]
+                            position += 1
+                            if not 0 < size < 0x80:
+                                size, position = long_size(view, position, size)
+                            end = position + size - 1
+                            value = view[position:end].tobytes().decode()
+                            position = end
+                            tags = view[position]
+                            position += 1
+                            if tags:
+                                position = skip_tags(view, position, tags)
+                            topic_configs.append(KeyValue(key, value))
+                        tags = view[position]
+                        position += 1
+                        if tags:
+                            position = skip_tags(view, position, tags)
+                        state_changelog_topics.append(
+                            TopicInfo(name, partitions, replication_factor, topic_configs)
+                        )
+                    count = view[position]
+                    position += 1
+                    if not 0 < count < 0x80:
+                        count, position = long_count(view, position, count, 9)
+                    repartition_source_topics: list[TopicInfo] = []
+                    for _ in range(count - 1):
+                        size = view[position]
+                        position += 1
+                        if not 0 < size < 0x80:
+                            size, position = long_size(view, position, size)
+                        end = position + size - 1
+                        topic_info_name = view[position:end].tobytes().decode()
+                        position = end
+                        (
+                            topic_info_partitions,
+                            topic_info_replication_factor,
+                            count,
+                        ) = unpack_ihB(view, position)
+                        position += 7
+                        if not 0 < count < 0x80:
+                            count, position = long_count(view, position, count, 3)
+                        topic_info_topic_configs: list[KeyValue] = []
+                        for _ in range(count - 1):
+                            size = view[position]
+                            position += 1
+                            if not 0 < size < 0x80:
+                                size, position = long_size(view, position, size)
+                            end = position + size - 1
+                            key_value_key = view[position:end].tobytes().decode()
+                            position = end
+                            size = view[position]
+                            position += 1
+                            if not 0 < size < 0x80:
+                                size, position = long_size(view, position, size)
+                            end = position + size - 1
+                            key_value_value = view[position:end].tobytes().decode()
+                            position = end
+                            tags = view[position]
+                            position += 1
+                            if tags:
+                                position = skip_tags(view, position, tags)
+                            topic_info_topic_configs.append(
+                                KeyValue(key_value_key, key_value_value)
+                            )
+                        tags = view[position]
+                        position += 1
+                        if tags:
+                            position = skip_tags(view, position, tags)
+                        repartition_source_topics.append(
+                            TopicInfo(
+                                topic_info_name,
+                                topic_info_partitions,
+                                topic_info_replication_factor,
+                                topic_info_topic_configs,
+                            )
+                        )
+                    tags = view[position]
+                    position += 1
+                    if tags:
+                        position = skip_tags(view, position, tags)
+                    subtopologies.append(
+                        Subtopology(
+                            subtopology_id,
+                            source_topics,
+                            repartition_sink_topics,
+                            state_changelog_topics,
+                            repartition_source_topics,
+                        )
+                    )
+            tags = view[position]
+            position += 1
+            if tags:
+                position = skip_tags(view, position, tags)
+            topology = Topology(epoch, subtopologies)
+        count = view[position]
+        position += 1
+        if not 0 < count < 0x80:
+            count, position = long_count(view, position, count, 28)
+        members: list[Member] = []
+        for _ in range(count - 1):
+            size = view[position]
+            position += 1
+            if not 0 < size < 0x80:
+                size, position = long_size(view, position, size)
+            end = position + size - 1
+            member_id = view[position:end].tobytes().decode()
+            position = end
+            member_epoch, size = unpack_iB(view, position)
+            position += 5
+            instance_id: str | None = None
+            if size:
+                if size >= 0x80:
+                    size, position = varint_tail(view, position, size)
+                end = position + size - 1
+                instance_id = view[position:end].tobytes().decode()
+                position = end
+            size = view[position]
+            position += 1
+            rack_id: str | None = None
+            if size:
+                if size >= 0x80:
+                    size, position = varint_tail(view, position, size)
+                end = position + size - 1
+                rack_id = view[position:end].tobytes().decode()
+                position = end
+            size = view[position]
+            position += 1
+            if not 0 < size < 0x80:
+                size, position = long_size(view, position, size)
+            end = position + size - 1
+            client_id = view[position:end].tobytes().decode()
+            position = end
+            size = view[position]
+            position += 1
+            if not 0 < size < 0x80:
+                size, position = long_size(view, position, size)
+            end = position + size - 1
+            client_host = view[position:end].tobytes().decode()
+            position = end
+            topology_epoch, size = unpack_iB(view, position)
+            position += 5
+            if not 0 < size < 0x80:
+                size, position = long_size(view, position, size)
+            end = position + size - 1
+            process_id = view[position:end].tobytes().decode()
+            position = end
+            (user_endpoint_present,) = unpack_b(view, position)
+            position += 1
+            user_endpoint: Endpoint | None = None
+            if user_endpoint_present >= 0:
+                size = view[position]
+                position += 1
+                if not 0 < size < 0x80:
+                    size, position = long_size(view, position, size)
+                end = position + size - 1
+                host = view[position:end].tobytes().decode()
+                position = end
+                port, tags = unpack_HB(view, position)
+                position += 3
+                if tags:
+                    position = skip_tags(view, position, tags)
+                user_endpoint = Endpoint(host, port)
+            count = view[position]
+            position += 1
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 3)
+            client_tags: list[KeyValue] = []
+            for _ in range(count - 1):
+                size = view[position]
+                position += 1
+                if not 0 < size < 0x80:
+                    size, position = long_size(view, position, size)
+                end = position + size - 1
+                key_value_key_value_key = view[position:end].tobytes().decode()
+                position = end
+                size = view[position]
+                position += 1
+                if not 0 < size < 0x80:
+                    size, position = long_size(view, position, size)
+                end = position + size - 1
+                key_value_key_value_value = view[position:end].tobytes().decode()
+                position = end
+                tags = view[position]
+                position += 1
+                if tags:
+                    position = skip_tags(view, position, tags)
+                client_tags.append(KeyValue(key_value_key_value_key, key_value_key_value_value))
+            count = view[position]
+            position += 1
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 14)
+            task_offsets: list[TaskOffset] = []
+            for _ in range(count - 1):
+                size = view[position]
+                position += 1
+                if not 0 < size < 0x80:
+                    size, position = long_size(view, position, size)
+                end = position + size - 1
+                task_offset_subtopology_id = view[position:end].tobytes().decode()
+                position = end
+                partition, offset, tags = unpack_iqB(view, position)
+                position += 13
+                if tags:
+                    position = skip_tags(view, position, tags)
+                task_offsets.append(TaskOffset(task_offset_subtopology_id, partition, offset))
+            count = view[position]
+            position += 1
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 14)
+            task_end_offsets: list[TaskOffset] = []
+            for _ in range(count - 1):
+                size = view[position]
+                position += 1
+                if not 0 < size < 0x80:
+                    size, position = long_size(view, position, size)
+                end = position + size - 1
+                task_offset_task_offset_subtopology_id = view[position:end].tobytes().decode()
+                position = end
+                task_offset_partition, task_offset_offset, tags = unpack_iqB(view, position)
+                position += 13
+                if tags:
+                    position = skip_tags(view, position, tags)
+                task_end_offsets.append(
+                    TaskOffset(
+                        task_offset_task_offset_subtopology_id,
+                        task_offset_partition,
+                        task_offset_offset,
+                    )
+                )
+            count = view[position]
+            position += 1
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 3)
+            active_tasks: list[TaskIds] = []
+            for _ in range(count - 1):
+                size = view[position]
+                position += 1
+                if not 0 < size < 0x80:
+                    size, position = long_size(view, position, size)
+                end = position + size - 1
+                task_ids_subtopology_id = view[position:end].tobytes().decode()
+                position = end
+                count = view[position]
+                position += 1
+                if not 0 < count < 0x80:
+                    count, position = long_count(view, position, count, 4)
+                count -= 1
+                task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+                position += count * 4
+                tags = view[position]
+                position += 1
+                if tags:
+                    position = skip_tags(view, position, tags)
+                active_tasks.append(TaskIds(task_ids_subtopology_id, task_ids_partitions))
+            count = view[position]
+            position += 1
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 3)
+            standby_tasks: list[TaskIds] = []
+            for _ in range(count - 1):
+                size = view[position]
+                position += 1
+                if not 0 < size < 0x80:
+                    size, position = long_size(view, position, size)
+                end = position + size - 1
+                task_ids_task_ids_subtopology_id = view[position:end].tobytes().decode()
+                position = end
+                count = view[position]
+                position += 1
+                if not 0 < count < 0x80:
+                    count, position = long_count(view, position, count, 4)
+                count -= 1
+                task_ids_task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+                position += count * 4
+                tags = view[position]
+                position += 1
+                if tags:
+                    position = skip_tags(view, position, tags)
+                standby_tasks.append(
+                    TaskIds(task_ids_task_ids_subtopology_id, task_ids_task_ids_partitions)
+                )
+            count = view[position]
+            position += 1
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 3)
+            warmup_tasks: list[TaskIds] = []
+            for _ in range(count - 1):
+                size = view[position]
+                position += 1
+                if not 0 < size < 0x80:
+                    size, position = long_size(view, position, size)
+                end = position + size - 1
+                task_ids_task_ids_task_ids_subtopology_id = view[position:end].tobytes().decode()
+                position = end
+                count = view[position]
+                position += 1
+                if not 0 < count < 0x80:
+                    count, position = long_count(view, position, count, 4)
+                count -= 1
+                task_ids_task_ids_task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+                position += count * 4
+                tags = view[position]
+                position += 1
+                if tags:
+                    position = skip_tags(view, position, tags)
+                warmup_tasks.append(
+                    TaskIds(
+                        task_ids_task_ids_task_ids_subtopology_id,
+                        task_ids_task_ids_task_ids_partitions,
+                    )
+                )
+            tags = view[position]
+            position += 1
+            if tags:
+                position = skip_tags(view, position, tags)
+            assignment = Assignment(active_tasks, standby_tasks, warmup_tasks)
+            count = view[position]
+            position += 1
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 3)
+            assignment_active_tasks: list[TaskIds] = []
+            for _ in range(count - 1):
+                size = view[position]
+                position += 1
+                if not 0 < size < 0x80:
+                    size, position = long_size(view, position, size)
+                end = position + size - 1
+                task_ids_task_ids_task_ids_task_ids_subtopology_id = view[position:end].tobytes().decode()
+                position = end
+                count = view[position]
+                position += 1
+                if not 0 < count < 0x80:
+                    count, position = long_count(view, position, count, 4)
+                count -= 1
+                task_ids_task_ids_task_ids_task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+                position += count * 4
+                tags = view[position]
+                position += 1
+                if tags:
+                    position = skip_tags(view, position, tags)
+                assignment_active_tasks.append(
+                    TaskIds(
+                        task_ids_task_ids_task_ids_task_ids_subtopology_id,
+                        task_ids_task_ids_task_ids_task_ids_partitions,
+                    )
+                )
+            count = view[position]
+            position += 1
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 3)
+            assignment_standby_tasks: list[TaskIds] = []
+            for _ in range(count - 1):
+                size = view[position]
+                position += 1
+                if not 0 < size < 0x80:
+                    size, position = long_size(view, position, size)
+                end = position + size - 1
+                task_ids_task_ids_task_ids_task_ids_task_ids_subtopology_id = view[position:end].tobytes().decode()
+                position = end
+                count = view[position]
+                position += 1
+                if not 0 < count < 0x80:
+                    count, position = long_count(view, position, count, 4)
+                count -= 1
+                task_ids_task_ids_task_ids_task_ids_task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+                position += count * 4
+                tags = view[position]
+                position += 1
+                if tags:
+                    position = skip_tags(view, position, tags)
+                assignment_standby_tasks.append(
+                    TaskIds(
+                        task_ids_task_ids_task_ids_task_ids_task_ids_subtopology_id,
+                        task_ids_task_ids_task_ids_task_ids_task_ids_partitions,
+                    )
+                )
+            count = view[position]
+            position += 1
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 3)
+            assignment_warmup_tasks: list[TaskIds] = []
+            for _ in range(count - 1):
+                size = view[position]
+                position += 1
+                if not 0 < size < 0x80:
+                    size, position = long_size(view, position, size)
+                end = position + size - 1
+                task_ids_task_ids_task_ids_task_ids_task_ids_task_ids_subtopology_id = view[position:end].tobytes().decode()
+                position = end
+                count = view[position]
+                position += 1
+                if not 0 < count < 0x80:
+                    count, position = long_count(view, position, count, 4)
+                count -= 1
+                task_ids_task_ids_task_ids_task_ids_task_ids_task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+                position += count * 4
+                tags = view[position]
+                position += 1
+                if tags:
+                    position = skip_tags(view, position, tags)
+                assignment_warmup_tasks.append(
+                    TaskIds(
+                        task_ids_task_ids_task_ids_task_ids_task_ids_task_ids_subtopology_id,
+                        task_ids_task_ids_task_ids_task_ids_task_ids_task_ids_partitions,
+                    )
+                )
+            tags = view[position]
+            position += 1
+            if tags:
+                position = skip_tags(view, position, tags)
+            target_assignment = Assignment(
+                assignment_active_tasks,
+                assignment_standby_tasks,
+                assignment_warmup_tasks,
+            )
+            is_classic, tags = unpack_tB(view, position)
+            position += 2
+            if tags:
+                position = skip_tags(view, position, tags)
+            members.append(
+                Member(
+                    member_id,
+                    member_epoch,
+                    instance_id,
+                    rack_id,
+                    client_id,
+                    client_host,
+                    topology_epoch,
+                    process_id,
+                    user_endpoint,
+                    client_tags,
+                    task_offsets,
+                    task_end_offsets,
+                    assignment,
+                    target_assignment,
+                    is_classic,
+                )
+            )
+        authorized_operations, tags = unpack_iB(view, position)
+        position += 5
+        if tags:
+            position = skip_tags(view, position, tags)
+        groups.append(
+            DescribedGroup(
+                error_code,
+                error_message,
+                group_id,
+                group_state,
+                group_epoch,
+                assignment_epoch,
+                topology,
+                members,
+                authorized_operations,
+            )
+        )
+    tags = view[position]
+    position += 1
+    if tags:
+        position = skip_tags(view, position, tags)
+    return StreamsGroupDescribeResponse(throttle_time_ms, groups), position
+
+
+def encode_response_v0(message: StreamsGroupDescribeResponse, out: bytearray) -> Chunks:
+    groups = message.groups
+    out += pack_i(message.throttle_time_ms)
+    size = len(groups) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for described_group in groups:
+        error_message = described_group.error_message
+        out += pack_h(described_group.error_code)
+        if error_message is None:
+            out.append(0)
+        else:
+            data = error_message.encode()
+            size = len(data) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += data
+        group_id = described_group.group_id
+        data = group_id.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+        group_state = described_group.group_state
+        data = group_state.encode()
+        size = len(data) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        out += data
+        topology = described_group.topology
+        out += pack_ii(described_group.group_epoch, described_group.assignment_epoch)
+        if topology is None:
+            out.append(0xFF)
+        else:
+            out.append(1)
+            subtopologies = topology.subtopologies
+            out += pack_i(topology.epoch)
+            if subtopologies is None:
+                out.append(0)
+            else:
+                size = len(subtopologies) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                for subtopology in subtopologies:
+                    subtopology_id = subtopology.subtopology_id
+                    data = subtopology_id.encode()
+                    size = len(data) + 1
+                    if size < 0x80:
+                        out.append(size)
+                    else:
+                        put_varint(out, size)
+                    out += data
+                    source_topics = subtopology.source_topics
+                    size = len(source_topics) + 1
+                    if size < 0x80:
+                        out.append(size)
+                    else:
+                        put_varint(out, size)
+                    for source_topics_item in source_topics:
+                        data = source_topics_item.encode()
+                        size = len(data) + 1
+                        if size < 0x80:
+                            out.append(size)
+                        else:
+                            put_varint(out, size)
+                        out += data
+                    repartition_sink_topics = subtopology.repartition_sink_topics
+                    size = len(repartition_sink_topics) + 1
+                    if size < 0x80:
+                        out.append(size)
+                    else:
+                        put_varint(out, size)
+                    for repartition_sink_topics_item in repartition_sink_topics:
+                        data = repartition_sink_topics_item.encode()
+                        size = len(data) + 1
+                        if size < 0x80:
+                            out.append(size)
+                        else:
+                            put_varint(out, size)
+                        out += data
+                    state_changelog_topics = subtopology.state_changelog_topics
+                    size = len(state_changelog_topics) + 1
+                    if size < 0x80:
+                        out.append(size)
+                    else:
+                        put_varint(out, size)
+                    for topic_info in state_changelog_topics:
+                        name = topic_info.name
+                        data = name.encode()
+                        size = len(data) + 1
+                        if size < 0x80:
+                            out.append(size)
+                        else:
+                            put_varint(out, size)
+                        out += data
+                        topic_configs = topic_info.topic_configs
+                        out += pack_ih(topic_info.partitions, topic_info.replication_factor)
+                        size = len(topic_configs) + 1
+                        if size < 0x80:
+                            out.append(size)
+                        else:
+                            put_varint(out, size)
+                        for key_value in topic_configs:
+                            key = key_value.key
+                            data = key.encode()
+                            size = len(data) + 1
+                            if size < 0x80:
+                                out.append(size)
+                            else:
+                                put_varint(out, size)
+                            out += data
+                            value = key_value.value
+                            data = value.encode()
+                            size = len(data) + 1
+                            if size < 0x80:
+                                out.append(size)
+                            else:
+                                put_varint(out, size)
+                            out += data
+                            out.append(0)
+                        out.append(0)
+                    repartition_source_topics = subtopology.repartition_source_topics
+                    size = len(repartition_source_topics) + 1
+                    if size < 0x80:
+                        out.append(size)
+                    else:
+                        put_varint(out, size)
+                    for repartition_source_topics_topic_info in repartition_source_topics:
+                        repartition_source_topics_topic_info_name = repartition_source_topics_topic_info.name
+                        data = repartition_source_topics_topic_info_name.encode()
+                        size = len(data) + 1
+                        if size < 0x80:
+                            out.append(size)
+                        else:
+                            put_varint(out, size)
+                        out += data
+                        repartition_source_topics_topic_info_topic_configs = repartition_source_topics_topic_info.topic_configs
+                        out += pack_ih(
+                            repartition_source_topics_topic_info.partitions,
+                            repartition_source_topics_topic_info.replication_factor,
+                        )
+                        size = len(repartition_source_topics_topic_info_topic_configs) + 1
+                        if size < 0x80:
+                            out.append(size)
+                        else:
+                            put_varint(out, size)
+                        for topic_configs_key_value in repartition_source_topics_topic_info_topic_configs:
+                            topic_configs_key_value_key = topic_configs_key_value.key
+                            data = topic_configs_key_value_key.encode()
+                            size = len(data) + 1
+                            if size < 0x80:
+                                out.append(size)
+                            else:
+                                put_varint(out, size)
+                            out += data
+                            topic_configs_key_value_value = topic_configs_key_value.value
+                            data = topic_configs_key_value_value.encode()
+                            size = len(data) + 1
+                            if size < 0x80:
+                                out.append(size)
+                            else:
+                                put_varint(out, size)
+                            out += data
+                            out.append(0)
+                        out.append(0)
+                    out.append(0)
+            out.append(0)
+        members = described_group.members
+        size = len(members) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        for member in members:
+            member_id = member.member_id
+            data = member_id.encode()
+            size = len(data) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += data
+            instance_id = member.instance_id
+            out += pack_i(member.member_epoch)
+            if instance_id is None:
+                out.append(0)
+            else:
+                data = instance_id.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += data
+            rack_id = member.rack_id
+            if rack_id is None:
+                out.append(0)
+            else:
+                data = rack_id.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += data
+            client_id = member.client_id
+            data = client_id.encode()
+            size = len(data) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += data
+            client_host = member.client_host
+            data = client_host.encode()
+            size = len(data) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += data
+            process_id = member.process_id
+            out += pack_i(member.topology_epoch)
+            data = process_id.encode()
+            size = len(data) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += data
+            user_endpoint = member.user_endpoint
+            if user_endpoint is None:
+                out.append(0xFF)
+            else:
+                out.append(1)
+                host = user_endpoint.host
+                data = host.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += data
+                out += pack_Hx(user_endpoint.port)
+            client_tags = member.client_tags
+            size = len(client_tags) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            for client_tags_key_value in client_tags:
+                client_tags_key_value_key = client_tags_key_value.key
+                data = client_tags_key_value_key.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += data
+                client_tags_key_value_value = client_tags_key_value.value
+                data = client_tags_key_value_value.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += data
+                out.append(0)
+            task_offsets = member.task_offsets
+            size = len(task_offsets) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            for task_offset in task_offsets:
+                task_offset_subtopology_id = task_offset.subtopology_id
+                data = task_offset_subtopology_id.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += data
+                out += pack_iqx(task_offset.partition, task_offset.offset)
+            task_end_offsets = member.task_end_offsets
+            size = len(task_end_offsets) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            for task_end_offsets_task_offset in task_end_offsets:
+                task_end_offsets_task_offset_subtopology_id = task_end_offsets_task_offset.subtopology_id
+                data = task_end_offsets_task_offset_subtopology_id.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += data
+                out += pack_iqx(
+                    task_end_offsets_task_offset.partition,
+                    task_end_offsets_task_offset.offset,
+                )
+            active_tasks = member.assignment.active_tasks
+            size = len(active_tasks) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            for task_ids in active_tasks:
+                task_ids_subtopology_id = task_ids.subtopology_id
+                data = task_ids_subtopology_id.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += data
+                partitions = task_ids.partitions
+                size = len(partitions) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += pack(f">{len(partitions)}i", *partitions)
+                out.append(0)
+            standby_tasks = member.assignment.standby_tasks
+            size = len(standby_tasks) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            for standby_tasks_task_ids in standby_tasks:
+                standby_tasks_task_ids_subtopology_id = standby_tasks_task_ids.subtopology_id
+                data = standby_tasks_task_ids_subtopology_id.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += data
+                standby_tasks_task_ids_partitions = standby_tasks_task_ids.partitions
+                size = len(standby_tasks_task_ids_partitions) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += pack(f">{len(standby_tasks_task_ids_partitions)}i", *standby_tasks_task_ids_partitions)
+                out.append(0)
+            warmup_tasks = member.assignment.warmup_tasks
+            size = len(warmup_tasks) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            for warmup_tasks_task_ids in warmup_tasks:
+                warmup_tasks_task_ids_subtopology_id = warmup_tasks_task_ids.subtopology_id
+                data = warmup_tasks_task_ids_subtopology_id.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += data
+                warmup_tasks_task_ids_partitions = warmup_tasks_task_ids.partitions
+                size = len(warmup_tasks_task_ids_partitions) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += pack(f">{len(warmup_tasks_task_ids_partitions)}i", *warmup_tasks_task_ids_partitions)
+                out.append(0)
+            member_active_tasks = member.target_assignment.active_tasks
+            out.append(0)
+            size = len(member_active_tasks) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            for active_tasks_task_ids in member_active_tasks:
+                active_tasks_task_ids_subtopology_id = active_tasks_task_ids.subtopology_id
+                data = active_tasks_task_ids_subtopology_id.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += data
+                active_tasks_task_ids_partitions = active_tasks_task_ids.partitions
+                size = len(active_tasks_task_ids_partitions) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += pack(f">{len(active_tasks_task_ids_partitions)}i", *active_tasks_task_ids_partitions)
+                out.append(0)
+            member_standby_tasks = member.target_assignment.standby_tasks
+            size = len(member_standby_tasks) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            for standby_tasks_standby_tasks_task_ids in member_standby_tasks:
+                standby_tasks_standby_tasks_task_ids_subtopology_id = standby_tasks_standby_tasks_task_ids.subtopology_id
+                data = standby_tasks_standby_tasks_task_ids_subtopology_id.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += data
+                standby_tasks_standby_tasks_task_ids_partitions = standby_tasks_standby_tasks_task_ids.partitions
+                size = len(standby_tasks_standby_tasks_task_ids_partitions) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += pack(f">{len(standby_tasks_standby_tasks_task_ids_partitions)}i", *standby_tasks_standby_tasks_task_ids_partitions)
+                out.append(0)
+            member_warmup_tasks = member.target_assignment.warmup_tasks
+            size = len(member_warmup_tasks) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            for warmup_tasks_warmup_tasks_task_ids in member_warmup_tasks:
+                warmup_tasks_warmup_tasks_task_ids_subtopology_id = warmup_tasks_warmup_tasks_task_ids.subtopology_id
+                data = warmup_tasks_warmup_tasks_task_ids_subtopology_id.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += data
+                warmup_tasks_warmup_tasks_task_ids_partitions = warmup_tasks_warmup_tasks_task_ids.partitions
+                size = len(warmup_tasks_warmup_tasks_task_ids_partitions) + 1
+                if size < 0x80:
+                    out.append(size)
+                else:
+                    put_varint(out, size)
+                out += pack(f">{len(warmup_tasks_warmup_tasks_task_ids_partitions)}i", *warmup_tasks_warmup_tasks_task_ids_partitions)
+                out.append(0)
+            out += pack_xtx(member.is_classic)
+        out += pack_ix(described_group.authorized_operations)
+    out.append(0)
+    return [out]
+
+
+STREAMS_GROUP_DESCRIBE = Api(
+    89,
+    "StreamsGroupDescribe",
+    Message(
+        "StreamsGroupDescribeRequest",
+        (0, 0),
+        0,
+        {
+            0: (decode_request_v0, encode_request_v0),
+        },
+    ),
+    Message(
+        "StreamsGroupDescribeResponse",
+        (0, 0),
+        0,
+        {
+            0: (decode_response_v0, encode_response_v0),
+        },
+    ),
+)

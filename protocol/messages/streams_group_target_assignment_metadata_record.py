@@ -1,0 +1,112 @@
+"""StreamsGroupTargetAssignmentMetadata: generated from streams_group_target_assignment_metadata_record.schema by protocol.generate. Do not edit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+
+from protocol.api import NEVER, Message, RecordType
+from protocol.errors import Malformed
+from protocol.wire import Chunks, put_tag, read_tag, tag_count, wrong_tag_size
+
+pack_h = Struct(">h").pack
+pack_i = Struct(">i").pack
+pack_q = Struct(">q").pack
+unpack_h = Struct(">h").unpack_from
+unpack_iB = Struct(">iB").unpack_from
+unpack_q = Struct(">q").unpack_from
+
+
+@dataclass(slots=True)
+class StreamsGroupTargetAssignmentMetadataKey:
+    """StreamsGroupTargetAssignmentMetadata, versions 0-0."""
+
+    group_id: str = ""
+
+
+@dataclass(slots=True)
+class StreamsGroupTargetAssignmentMetadataValue:
+    """StreamsGroupTargetAssignmentMetadata, versions 0-0."""
+
+    assignment_epoch: int = 0
+    assignment_timestamp: int = 0
+
+
+def decode_key_v0(view: memoryview, position: int) -> tuple[StreamsGroupTargetAssignmentMetadataKey, int]:
+    (size,) = unpack_h(view, position)
+    position += 2
+    if size < 0:
+        raise Malformed("StreamsGroupTargetAssignmentMetadataKey.group_id: negative length")
+    end = position + size
+    group_id = view[position:end].tobytes().decode()
+    position = end
+    return StreamsGroupTargetAssignmentMetadataKey(group_id), position
+
+
+def encode_key_v0(message: StreamsGroupTargetAssignmentMetadataKey, out: bytearray) -> Chunks:
+    group_id = message.group_id
+    data = group_id.encode()
+    out += pack_h(len(data))
+    out += data
+    return [out]
+
+
+def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupTargetAssignmentMetadataValue, int]:
+    (
+        assignment_epoch,
+        streams_group_target_assignment_metadata_value_tags,
+    ) = unpack_iB(view, position)
+    position += 5
+    assignment_timestamp: int = 0
+    if streams_group_target_assignment_metadata_value_tags:
+        streams_group_target_assignment_metadata_value_tags, position = tag_count(view, position, streams_group_target_assignment_metadata_value_tags)
+        for _ in range(streams_group_target_assignment_metadata_value_tags):
+            tag, position, streams_group_target_assignment_metadata_value_tag_end = read_tag(view, position)
+            if tag == 0:
+                (assignment_timestamp,) = unpack_q(view, position)
+                position += 8
+                if position != streams_group_target_assignment_metadata_value_tag_end:
+                    raise wrong_tag_size(0)
+            position = streams_group_target_assignment_metadata_value_tag_end
+    message = StreamsGroupTargetAssignmentMetadataValue(assignment_epoch, assignment_timestamp)
+    return message, position
+
+
+def encode_value_v0(message: StreamsGroupTargetAssignmentMetadataValue, out: bytearray) -> Chunks:
+    out += pack_i(message.assignment_epoch)
+    if not message.assignment_timestamp:
+        out.append(0)
+    else:
+        streams_group_target_assignment_metadata_value_tags = 0
+        streams_group_target_assignment_metadata_value_tagged = bytearray()
+        if message.assignment_timestamp:
+            streams_group_target_assignment_metadata_value_tags += 1
+            assignment_timestamp_body = bytearray()
+            assignment_timestamp = message.assignment_timestamp
+            assignment_timestamp_body += pack_q(assignment_timestamp)
+            put_tag(streams_group_target_assignment_metadata_value_tagged, 0, assignment_timestamp_body)
+        out.append(streams_group_target_assignment_metadata_value_tags)
+        out += streams_group_target_assignment_metadata_value_tagged
+    return [out]
+
+
+STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_RECORD = RecordType(
+    20,
+    "StreamsGroupTargetAssignmentMetadata",
+    Message(
+        "StreamsGroupTargetAssignmentMetadataKey",
+        (0, 0),
+        NEVER,
+        {
+            0: (decode_key_v0, encode_key_v0),
+        },
+    ),
+    Message(
+        "StreamsGroupTargetAssignmentMetadataValue",
+        (0, 0),
+        0,
+        {
+            0: (decode_value_v0, encode_value_v0),
+        },
+    ),
+)

@@ -1,0 +1,381 @@
+"""WriteTxnMarkers: generated from write_txn_markers.schema by protocol.generate. Do not edit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from struct import Struct, pack, unpack_from
+
+from protocol.api import Api, Message
+from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags
+
+pack_ibx = Struct(">ibx").pack
+pack_ihx = Struct(">ihx").pack
+pack_ix = Struct(">ix").pack
+pack_q = Struct(">q").pack
+pack_qht = Struct(">qh?").pack
+unpack_iB = Struct(">iB").unpack_from
+unpack_ibB = Struct(">ibB").unpack_from
+unpack_ihB = Struct(">ihB").unpack_from
+unpack_qB = Struct(">qB").unpack_from
+unpack_qhtB = Struct(">qh?B").unpack_from
+
+
+@dataclass(slots=True)
+class WritableTxnMarkerTopic:
+    """Part of WriteTxnMarkers."""
+
+    name: str = ""
+    partition_indexes: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class WritableTxnMarker:
+    """Part of WriteTxnMarkers."""
+
+    producer_id: int = 0
+    producer_epoch: int = 0
+    transaction_result: bool = False
+    topics: list[WritableTxnMarkerTopic] = field(default_factory=list)
+    coordinator_epoch: int = 0
+    transaction_version: int = 0
+
+
+@dataclass(slots=True)
+class WriteTxnMarkersRequest:
+    """WriteTxnMarkers, versions 1-2."""
+
+    markers: list[WritableTxnMarker] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class WritableTxnMarkerPartitionResult:
+    """Part of WriteTxnMarkers."""
+
+    partition_index: int = 0
+    error_code: int = 0
+
+
+@dataclass(slots=True)
+class WritableTxnMarkerTopicResult:
+    """Part of WriteTxnMarkers."""
+
+    name: str = ""
+    partitions: list[WritableTxnMarkerPartitionResult] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class WritableTxnMarkerResult:
+    """Part of WriteTxnMarkers."""
+
+    producer_id: int = 0
+    topics: list[WritableTxnMarkerTopicResult] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class WriteTxnMarkersResponse:
+    """WriteTxnMarkers, versions 1-2."""
+
+    markers: list[WritableTxnMarkerResult] = field(default_factory=list)
+
+
+def decode_request_v1(view: memoryview, position: int) -> tuple[WriteTxnMarkersRequest, int]:
+    count = view[position]
+    position += 1
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 17)
+    markers: list[WritableTxnMarker] = []
+    for _ in range(count - 1):
+        producer_id, producer_epoch, transaction_result, count = unpack_qhtB(view, position)
+        position += 12
+        if not 0 < count < 0x80:
+            count, position = long_count(view, position, count, 3)
+        topics: list[WritableTxnMarkerTopic] = []
+        for _ in range(count - 1):
+            size = view[position]
+            position += 1
+            if not 0 < size < 0x80:
+                size, position = long_size(view, position, size)
+            end = position + size - 1
+            name = view[position:end].tobytes().decode()
+            position = end
+            count = view[position]
+            position += 1
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 4)
+            count -= 1
+            partition_indexes = list(unpack_from(f">{count}i", view, position))
+            position += count * 4
+            tags = view[position]
+            position += 1
+            if tags:
+                position = skip_tags(view, position, tags)
+            topics.append(WritableTxnMarkerTopic(name, partition_indexes))
+        coordinator_epoch, tags = unpack_iB(view, position)
+        position += 5
+        if tags:
+            position = skip_tags(view, position, tags)
+        markers.append(
+            WritableTxnMarker(
+                producer_id,
+                producer_epoch,
+                transaction_result,
+                topics,
+                coordinator_epoch,
+                0,
+            )
+        )
+    tags = view[position]
+    position += 1
+    if tags:
+        position = skip_tags(view, position, tags)
+    return WriteTxnMarkersRequest(markers), position
+
+
+def encode_request_v1(message: WriteTxnMarkersRequest, out: bytearray) -> Chunks:
+    markers = message.markers
+    size = len(markers) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for writable_txn_marker in markers:
+        topics = writable_txn_marker.topics
+        out += pack_qht(
+            writable_txn_marker.producer_id,
+            writable_txn_marker.producer_epoch,
+            writable_txn_marker.transaction_result,
+        )
+        size = len(topics) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        for writable_txn_marker_topic in topics:
+            name = writable_txn_marker_topic.name
+            data = name.encode()
+            size = len(data) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += data
+            partition_indexes = writable_txn_marker_topic.partition_indexes
+            size = len(partition_indexes) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += pack(f">{len(partition_indexes)}i", *partition_indexes)
+            out.append(0)
+        out += pack_ix(writable_txn_marker.coordinator_epoch)
+    out.append(0)
+    return [out]
+
+
+def decode_request_v2(view: memoryview, position: int) -> tuple[WriteTxnMarkersRequest, int]:
+    count = view[position]
+    position += 1
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 18)
+    markers: list[WritableTxnMarker] = []
+    for _ in range(count - 1):
+        producer_id, producer_epoch, transaction_result, count = unpack_qhtB(view, position)
+        position += 12
+        if not 0 < count < 0x80:
+            count, position = long_count(view, position, count, 3)
+        topics: list[WritableTxnMarkerTopic] = []
+        for _ in range(count - 1):
+            size = view[position]
+            position += 1
+            if not 0 < size < 0x80:
+                size, position = long_size(view, position, size)
+            end = position + size - 1
+            name = view[position:end].tobytes().decode()
+            position = end
+            count = view[position]
+            position += 1
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 4)
+            count -= 1
+            partition_indexes = list(unpack_from(f">{count}i", view, position))
+            position += count * 4
+            tags = view[position]
+            position += 1
+            if tags:
+                position = skip_tags(view, position, tags)
+            topics.append(WritableTxnMarkerTopic(name, partition_indexes))
+        coordinator_epoch, transaction_version, tags = unpack_ibB(view, position)
+        position += 6
+        if tags:
+            position = skip_tags(view, position, tags)
+        markers.append(
+            WritableTxnMarker(
+                producer_id,
+                producer_epoch,
+                transaction_result,
+                topics,
+                coordinator_epoch,
+                transaction_version,
+            )
+        )
+    tags = view[position]
+    position += 1
+    if tags:
+        position = skip_tags(view, position, tags)
+    return WriteTxnMarkersRequest(markers), position
+
+
+def encode_request_v2(message: WriteTxnMarkersRequest, out: bytearray) -> Chunks:
+    markers = message.markers
+    size = len(markers) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for writable_txn_marker in markers:
+        topics = writable_txn_marker.topics
+        out += pack_qht(
+            writable_txn_marker.producer_id,
+            writable_txn_marker.producer_epoch,
+            writable_txn_marker.transaction_result,
+        )
+        size = len(topics) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        for writable_txn_marker_topic in topics:
+            name = writable_txn_marker_topic.name
+            data = name.encode()
+            size = len(data) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += data
+            partition_indexes = writable_txn_marker_topic.partition_indexes
+            size = len(partition_indexes) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += pack(f">{len(partition_indexes)}i", *partition_indexes)
+            out.append(0)
+        out += pack_ibx(
+            writable_txn_marker.coordinator_epoch,
+            writable_txn_marker.transaction_version,
+        )
+    out.append(0)
+    return [out]
+
+
+def decode_response_v1(view: memoryview, position: int) -> tuple[WriteTxnMarkersResponse, int]:
+    count = view[position]
+    position += 1
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, 10)
+    markers: list[WritableTxnMarkerResult] = []
+    for _ in range(count - 1):
+        producer_id, count = unpack_qB(view, position)
+        position += 9
+        if not 0 < count < 0x80:
+            count, position = long_count(view, position, count, 3)
+        topics: list[WritableTxnMarkerTopicResult] = []
+        for _ in range(count - 1):
+            size = view[position]
+            position += 1
+            if not 0 < size < 0x80:
+                size, position = long_size(view, position, size)
+            end = position + size - 1
+            name = view[position:end].tobytes().decode()
+            position = end
+            count = view[position]
+            position += 1
+            if not 0 < count < 0x80:
+                count, position = long_count(view, position, count, 7)
+            partitions: list[WritableTxnMarkerPartitionResult] = []
+            for _ in range(count - 1):
+                partition_index, error_code, tags = unpack_ihB(view, position)
+                position += 7
+                if tags:
+                    position = skip_tags(view, position, tags)
+                partitions.append(WritableTxnMarkerPartitionResult(partition_index, error_code))
+            tags = view[position]
+            position += 1
+            if tags:
+                position = skip_tags(view, position, tags)
+            topics.append(WritableTxnMarkerTopicResult(name, partitions))
+        tags = view[position]
+        position += 1
+        if tags:
+            position = skip_tags(view, position, tags)
+        markers.append(WritableTxnMarkerResult(producer_id, topics))
+    tags = view[position]
+    position += 1
+    if tags:
+        position = skip_tags(view, position, tags)
+    return WriteTxnMarkersResponse(markers), position
+
+
+def encode_response_v1(message: WriteTxnMarkersResponse, out: bytearray) -> Chunks:
+    markers = message.markers
+    size = len(markers) + 1
+    if size < 0x80:
+        out.append(size)
+    else:
+        put_varint(out, size)
+    for writable_txn_marker_result in markers:
+        topics = writable_txn_marker_result.topics
+        out += pack_q(writable_txn_marker_result.producer_id)
+        size = len(topics) + 1
+        if size < 0x80:
+            out.append(size)
+        else:
+            put_varint(out, size)
+        for writable_txn_marker_topic_result in topics:
+            name = writable_txn_marker_topic_result.name
+            data = name.encode()
+            size = len(data) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            out += data
+            partitions = writable_txn_marker_topic_result.partitions
+            size = len(partitions) + 1
+            if size < 0x80:
+                out.append(size)
+            else:
+                put_varint(out, size)
+            for writable_txn_marker_partition_result in partitions:
+                out += pack_ihx(
+                    writable_txn_marker_partition_result.partition_index,
+                    writable_txn_marker_partition_result.error_code,
+                )
+            out.append(0)
+        out.append(0)
+    out.append(0)
+    return [out]
+
+
+WRITE_TXN_MARKERS = Api(
+    27,
+    "WriteTxnMarkers",
+    Message(
+        "WriteTxnMarkersRequest",
+        (1, 2),
+        1,
+        {
+            1: (decode_request_v1, encode_request_v1),
+            2: (decode_request_v2, encode_request_v2),
+        },
+    ),
+    Message(
+        "WriteTxnMarkersResponse",
+        (1, 2),
+        1,
+        {
+            1: (decode_response_v1, encode_response_v1),
+        },
+    ),
+)

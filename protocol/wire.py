@@ -1,0 +1,119 @@
+"""What generated codecs call when the straight line does not do: long lengths, tags, nulls, limits.
+
+The generated code handles the common case inline (one length byte below 0x80) and comes here for the rest, so
+every function below is off the hot path. Reading past the end of a memoryview raises IndexError or truncates a
+slice; both end as Malformed in ``protocol.api`` (a truncated slice leaves the position beyond the frame).
+"""
+
+from __future__ import annotations
+
+from protocol.errors import Malformed
+
+Chunks = list[bytes | bytearray | memoryview]
+
+MAX_ARRAY_ELEMENTS = 1_000_000
+MAX_TAGGED_FIELDS = 10_000
+# An unsigned varint on the wire is a Java int: five bytes of seven bits, never negative.
+MAX_VARINT = 0x7FFF_FFFF
+ZERO_UUID = bytes(16)
+
+
+def varint_tail(view: memoryview, position: int, low: int) -> tuple[int, int]:
+    """Finish an unsigned varint whose first byte ``low`` is read; return value and new position."""
+    value = low & 0x7F
+    for shift in (7, 14, 21, 28):
+        byte = view[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value > MAX_VARINT:
+                break
+            return value, position
+    raise Malformed("varint is too long")
+
+
+def read_varint(view: memoryview, position: int) -> tuple[int, int]:
+    """Read one unsigned varint; return value and new position."""
+    low = view[position]
+    position += 1
+    return (low, position) if low < 0x80 else varint_tail(view, position, low)
+
+
+def long_size(view: memoryview, position: int, low: int) -> tuple[int, int]:
+    """Finish a compact length that may not be null: ``low`` is 0 or the first byte of several."""
+    if low == 0:
+        raise Malformed("null where the protocol allows none")
+    return varint_tail(view, position, low)
+
+
+def long_count(view: memoryview, position: int, low: int, element_bytes: int) -> tuple[int, int]:
+    """Finish the length plus one of a compact array of elements of at least ``element_bytes`` bytes."""
+    if low == 0:
+        raise Malformed("null where the protocol allows none")
+    size, position = varint_tail(view, position, low)
+    check_count(view, position, size - 1, element_bytes)
+    return size, position
+
+
+def check_count(view: memoryview, position: int, count: int, element_bytes: int) -> None:
+    """Refuse an array length that is negative, above the limit or more than the frame can hold.
+
+    Generated code calls it for lengths above 127 only: a shorter loop ends at the end of the frame by itself,
+    because every element has at least one byte that is read by index.
+    """
+    if count < 0:
+        raise Malformed("negative array length" if count != -1 else "null array")
+    if count > MAX_ARRAY_ELEMENTS:
+        raise Malformed(f"array of {count} elements is above the limit of {MAX_ARRAY_ELEMENTS}")
+    if count * element_bytes > len(view) - position:
+        raise Malformed(f"array of {count} elements does not fit in the frame")
+
+
+def tag_count(view: memoryview, position: int, low: int) -> tuple[int, int]:
+    """Finish and check the number of tagged fields whose first byte is ``low``."""
+    count = low
+    if low >= 0x80:
+        count, position = varint_tail(view, position, low)
+    if count > MAX_TAGGED_FIELDS:
+        raise Malformed(f"{count} tagged fields are above the limit of {MAX_TAGGED_FIELDS}")
+    return count, position
+
+
+def read_tag(view: memoryview, position: int) -> tuple[int, int, int]:
+    """Read the head of one tagged field; return its tag, where it starts and where it ends."""
+    tag, position = read_varint(view, position)
+    size, position = read_varint(view, position)
+    return tag, position, position + size
+
+
+def skip_tags(view: memoryview, position: int, low: int) -> int:
+    """Skip a section of tagged fields none of which is known; return the position after it (KIP-482)."""
+    count, position = tag_count(view, position, low)
+    for _ in range(count):
+        _, _, position = read_tag(view, position)
+    return position
+
+
+def put_varint(out: bytearray, value: int) -> None:
+    """Append ``value`` as an unsigned varint."""
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+def put_tag(out: bytearray, tag: int, body: bytearray) -> None:
+    """Append one tagged field."""
+    put_varint(out, tag)
+    put_varint(out, len(body))
+    out += body
+
+
+def wrong_tag_size(tag: int) -> Malformed:
+    """The error for a known tagged field that is longer or shorter than it says."""
+    return Malformed(f"tagged field {tag} has the wrong size")
+
+
+def null_value(name: str) -> ValueError:
+    """The error for a message with None in a field that is not nullable in the version being encoded."""
+    return ValueError(f"{name} may not be None in this version")
