@@ -1,4 +1,6 @@
-"""One Kafka API, record type or structure as the wire knows it: versions and codecs, nothing of brokers."""
+"""One Kafka API, record type or structure as the wire knows it: versions and codecs, nothing of
+brokers.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ T = TypeVar("T")
 Decoder = Callable[[memoryview, int], tuple[T, int]]
 Encoder = Callable[[T, bytearray], Chunks]
 
-# What decoding raises when bytes do not add up; any other exception is a fault of ours. Mapped to Malformed here
-# and for headers in protocol.header.
+# What decoding raises when bytes do not add up; any other exception is a fault of ours. Mapped to
+# Malformed here and for headers in protocol.header.
 BROKEN_BYTES = (IndexError, struct.error, UnicodeDecodeError)
 
 # The flexible_from of what has no flexible version: above every int16.
@@ -31,7 +33,9 @@ _VERSION = struct.Struct(">h")
 
 
 class Message(Generic[T]):
-    """One structure in all its versions. ``codecs`` names the first version of each distinct layout."""
+    """One structure in all its versions. ``codecs`` names the first version of each distinct
+    layout.
+    """
 
     __slots__ = ("_decoders", "_encoders", "flexible_from", "max_version", "min_version", "name")
 
@@ -57,7 +61,7 @@ class Message(Generic[T]):
         return f"<{self.name} {self.min_version}-{self.max_version}>"
 
     def decode(self, view: memoryview, position: int, version: int) -> T:
-        """Decode from ``position``; Malformed unless the message ends exactly where ``view`` does."""
+        """Decode from ``position``; Malformed unless the message ends where ``view`` does."""
         message, end = self.decode_part(view, position, version)
         if end != len(view):
             raise Malformed(f"{self.name} version {version}: {len(view) - end} bytes left over")
@@ -77,7 +81,9 @@ class Message(Generic[T]):
             raise Malformed(f"{self.name} version {version}: {error}") from error
 
     def encode(self, message: T, version: int, out: bytearray | None = None) -> Chunks:
-        """Encode to a list of buffers; the first is ``out``, if given, with the message's bytes appended."""
+        """Encode to a list of buffers; the first is ``out``, if given, with the message's bytes
+        appended.
+        """
         encoder = self._encoders.get(version)
         if encoder is None:
             raise self._unsupported(version)
@@ -139,10 +145,11 @@ class Api(Generic[Request, Response]):
 
 
 class RecordType(Generic[Key, Value]):
-    """One kind of coordinator record: a key that starts with ``key_type``, a value that starts with its version.
+    """One kind of coordinator record: a key that starts with ``key_type``, a value that starts with
+    its version.
 
-    Both prefixes are int16. ``key_type`` is what Kafka calls the record's api key or, in older files, the version
-    of the key.
+    Both prefixes are int16. ``key_type`` is what Kafka calls the record's api key or, in older
+    files, the version of the key.
     """
 
     __slots__ = ("key", "key_type", "name", "value")
@@ -168,7 +175,9 @@ class RecordType(Generic[Key, Value]):
         return self.key.decode(memoryview(data), _VERSION.size, 0)
 
     def encode_value(self, value: Value, version: int | None = None) -> bytes:
-        """Encode a record value, version prefix included; the highest version unless told otherwise."""
+        """Encode a record value, version prefix included; the highest version unless told
+        otherwise.
+        """
         if version is None:
             version = self.value.max_version
         return b"".join(self.value.encode(value, version, bytearray(_VERSION.pack(version))))

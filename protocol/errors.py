@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
-from typing import Self
+from typing import Final, Self
 
-RETRIABLE = True
+RETRIABLE: Final = "retriable"
 
 
 class Malformed(Exception):
@@ -25,17 +25,17 @@ class KafkaError(Exception):
 
 
 class ErrorCode(enum.IntEnum):
-    """An error code as it goes over the wire, with what it means and whether a client should retry."""
+    """An error code of the wire, what it means and whether a client should retry."""
 
     message: str
     retriable: bool
 
-    def __new__(cls, code: int, message: str, retriable: bool = False) -> Self:
+    def __new__(cls, code: int, message: str, retriable: str = "") -> Self:
         """Build the member whose integer value is ``code``."""
         member = int.__new__(cls, code)
         member._value_ = code
         member.message = message
-        member.retriable = retriable
+        member.retriable = retriable == RETRIABLE
         return member
 
     UNKNOWN_SERVER_ERROR = -1, "unexpected error in the broker"

@@ -1,7 +1,8 @@
 """Request headers v1 and v2, response headers v0 and v1, and whole frames.
 
-A header is flexible (ends with tagged fields) when the version of its API is, with one exception for ever: the
-response of ApiVersions has header v0, so that a client can read it before it knows what the broker speaks.
+A header is flexible (ends with tagged fields) when the version of its API is, with one exception
+for ever: the response of ApiVersions has header v0, so that a client can read it before it knows
+what the broker speaks.
 """
 
 from __future__ import annotations
@@ -39,16 +40,18 @@ class RequestHeader:
 def is_flexible(api_key: int, api_version: int) -> bool:
     """Whether the request header of this API and version ends with tagged fields.
 
-    True for versions above the known ones, so that an ApiVersions request from a later client can be answered;
-    False for an unknown API.
+    True for versions above the known ones, so that an ApiVersions request from a later client can
+    be answered; False for an unknown API.
     """
     return api_version >= _FLEXIBLE_FROM.get(api_key, NEVER)
 
 
 def decode_request_header(view: memoryview) -> tuple[RequestHeader, int]:
-    """Decode the header at the start of a frame (without its length); return it and where the body starts.
+    """Decode the header at the start of a frame (without its length); return it and where the body
+    starts.
 
-    Neither key nor version is checked. Tagged fields of the header are skipped (KIP-482). Raises Malformed.
+    Neither key nor version is checked. Tagged fields of the header are skipped (KIP-482). Raises
+    Malformed.
     """
     try:
         api_key, api_version, correlation_id, size = _REQUEST_HEADER.unpack_from(view)
@@ -104,7 +107,9 @@ def encode_response_header(api_key: int, api_version: int, correlation_id: int) 
 
 
 def decode_response_header(view: memoryview, api_key: int, api_version: int) -> tuple[int, int]:
-    """Decode the header at the start of a response frame; return correlation id and where the body starts."""
+    """Decode the header at the start of a response frame; return correlation id and where the body
+    starts.
+    """
     try:
         (correlation_id,) = _LENGTH.unpack_from(view)
         position = _LENGTH.size

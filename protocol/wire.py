@@ -1,8 +1,9 @@
 """What generated codecs call when the straight line does not do: long lengths, tags, nulls, limits.
 
-The generated code handles the common case inline (one length byte below 0x80) and comes here for the rest, so
-every function below is off the hot path. Reading past the end of a memoryview raises IndexError or truncates a
-slice; both end as Malformed in ``protocol.api`` (a truncated slice leaves the position beyond the frame).
+The generated code handles the common case inline (one length byte below 0x80) and comes here for
+the rest, so every function below is off the hot path. Reading past the end of a memoryview raises
+IndexError or truncates a slice; both end as Malformed in ``protocol.api`` (a truncated slice leaves
+the position beyond the frame).
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def long_size(view: memoryview, position: int, low: int) -> tuple[int, int]:
 
 
 def long_count(view: memoryview, position: int, low: int, element_bytes: int) -> tuple[int, int]:
-    """Finish the length plus one of a compact array of elements of at least ``element_bytes`` bytes."""
+    """Finish the length plus one of a compact array of elements of at least ``element_bytes``
+    bytes.
+    """
     if low == 0:
         raise Malformed("null where the protocol allows none")
     size, position = varint_tail(view, position, low)
@@ -58,8 +61,8 @@ def long_count(view: memoryview, position: int, low: int, element_bytes: int) ->
 def check_count(view: memoryview, position: int, count: int, element_bytes: int) -> None:
     """Refuse an array length that is negative, above the limit or more than the frame can hold.
 
-    Generated code calls it for lengths above 127 only: a shorter loop ends at the end of the frame by itself,
-    because every element has at least one byte that is read by index.
+    Generated code calls it for lengths above 127 only: a shorter loop ends at the end of the frame
+    by itself, because every element has at least one byte that is read by index.
     """
     if count < 0:
         raise Malformed("negative array length" if count != -1 else "null array")
@@ -87,7 +90,9 @@ def read_tag(view: memoryview, position: int) -> tuple[int, int, int]:
 
 
 def skip_tags(view: memoryview, position: int, low: int) -> int:
-    """Skip a section of tagged fields none of which is known; return the position after it (KIP-482)."""
+    """Skip a section of tagged fields none of which is known; return the position after it
+    (KIP-482).
+    """
     count, position = tag_count(view, position, low)
     for _ in range(count):
         _, _, position = read_tag(view, position)
@@ -115,5 +120,7 @@ def wrong_tag_size(tag: int) -> Malformed:
 
 
 def null_value(name: str) -> ValueError:
-    """The error for a message with None in a field that is not nullable in the version being encoded."""
+    """The error for a message with None in a field that is not nullable in the version being
+    encoded.
+    """
     return ValueError(f"{name} may not be None in this version")

@@ -1,7 +1,7 @@
 """Emit the function that decodes one layout.
 
-Nested structures are inlined, so that a message is one straight line of code with loops. Adjacent values of fixed
-size, and the length that follows them, are read by one ``unpack_from``.
+Nested structures are inlined, so that a message is one straight line of code with loops. Adjacent
+values of fixed size, and the length that follows them, are read by one ``unpack_from``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from protocol.generate.layout import FIXED, FieldLayout, Layout
+from protocol.generate.layout import FieldLayout, Layout
+from protocol.generate.schema import FIXED
 from protocol.generate.writer import Code, Names, snake_case, struct_name
 
 if TYPE_CHECKING:
@@ -140,7 +141,8 @@ class DecodeEmitter:
             self._construct(f"{variable} = {element.struct}(", element)
 
     def _construct(self, head: str, element: Layout) -> None:
-        # A run must not span the boundary of a structure: its arguments are complete only after a flush.
+        # A run must not span the boundary of a structure: its arguments are complete only after a
+        # flush.
         self._code.call(head, self._structure(element))
 
     # Arrays
@@ -242,8 +244,8 @@ class DecodeEmitter:
         self._code.add(f"position = {end}")
 
     def _tagged_field(self, field: FieldLayout, variable: str) -> None:
-        # The variable is declared with its default, so what is read goes through a name of its own where
-        # reading would declare it a second time.
+        # The variable is declared with its default, so what is read goes through a name of its own
+        # where reading would declare it a second time.
         if field.nullable or (field.is_array and field.type not in FIXED):
             inner = self._names.new(f"tagged_{variable}", variable)
             self._field(field, inner, field.name)

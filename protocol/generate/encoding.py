@@ -1,14 +1,16 @@
 """Emit the function that encodes one layout.
 
-Values go into one bytearray; adjacent values of fixed size, and a classic length that follows them, by one
-``pack``. Record batches are passed on by reference: they split the output into several buffers.
+Values go into one bytearray; adjacent values of fixed size, and a classic length that follows them,
+by one ``pack``. Record batches are passed on by reference: they split the output into several
+buffers.
 """
 
 from __future__ import annotations
 
 import dataclasses
 
-from protocol.generate.layout import FIXED, FieldLayout, Layout
+from protocol.generate.layout import FieldLayout, Layout
+from protocol.generate.schema import FIXED
 from protocol.generate.writer import Code, Names, snake_case, struct_name
 
 
@@ -47,7 +49,9 @@ class EncodeEmitter:
     # Runs of fixed size
 
     def _defer(self, code: str, expression: str | None = None) -> None:
-        """Put a value of fixed size on the run that the next ``_flush`` writes; ``x`` is a zero byte."""
+        """Put a value of fixed size on the run that the next ``_flush`` writes; ``x`` is a zero
+        byte.
+        """
         self._pending.append((code, expression or ""))
 
     def _flush(self) -> None:
@@ -68,7 +72,8 @@ class EncodeEmitter:
         if field.is_fixed:
             self._defer(FIXED[field.type][0], value)
             return
-        # A field that other versions may leave None has a type that includes None, and must be checked in this one.
+        # A field that other versions may leave None has a type that includes None, and must be
+        # checked in this one.
         checked = field.optional and not field.nullable and field.tag is None
         if field.is_array or field.element is None or field.nullable or checked:
             value = self._bind(field, value)

@@ -8,20 +8,10 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from protocol.generate.schema import FIXED
+
 if TYPE_CHECKING:
     from protocol.generate.schema import Field, Struct, Versions
-
-# struct format and size of what has a fixed size.
-FIXED = {
-    "bool": ("?", 1),
-    "int8": ("b", 1),
-    "int16": ("h", 2),
-    "uint16": ("H", 2),
-    "int32": ("i", 4),
-    "int64": ("q", 8),
-    "float64": ("d", 8),
-    "uuid": ("16s", 16),
-}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,7 +55,7 @@ class FieldLayout:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Layout:
-    """A structure as one version has it: what is on the wire in order, then what is tagged, by tag."""
+    """A structure as one version has it: fields in order, then tagged fields by tag."""
 
     struct: str
     flexible: bool
@@ -140,8 +130,9 @@ def distinct_layouts(
 def default_literal(field: Field) -> str:
     """The Python expression of a field's default value.
 
-    A tagged structure that is absent is None here, where Kafka has a structure full of defaults: "not sent" is what
-    both mean, and three empty objects per fetched partition cost more than the partition.
+    A tagged structure that is absent is None here, where Kafka has a structure full of defaults:
+    "not sent" is what both mean, and three empty objects per fetched partition cost more than the
+    partition.
     """
     if field.default == "null" or (field.struct and field.tag is not None and not field.is_array):
         return "None"

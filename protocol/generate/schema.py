@@ -1,7 +1,7 @@
 """Read the compact schema files of ``protocol/schemas``.
 
-A file describes one API (``api``), one kind of coordinator record (``record``) or one lone structure
-(``data``)::
+A file describes one API (``api``), one kind of coordinator record (``record``) or one lone
+structure (``data``)::
 
     api 0 Produce versions 3-13 flexible 9+
 
@@ -11,11 +11,11 @@ A file describes one API (``api``), one kind of coordinator record (``record``) 
         name            string              3-12
         records         records?
 
-Each field line is: name, type, then optionally the versions that have it (all those of the enclosing
-structure if left out), ``tag N`` and ``= default``. ``[T]`` is an array. ``?`` after the type makes it
-nullable, ``?9+`` only from version 9 on. A structure is spelled out by the indented lines below its first
-mention, or once for all in a ``struct`` section. ``inflexible`` keeps the classic length prefix in flexible
-versions (only the client id of the request header needs it).
+Each field line is: name, type, then optionally the versions that have it (all those of the
+enclosing structure if left out), ``tag N`` and ``= default``. ``[T]`` is an array. ``?`` after the
+type makes it nullable, ``?9+`` only from version 9 on. A structure is spelled out by the indented
+lines below its first mention, or once for all in a ``struct`` section. ``inflexible`` keeps the
+classic length prefix in flexible versions (only the client id of the request header needs it).
 """
 
 from __future__ import annotations
@@ -27,7 +27,18 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCALARS = frozenset("bool int8 int16 uint16 int32 int64 float64 uuid string bytes records".split())
+# struct format and size of what has a fixed size.
+FIXED = {
+    "bool": ("?", 1),
+    "int8": ("b", 1),
+    "int16": ("h", 2),
+    "uint16": ("H", 2),
+    "int32": ("i", 4),
+    "int64": ("q", 8),
+    "float64": ("d", 8),
+    "uuid": ("16s", 16),
+}
+SCALARS = frozenset(FIXED) | {"string", "bytes", "records"}
 SECTIONS = {"api": ("request", "response"), "record": ("key", "value"), "data": ("fields",)}
 
 HEADLINE = re.compile(
@@ -80,7 +91,7 @@ class Struct:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Schema:
-    """One schema file. ``flexible_from`` is None when no version is flexible, ``key`` for ``data``."""
+    """One schema file. Without flexible versions ``flexible_from`` is None."""
 
     kind: str
     key: int | None

@@ -1,4 +1,6 @@
-"""Write Python text: indentation, line breaks as ruff's formatter would put them, unique local names."""
+"""Write Python text: indentation, line breaks as ruff's formatter would put them, unique local
+names.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,31 @@ if TYPE_CHECKING:
 
 LINE_LENGTH = 100
 WORD_START = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-# Parameters and scratch variables of generated functions; a field of such a name gets a longer local name.
+# Parameters and scratch variables of generated functions; a field of such a name gets a longer
+# local name.
 TAKEN = frozenset(
-    "view position size count end low tag tags tagged body data items out chunks message field"
-    " dataclass struct unpack_from pack".split()
+    {
+        "view",
+        "position",
+        "size",
+        "count",
+        "end",
+        "low",
+        "tag",
+        "tags",
+        "tagged",
+        "body",
+        "data",
+        "items",
+        "out",
+        "chunks",
+        "message",
+        "field",
+        "dataclass",
+        "struct",
+        "unpack_from",
+        "pack",
+    }
 )
 
 
@@ -51,7 +74,7 @@ class Code:
         return len(line) + 4 * self._indent <= LINE_LENGTH
 
     def call(self, head: str, arguments: Sequence[str], tail: str = ")") -> None:
-        """Add ``head`` + arguments + ``tail`` on one line if it fits, else one argument to a line."""
+        """Add a call on one line if it fits, else one argument to a line."""
         line = head + ", ".join(arguments) + tail
         if self.fits(line):
             self.add(line)
@@ -80,7 +103,9 @@ class Names:
         self._used = set(TAKEN)
 
     def new(self, name: str, owner: str) -> str:
-        """``name``, or with the name of its owner in front where it is taken, a keyword or a builtin."""
+        """``name``, or with the name of its owner in front where it is taken, a keyword or a
+        builtin.
+        """
         candidate = name
         while (
             candidate in self._used or keyword.iskeyword(candidate) or hasattr(builtins, candidate)
