@@ -1,0 +1,350 @@
+"""The three indexes of a segment, in Kafka's file formats; pure data, the segment does the I/O.
+
+Rules of this file:
+
+1. Indexes are caches. Whatever cannot be right (:class:`CorruptIndex`) is rebuilt from the log and
+   never trusted (D7); a rebuild gives the same bytes (D4).
+2. An offset entry points at the batch whose *last* offset it names. It is written before a batch
+   that starts more than ``index.interval.bytes`` after the batch of the previous entry; with it
+   goes a time entry, if the largest timestamp so far has grown. The first batch needs no entry.
+3. Hence the state between two entries needs no counter of its own: the position of the last entry
+   says it all, and feeding the batches from there on again changes nothing.
+4. A time entry (timestamp, offset) says: no batch up to ``offset`` is younger than ``timestamp``.
+"""
+
+import struct
+import sys
+from array import array
+from bisect import bisect_left, bisect_right
+from typing import Final, NamedTuple
+
+TIME_ENTRY = struct.Struct(">qi")
+TRANSACTION_ENTRY = struct.Struct(">hqqqq")
+TRANSACTION_VERSION = 0
+NO_TIMESTAMP = -1
+MAX_RELATIVE_OFFSET = 2_147_483_647
+
+
+class CorruptIndex(Exception):
+    """The bytes are no index of this segment; rebuild it from the log."""
+
+
+class OffsetIndex:
+    """``.index``: int32 relative offset, int32 position, both increasing."""
+
+    ENTRY_BYTES: Final = 8
+
+    __slots__ = ("_offsets", "_positions", "base_offset")
+
+    def __init__(self, base_offset: int) -> None:
+        self.base_offset = base_offset
+        self._offsets = array("i")
+        self._positions = array("i")
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    @property
+    def last_offset(self) -> int:
+        """Offset of the last entry; the base offset without entries."""
+        return self.base_offset + self._offsets[-1] if self._offsets else self.base_offset
+
+    @property
+    def last_position(self) -> int:
+        """Byte position of the last entry; 0 without entries."""
+        return self._positions[-1] if self._positions else 0
+
+    def append(self, offset: int, position: int) -> None:
+        """Add an entry behind all others."""
+        relative = offset - self.base_offset
+        if self._offsets:
+            assert relative > self._offsets[-1], "index entries must have increasing offsets"
+            assert position > self._positions[-1], "index entries must have increasing positions"
+        self._offsets.append(relative)
+        self._positions.append(position)
+
+    def lookup(self, offset: int) -> int:
+        """Byte position of a batch that does not begin after ``offset``: where to scan from."""
+        entry = bisect_right(self._offsets, offset - self.base_offset) - 1
+        return self._positions[entry] if entry >= 0 else 0
+
+    def lookup_position(self, position: int) -> tuple[int, int]:
+        """The last entry not after ``position``, as (its batch's last offset, its position).
+
+        (Base offset, 0) where there is none.
+        """
+        entry = bisect_right(self._positions, position) - 1
+        if entry < 0:
+            return self.base_offset, 0
+        return self.base_offset + self._offsets[entry], self._positions[entry]
+
+    def floor(self, position: int) -> tuple[int, int]:
+        """The last entry (offset, position) not behind a byte position; (base offset, 0) if none."""
+        entry = bisect_right(self._positions, position) - 1
+        if entry < 0:
+            return self.base_offset, 0
+        return self.base_offset + self._offsets[entry], self._positions[entry]
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop the entries at and after ``offset``."""
+        keep = bisect_left(self._offsets, offset - self.base_offset)
+        del self._offsets[keep:]
+        del self._positions[keep:]
+
+    def encode(self, first_entry: int = 0) -> bytes:
+        """The file's bytes from entry number ``first_entry`` on."""
+        entries = array("i", bytes(OffsetIndex.ENTRY_BYTES * (len(self) - first_entry)))
+        entries[0::2] = self._offsets[first_entry:]
+        entries[1::2] = self._positions[first_entry:]
+        _swap_to_big_endian(entries)
+        return entries.tobytes()
+
+    @classmethod
+    def decode(cls, data: bytes, base_offset: int) -> "OffsetIndex":
+        """Read a whole file; raises :class:`CorruptIndex`."""
+        if len(data) % OffsetIndex.ENTRY_BYTES:
+            raise CorruptIndex(f"offset index of {len(data)} bytes")
+        entries = array("i")
+        entries.frombytes(data)
+        _swap_to_big_endian(entries)
+        index = cls(base_offset)
+        index._offsets = entries[0::2]
+        index._positions = entries[1::2]
+        for name, column in (("offsets", index._offsets), ("positions", index._positions)):
+            if not _increases(column):
+                raise CorruptIndex(f"offset index whose {name} do not increase")
+        return index
+
+    def check(self, end_offset: int, log_bytes: int) -> None:
+        """Raise :class:`CorruptIndex` if an entry points past the log it is for."""
+        if self.last_position >= max(log_bytes, 1) or self.last_offset >= max(
+            end_offset, self.base_offset + 1
+        ):
+            raise CorruptIndex(f"offset index reaches past the log's end at {end_offset}")
+
+
+class TimeEntry(NamedTuple):
+    """The largest timestamp (ms) up to ``offset``."""
+
+    timestamp: int
+    offset: int
+
+
+class TimeIndex:
+    """``.timeindex``: int64 timestamp (increasing), int32 relative offset (not decreasing)."""
+
+    __slots__ = ("_offsets", "_timestamps", "base_offset")
+
+    def __init__(self, base_offset: int) -> None:
+        self.base_offset = base_offset
+        self._timestamps = array("q")
+        self._offsets = array("i")
+
+    def __len__(self) -> int:
+        return len(self._timestamps)
+
+    @property
+    def last(self) -> TimeEntry:
+        """The last entry; (-1, base offset) without entries."""
+        if not self._timestamps:
+            return TimeEntry(NO_TIMESTAMP, self.base_offset)
+        return TimeEntry(self._timestamps[-1], self.base_offset + self._offsets[-1])
+
+    @property
+    def last_timestamp(self) -> int:
+        """Timestamp of the last entry; -1 without entries."""
+        return self._timestamps[-1] if self._timestamps else NO_TIMESTAMP
+
+    def maybe_append(self, timestamp: int, offset: int) -> bool:
+        """Add an entry if it says more than the last one does."""
+        if timestamp <= self.last_timestamp:
+            return False
+        relative = offset - self.base_offset
+        assert not self._offsets or relative >= self._offsets[-1], "time entries must not go back"
+        self._timestamps.append(timestamp)
+        self._offsets.append(relative)
+        return True
+
+    def lookup(self, timestamp: int) -> TimeEntry:
+        """The entry with the largest timestamp not above ``timestamp``, else (-1, base offset)."""
+        entry = bisect_right(self._timestamps, timestamp) - 1
+        if entry < 0:
+            return TimeEntry(NO_TIMESTAMP, self.base_offset)
+        return TimeEntry(self._timestamps[entry], self.base_offset + self._offsets[entry])
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop the entries at and after ``offset``."""
+        keep = bisect_left(self._offsets, offset - self.base_offset)
+        del self._timestamps[keep:]
+        del self._offsets[keep:]
+
+    def encode(self, first_entry: int = 0) -> bytes:
+        """The file's bytes from entry number ``first_entry`` on."""
+        return b"".join(
+            map(TIME_ENTRY.pack, self._timestamps[first_entry:], self._offsets[first_entry:])
+        )
+
+    @classmethod
+    def decode(cls, data: bytes, base_offset: int) -> "TimeIndex":
+        """Read a whole file; raises :class:`CorruptIndex`."""
+        if len(data) % TIME_ENTRY.size:
+            raise CorruptIndex(f"time index of {len(data)} bytes")
+        index = cls(base_offset)
+        for timestamp, relative in TIME_ENTRY.iter_unpack(data):
+            if timestamp <= index.last_timestamp or relative < max(index._offsets[-1:] or (0,)):
+                raise CorruptIndex("time index that goes back")
+            index._timestamps.append(timestamp)
+            index._offsets.append(relative)
+        return index
+
+    def check(self, end_offset: int) -> None:
+        """Raise :class:`CorruptIndex` if an entry points past the log it is for."""
+        if self._offsets and self.last.offset >= end_offset:
+            raise CorruptIndex(f"time index reaches past the log's end at {end_offset}")
+
+
+class AbortedTransaction(NamedTuple):
+    """One aborted transaction with data; ``last_offset`` is its marker's.
+
+    ``last_stable_offset`` is the partition's right after that marker.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class TransactionIndex:
+    """``.txnindex``: the aborted transactions whose marker lies in this segment, in its order."""
+
+    __slots__ = ("_entries", "_last_offsets")
+
+    def __init__(self) -> None:
+        self._entries: list[AbortedTransaction] = []
+        self._last_offsets = array("q")
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def append(self, aborted: AbortedTransaction) -> None:
+        """Add an entry; its marker lies behind all others."""
+        assert not self._last_offsets or aborted.last_offset > self._last_offsets[-1], (
+            "aborted transactions must come in the order of their markers"
+        )
+        self._entries.append(aborted)
+        self._last_offsets.append(aborted.last_offset)
+
+    def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTransaction], bool]:
+        """What a reader of ``[fetch_offset, upper_bound)`` must know of this segment.
+
+        The flag says that no later segment can add to it: an entry's last stable offset reached
+        the bound, so everything before the bound was decided by then (L10).
+        """
+        found: list[AbortedTransaction] = []
+        for entry in self._entries[bisect_left(self._last_offsets, fetch_offset) :]:
+            if entry.first_offset < upper_bound:
+                found.append(entry)
+            if entry.last_stable_offset >= upper_bound:
+                return found, True
+        return found, False
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop the entries whose marker lies at or after ``offset``."""
+        keep = bisect_left(self._last_offsets, offset)
+        del self._entries[keep:]
+        del self._last_offsets[keep:]
+
+    def encode(self, first_entry: int = 0) -> bytes:
+        """The file's bytes from entry number ``first_entry`` on."""
+        return b"".join(
+            TRANSACTION_ENTRY.pack(TRANSACTION_VERSION, *entry)
+            for entry in self._entries[first_entry:]
+        )
+
+    @classmethod
+    def decode(cls, data: bytes, base_offset: int = 0) -> "TransactionIndex":
+        """Read the whole file of the segment at ``base_offset``; raises :class:`CorruptIndex`."""
+        if len(data) % TRANSACTION_ENTRY.size:
+            raise CorruptIndex(f"transaction index of {len(data)} bytes")
+        index = cls()
+        previous = base_offset - 1
+        for version, *fields in TRANSACTION_ENTRY.iter_unpack(data):
+            entry = AbortedTransaction(*fields)
+            if version != TRANSACTION_VERSION:
+                raise CorruptIndex(f"transaction index of version {version}")
+            if not previous < entry.last_offset or entry.first_offset > entry.last_offset:
+                raise CorruptIndex("transaction index that goes back")
+            previous = entry.last_offset
+            index.append(entry)
+        return index
+
+    def check(self, end_offset: int) -> None:
+        """Raise :class:`CorruptIndex` if a marker lies past the log it is for."""
+        if self._last_offsets and self._last_offsets[-1] >= end_offset:
+            raise CorruptIndex(f"transaction index reaches past the log's end at {end_offset}")
+
+
+class SegmentIndex:
+    """Offset and time index of one segment, fed batch by batch, live and in a rebuild alike."""
+
+    __slots__ = (
+        "index_interval_bytes",
+        "max_timestamp",
+        "offset_of_max_timestamp",
+        "offsets",
+        "times",
+    )
+
+    def __init__(self, base_offset: int, index_interval_bytes: int) -> None:
+        self.index_interval_bytes = index_interval_bytes
+        self.offsets = OffsetIndex(base_offset)
+        self.times = TimeIndex(base_offset)
+        self.max_timestamp = NO_TIMESTAMP
+        self.offset_of_max_timestamp = base_offset
+
+    def resume(self, offsets: OffsetIndex, times: TimeIndex) -> None:
+        """Go on with indexes read from files.
+
+        Then feed the batches from ``offsets.last_position`` on to :meth:`append`.
+        """
+        self.offsets = offsets
+        self.times = times
+        self.max_timestamp, self.offset_of_max_timestamp = times.last
+
+    def append(self, last_offset: int, max_timestamp: int, position: int, size: int) -> bool:
+        """Take in the batch at ``position``; answers whether it got an offset entry.
+
+        ``size`` is not needed: rule 3 of this file.
+        """
+        del size
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+            self.offset_of_max_timestamp = last_offset
+        offsets = self.offsets
+        if position - offsets.last_position <= self.index_interval_bytes:
+            return False
+        offsets.append(last_offset, position)
+        self.times.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
+        return True
+
+    def seal(self) -> bool:
+        """Give a segment that takes no more batches its last time entry."""
+        return self.times.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop what concerns ``offset`` and later; then feed again, as after :meth:`resume`."""
+        self.offsets.truncate_to(offset)
+        self.times.truncate_to(offset)
+        self.resume(self.offsets, self.times)
+
+
+def _swap_to_big_endian(entries: "array[int]") -> None:
+    if sys.byteorder == "little":
+        entries.byteswap()
+
+
+def _increases(column: "array[int]") -> bool:
+    if column and column[0] < 0:
+        return False
+    return all(map(int.__lt__, column, column[1:]))
