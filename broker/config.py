@@ -1,9 +1,9 @@
 """The broker's configuration: one frozen dataclass, Kafka's key beside each field.
 
 A field is called like its key with dots replaced by underscores (ours lose their ``barnabas.``),
-so ``config.log_segment_bytes`` is ``log.segment.bytes``. Type, default, accepted values, synonyms and
-documentation are metadata of the field; loading, DescribeConfigs and ``barnabas config`` read them
-from there. Where a default differs from Kafka's it is because one broker is all there is
+so ``config.log_segment_bytes`` is ``log.segment.bytes``. Type, default, accepted values, synonyms
+and documentation are metadata of the field; loading, DescribeConfigs and ``barnabas config`` read
+them from there. Where a default differs from Kafka's it is because one broker is all there is
 (replication factors), because the kernel knows better (socket buffers), or because it is safer
 (listening on this machine only).
 """
@@ -39,7 +39,7 @@ BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST = ConfigType
 READ_ONLY, PER_BROKER, CLUSTER_WIDE = UpdateMode
 
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
-TOPIC_TO_CREATE = r"[a-zA-Z0-9._-]+:[0-9]+:-?[0-9]+(:(compact|delete|compact,delete))?"
+TOPIC_TO_CREATE = r"[a-zA-Z0-9._-]+:[0-9]+:-?[0-9]+(:(compact|delete))?"
 
 _SAME: Final = object()
 
@@ -354,7 +354,8 @@ class BrokerConfig:
         "queued.max.request.bytes",
         LONG,
         256 * 1024 * 1024,
-        "Memory for requests too large for a connection's own buffer, all connections together; -1 is no limit.",
+        "Memory for requests too large for a connection's own buffer, all connections together; "
+        "-1 is no limit.",
         at_least(-1),
     )
     fetch_max_bytes: int = setting(

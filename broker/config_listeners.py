@@ -1,8 +1,8 @@
 """Listeners: from ``listeners``, ``advertised.listeners`` and the protocol map to endpoints.
 
-Names are free-form (``PLAINTEXT_HOST``, ``BROKER``, ``TC-0``) and say nothing by themselves; the map
-gives each its security protocol. A client is told the advertised address *of the listener it came
-in on*, or, without one, the address it dialled.
+Names are free-form (``PLAINTEXT_HOST``, ``BROKER``, ``TC-0``) and say nothing by themselves; the
+map gives each its security protocol. A client is told the advertised address *of the listener it
+came in on*, or, without one, the address it dialled.
 """
 
 from __future__ import annotations

@@ -1,0 +1,63 @@
+"""``barnabas config``: the effective configuration and who set each value."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from broker.cli.configuration import load
+from broker.cli.errors import OK
+from broker.config import BROKER_CONFIGS, BrokerConfig
+from broker.config_loader import LoadedConfig
+from broker.config_types import format_value
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print every key, its value and its source."""
+    loaded = load(arguments)
+    if arguments.format == "json":
+        print(json.dumps(as_json(loaded), indent=2))
+    else:
+        print(as_text(loaded.config))
+    for what, keys in (("ignored", loaded.ignored), ("unknown", loaded.unknown)):
+        if keys and arguments.format == "text":
+            print(f"{what}: {', '.join(keys)}", file=sys.stderr)
+    return OK
+
+
+def as_text(config: BrokerConfig) -> str:
+    """Return a table of key, value and source."""
+    rows = [(name, _shown(config.value(name)), origin(config, name)) for name in BROKER_CONFIGS]
+    widths = [min(max(len(row[column]) for row in rows), 48) for column in (0, 1)]
+    return "\n".join(
+        f"{key:{widths[0]}}  {value:{widths[1]}}  {source}".rstrip() for key, value, source in rows
+    )
+
+
+def as_json(loaded: LoadedConfig) -> dict[str, object]:
+    """Return the same for programs; values are text, as Kafka shows them, or null."""
+    config = loaded.config
+    entries = [
+        {
+            "key": key.name,
+            "value": format_value(config.value(key.name)),
+            "source": origin(config, key.name),
+            "type": key.type.name,
+            "default": key.default_text,
+            "documentation": key.doc,
+        }
+        for key in BROKER_CONFIGS.values()
+    ]
+    return {"config": entries, "ignored": loaded.ignored, "unknown": loaded.unknown}
+
+
+def origin(config: BrokerConfig, name: str) -> str:
+    """Say who set a key: "server.properties line 3", "environment KAFKA_X", "default"."""
+    settings = config.settings.get(name)
+    return settings[0].origin if settings else "default"
+
+
+def _shown(value: object) -> str:
+    text = format_value(value)  # type: ignore[arg-type]
+    return "null" if text is None else text

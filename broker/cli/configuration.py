@@ -1,0 +1,60 @@
+"""What ``serve``, ``config`` and ``ready`` share: from arguments to a checked configuration."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+
+from broker.cli.errors import USAGE, CommandError
+from broker.config import BROKER_CONFIGS
+from broker.config_loader import LoadedConfig, load_config
+from broker.config_properties import MalformedProperties, Property, parse_properties
+from broker.config_types import ConfigError
+
+
+def load(arguments: argparse.Namespace) -> LoadedConfig:
+    """Load what the file, the environment and the overrides say; raises CommandError."""
+    path: str | None = arguments.properties
+    properties = read_properties(path) if path is not None else []
+    try:
+        loaded = load_config(
+            properties,
+            os.environ,
+            arguments.override,
+            file_name=path or "",
+        )
+    except ConfigError as error:
+        raise CommandError(str(error), USAGE) from None
+    _refuse_unknown_overrides(loaded, arguments.override)
+    return loaded
+
+
+def read_properties(path: str) -> list[Property]:
+    """Read a properties file; raises CommandError.
+
+    UTF-8, else Latin-1, which is what Java reads and cannot fail.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}", USAGE) from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+    try:
+        return parse_properties(text)
+    except MalformedProperties as error:
+        raise CommandError(f"{path}: {error}", USAGE) from None
+
+
+def _refuse_unknown_overrides(loaded: LoadedConfig, overrides: list[str]) -> None:
+    """A file may carry anybody's keys; what was typed by hand and is unknown is a slip."""
+    for override in overrides:
+        key = override.partition("=")[0].strip()
+        if key in loaded.unknown:
+            close = difflib.get_close_matches(key, BROKER_CONFIGS, n=1)
+            hint = f", did you mean {close[0]}?" if close else ""
+            raise CommandError(f"unknown key {key}{hint}", USAGE)

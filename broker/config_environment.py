@@ -1,0 +1,100 @@
+"""Configuration from the environment: ``KAFKA_*`` as the apache/kafka image reads it.
+
+``KAFKA_`` goes, the rest becomes lower case, then ``_`` turns into a dot, three dots into a dash
+and two dots into an underscore, in this order. Bitnami's ``KAFKA_CFG_`` prefix means the same and
+is looked at first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+PREFIX = "KAFKA_"
+BITNAMI_PREFIX = "KAFKA_CFG_"
+
+# Variables of Kafka's start scripts and of other images, which are not properties.
+EXCLUDED = frozenset(
+    {
+        "KAFKA_VERSION",
+        "KAFKA_HEAP_OPT",
+        "KAFKA_HEAP_OPTS",
+        "KAFKA_LOG4J_OPTS",
+        "KAFKA_OPTS",
+        "KAFKA_JMX_OPTS",
+        "KAFKA_JVM_PERFORMANCE_OPTS",
+        "KAFKA_GC_LOG_OPTS",
+        "KAFKA_LOG4J_ROOT_LOGLEVEL",
+        "KAFKA_LOG4J_LOGGERS",
+        "KAFKA_TOOLS_LOG4J_LOGLEVEL",
+        "KAFKA_JMX_HOSTNAME",
+        "KAFKA_JMX_PORT",
+    }
+)
+
+# Variables with a meaning of their own: whose key they are.
+SPECIAL = {
+    "CLUSTER_ID": "cluster.id",
+    "KAFKA_CLUSTER_ID": "cluster.id",
+    "KAFKA_KRAFT_CLUSTER_ID": "cluster.id",
+    "KAFKA_CREATE_TOPICS": "barnabas.create.topics",
+    "KAFKA_LOG4J_ROOT_LOGLEVEL": "barnabas.log.level",
+}
+
+# log4j's names for levels; ours are those of Python's logging.
+_LOG_LEVELS = {
+    "ALL": "DEBUG",
+    "TRACE": "DEBUG",
+    "WARN": "WARNING",
+    "FATAL": "ERROR",
+    "OFF": "ERROR",
+}
+
+
+class Variable(NamedTuple):
+    """A variable that sets a key."""
+
+    key: str
+    value: str
+    name: str
+
+
+def key_of(name: str) -> str | None:
+    """Return the key that a variable sets, None if it sets none."""
+    if name in SPECIAL:
+        return SPECIAL[name]
+    if name in EXCLUDED or not name.startswith(PREFIX):
+        return None
+    # The image removes KAFKA_ wherever it stands, so KAFKA_KAFKA_X is the key "x".
+    rest = name.removeprefix(BITNAMI_PREFIX) if name.startswith(BITNAMI_PREFIX) else name
+    rest = rest.replace(PREFIX, "").lower()
+    return rest.replace("_", ".").replace("...", "-").replace("..", "_") or None
+
+
+def variable_of(key: str) -> str:
+    """Return the variable that sets a key: the inverse of ``key_of``."""
+    return PREFIX + key.replace("-", "___").replace("_", "__").replace(".", "_").upper()
+
+
+def from_environment(environment: Mapping[str, str]) -> list[Variable]:
+    """Return what the environment sets; a key may be there twice, the last one counts."""
+    variables = []
+    for name in sorted(environment, key=_precedence):
+        key = key_of(name)
+        if key is None:
+            continue
+        value = environment[name]
+        if key == "barnabas.log.level":
+            value = _LOG_LEVELS.get(value.strip().upper(), value.strip().upper())
+        variables.append(Variable(key, value, name))
+    return variables
+
+
+def ignored_variables(environment: Mapping[str, str]) -> list[str]:
+    """Return the variables that set something for Kafka's start scripts and nothing here."""
+    return sorted(EXCLUDED & environment.keys() - SPECIAL.keys() - {"KAFKA_VERSION"})
+
+
+def _precedence(name: str) -> tuple[bool, bool, str]:
+    """Special names lose to plain ones, and those to Bitnami's, whose images set both."""
+    return name not in SPECIAL, name.startswith(BITNAMI_PREFIX), name
