@@ -68,18 +68,11 @@ class OffsetIndex:
         entry = bisect_right(self._offsets, offset - self.base_offset) - 1
         return self._positions[entry] if entry >= 0 else 0
 
-    def lookup_position(self, position: int) -> tuple[int, int]:
+    def floor(self, position: int) -> tuple[int, int]:
         """The last entry not after ``position``, as (its batch's last offset, its position).
 
         (Base offset, 0) where there is none.
         """
-        entry = bisect_right(self._positions, position) - 1
-        if entry < 0:
-            return self.base_offset, 0
-        return self.base_offset + self._offsets[entry], self._positions[entry]
-
-    def floor(self, position: int) -> tuple[int, int]:
-        """The last entry (offset, position) not behind a byte position; (base offset, 0) if none."""
         entry = bisect_right(self._positions, position) - 1
         if entry < 0:
             return self.base_offset, 0
@@ -226,6 +219,11 @@ class TransactionIndex:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    @property
+    def last_offset(self) -> int:
+        """Offset of the last marker; -1 without entries."""
+        return self._last_offsets[-1] if self._last_offsets else -1
 
     def append(self, aborted: AbortedTransaction) -> None:
         """Add an entry; its marker lies behind all others."""
