@@ -1,0 +1,9 @@
+"""The schemas, parsed once for all tests."""
+
+from pathlib import Path
+
+import protocol
+from protocol.generate.schema import read_schema
+
+DIRECTORY = Path(protocol.__file__).parent / "schemas"
+SCHEMAS = {path.stem: read_schema(path) for path in sorted(DIRECTORY.glob("*.schema"))}

@@ -1,0 +1,69 @@
+"""Every schema, row by row, against the definitions inside Apache Kafka 4.3.0's own jars."""
+
+import pytest
+
+from protocol.generate.schema import Schema
+from tests.counterparts.jars import kafka_jars
+from tests.protocol.kafka_definitions import definition, read_definitions, schema_definition
+from tests.protocol.schemas import SCHEMAS
+
+SUFFIXES = {"request": "Request", "response": "Response", "key": "Key", "value": "Value"}
+LONE_STRUCTURES = {
+    "RequestHeader",
+    "ResponseHeader",
+    "ConsumerProtocolSubscription",
+    "ConsumerProtocolAssignment",
+    "EndTxnMarker",
+}
+
+
+@pytest.fixture(scope="module")
+def documents():
+    return read_definitions(kafka_jars())
+
+
+def kafka_name(schema: Schema, section: str) -> str:
+    return schema.name + SUFFIXES.get(section, "")
+
+
+@pytest.mark.parametrize(
+    ("schema", "section"),
+    [
+        pytest.param(schema, section, id=kafka_name(schema, section))
+        for schema in SCHEMAS.values()
+        for section in schema.sections
+    ],
+)
+def test_a_schema_states_the_same_facts_as_kafka(documents, schema, section):
+    assert schema_definition(schema, section) == definition(
+        documents[kafka_name(schema, section)]
+    )
+
+
+def test_every_message_that_a_client_or_coordinator_needs_has_a_schema(documents):
+    wanted = set(LONE_STRUCTURES)
+    for name, document in documents.items():
+        if document["type"] == "request" and "broker" in document.get("listeners", []):
+            wanted |= {name, name.removesuffix("Request") + "Response"}
+        elif document["type"].startswith("coordinator-"):
+            wanted.add(name)
+    ours = {
+        kafka_name(schema, section) for schema in SCHEMAS.values() for section in schema.sections
+    }
+    assert ours == wanted
+
+
+def test_a_wrong_fact_is_noticed(documents):
+    document = documents["HeartbeatRequest"]
+    right = definition(document)
+    for change in (
+        {"type": "int64"},
+        {"versions": "1+"},
+        {"nullableVersions": "0+"},
+        {"default": "7"},
+        {"name": "Generation"},
+    ):
+        fields = [field | change if field["type"] == "int32" else field for field in document["fields"]]
+        assert definition(document | {"fields": fields}) != right
+    assert definition(document | {"flexibleVersions": "3+"}) != right
+    assert definition(document | {"validVersions": "0-5"}) != right
