@@ -22,7 +22,7 @@ import asyncio
 import logging
 from collections import deque
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from broker.dispatch import (
     API_VERSIONS_KEY,
@@ -146,8 +146,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start, or hang up where a limit on connections is reached."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        transport = self._transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername") or ("?", 0)
         self.peer_host = plain_host(str(peer[0]))
         self.peer = f"{self.peer_host}:{peer[1]}"

@@ -312,7 +312,8 @@ def bound_socket(
     family: socket.AddressFamily, address: str, port: int, config: BrokerConfig
 ) -> socket.socket:
     """Return one bound socket; what accepted connections inherit is set here."""
-    sock = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sets TCP_NODELAY on what is accepted only if the protocol is named.
+    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:

@@ -1,0 +1,14 @@
+"""The broker's tests run on uvloop; modules that say ``BOTH_LOOPS = True`` run on asyncio too."""
+
+from __future__ import annotations
+
+import asyncio
+
+import uvloop
+
+
+def pytest_asyncio_loop_factories(config, item):
+    factories = {"uvloop": uvloop.new_event_loop}
+    if getattr(item.module, "BOTH_LOOPS", False):
+        factories["asyncio"] = asyncio.new_event_loop
+    return factories

@@ -1,0 +1,194 @@
+"""A socket server with toy APIs whose messages are plain bytes, and a raw client for it."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from types import SimpleNamespace
+from typing import Any
+
+from broker.clock import Clock, SystemClock
+from broker.config import BrokerConfig
+from broker.dispatch import Deferred, Parked, RequestContext, Routes
+from broker.handlers.api_versions import api_versions
+from broker.socket_server import SocketServer
+from protocol.api import Api, Message
+from protocol.errors import Malformed
+from protocol.messages.api_versions import API_VERSIONS
+
+PRODUCE, FETCH, ECHO, SLOW, TAGGED = 0, 1, 3, 4, 5
+
+
+def decode(view, position):
+    if bytes(view[position : position + 3]) == b"bad":
+        raise Malformed("bad bytes")
+    return bytes(view[position:]), len(view)
+
+
+def encode(message, out):
+    out += message
+    return [out]
+
+
+def toy_api(key: int, name: str, flexible_from: int = 0x8000) -> Api[bytes, bytes]:
+    def message(kind):
+        return Message(f"{name}{kind}", (0, 3), flexible_from, {0: (decode, encode)})
+
+    return Api(key, name, message("Request"), message("Response"))
+
+
+class ToyFetch(Parked[bytes]):
+    __slots__ = ("gone", "hurried", "request")
+
+    def __init__(self, request: bytes) -> None:
+        super().__init__()
+        self.request = request
+        self.hurried = 0
+        self.gone = False
+
+    def hurry(self) -> None:
+        self.hurried += 1
+        self.complete(b"early " + self.request)
+
+    def abandoned(self) -> None:
+        self.gone = True
+
+
+class ToyProduce(Deferred[bytes]):
+    __slots__ = ("gone", "request")
+
+    def __init__(self, request: bytes) -> None:
+        super().__init__()
+        self.request = request
+        self.gone = False
+
+    def abandoned(self) -> None:
+        self.gone = True
+
+
+class Toy:
+    """The server, what its handlers saw, and what they still owe."""
+
+    def __init__(self, config: BrokerConfig, clock: Clock | None = None) -> None:
+        self.handled: list[bytes] = []
+        self.produces: list[ToyProduce] = []
+        self.fetches: list[ToyFetch] = []
+        self.contexts: list[RequestContext] = []
+        self.gate = asyncio.Event()
+        self.routes = Routes()
+        serves = self.routes.serves
+        serves(API_VERSIONS, versions=(0, 4))(api_versions)
+        serves(toy_api(PRODUCE, "Produce"), versions=(3, 3))(self.produce)
+        serves(toy_api(FETCH, "Fetch"), versions=(0, 3))(self.fetch)
+        serves(toy_api(ECHO, "Echo"), versions=(0, 3))(self.echo)
+        serves(toy_api(SLOW, "Slow"), versions=(0, 3))(self.slow)
+        serves(toy_api(TAGGED, "Tagged", flexible_from=2), versions=(0, 3))(self.echo)
+        broker: Any = SimpleNamespace(routes=self.routes)
+        self.server = SocketServer(config, clock or SystemClock(), self.routes, broker)
+
+    def produce(self, context: RequestContext, request: bytes) -> Any:
+        self.handled.append(request)
+        if request == b"acks=0":
+            return None
+        if request == b"stay":
+            return b"stays" if context.records_stay else b"dies"
+        answer = ToyProduce(request)
+        if request == b"at once":
+            answer.complete(b"done")
+        else:
+            self.produces.append(answer)
+        return answer
+
+    def fetch(self, context: RequestContext, request: bytes) -> Any:
+        self.handled.append(request)
+        if request == b"ready":
+            return b"data"
+        fetch = ToyFetch(request)
+        self.fetches.append(fetch)
+        return fetch
+
+    def echo(self, context: RequestContext, request: bytes) -> bytes:
+        self.handled.append(request)
+        self.contexts.append(context)
+        if request == b"bug":
+            raise ZeroDivisionError("a bug")
+        if request.startswith(b"size "):
+            return b"x" * int(request[5:])
+        return request
+
+    async def slow(self, context: RequestContext, request: bytes) -> bytes:
+        self.handled.append(request)
+        await self.gate.wait()
+        if request == b"bug":
+            raise ZeroDivisionError("a bug")
+        return b"slow " + request
+
+
+def small_config(**changes: Any) -> BrokerConfig:
+    return BrokerConfig(**({"listeners": ("PLAINTEXT://127.0.0.1:0",)} | changes))
+
+
+def request(
+    key: int,
+    body: bytes = b"",
+    *,
+    version: int = 0,
+    correlation_id: int = 1,
+    client: bytes | None = b"toy",
+    tags: bytes = b"",
+) -> bytes:
+    name = struct.pack(">h", -1) if client is None else struct.pack(">h", len(client)) + client
+    payload = struct.pack(">hhi", key, version, correlation_id) + name + tags + body
+    return struct.pack(">i", len(payload)) + payload
+
+
+class RawClient:
+    """A socket that sends bytes and takes frames apart."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    @classmethod
+    async def to(cls, address: tuple[str, int]) -> RawClient:
+        return cls(*await asyncio.open_connection(*address, limit=1 << 26))
+
+    async def send(self, *frames: bytes) -> None:
+        self.writer.write(b"".join(frames))
+        await self.writer.drain()
+
+    async def answer(self, timeout: float = 5) -> tuple[int, bytes]:
+        """Return correlation id and body of the next answer."""
+        async with asyncio.timeout(timeout):
+            (size,) = struct.unpack(">i", await self.reader.readexactly(4))
+            payload = await self.reader.readexactly(size)
+        return struct.unpack_from(">i", payload)[0], payload[4:]
+
+    async def closed(self, timeout: float = 5) -> bytes:
+        """Return what still comes until the server hangs up."""
+        async with asyncio.timeout(timeout):
+            try:
+                return await self.reader.read(-1)
+            except ConnectionResetError:
+                return b""
+
+    async def silent(self, seconds: float = 0.05) -> bool:
+        """Return whether nothing comes for a moment."""
+        try:
+            async with asyncio.timeout(seconds):
+                return not await self.reader.read(1)
+        except TimeoutError:
+            return True
+
+    async def close(self) -> None:
+        self.writer.close()
+        try:
+            await self.writer.wait_closed()
+        except (ConnectionResetError, BrokenPipeError):
+            pass
+
+
+async def until(condition, timeout: float = 5) -> None:
+    async with asyncio.timeout(timeout):
+        while not condition():
+            await asyncio.sleep(0.002)
