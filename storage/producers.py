@@ -1,0 +1,490 @@
+"""What one partition knows of its producers: sequences, epochs, open transactions.
+
+Rules of this file:
+
+1. Everything here is derived: replaying the log's batches through :meth:`ProducerState.update` and
+   :meth:`ProducerState.end_transaction` gives the same state, append times apart (D4).
+2. :meth:`ProducerState.check` changes nothing, so a refusal leaves no trace (S5). The state moves
+   when a batch is placed, not when it is durable: the next batch in the pipeline is judged against
+   all before it (S12).
+3. Sequences count records and wrap from 2147483647 to 0 (S7). A batch is a duplicate if first and
+   last sequence equal those of one of the producer's last five batches in its present epoch: five
+   because a client keeps at most five requests in flight (S2, S4).
+4. A producer is forgotten by the broker's clock, never by a timestamp that a client chose, and
+   never while its transaction is open (T2).
+5. An unknown producer may begin with any sequence: its state may have been forgotten while it was
+   idle (S9). Only protocol generation 2 must begin every transaction at sequence 0.
+"""
+
+import struct
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
+
+from protocol.records import (
+    MAX_SEQUENCE,
+    NO_SEQUENCE,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    decrement_sequence,
+)
+
+CACHED_BATCHES: Final = 5
+NO_EPOCH: Final = -1
+NO_OFFSET: Final = -1
+NO_COORDINATOR_EPOCH: Final = -1
+
+OUT_OF_ORDER_SEQUENCE_NUMBER: Final = 45
+INVALID_PRODUCER_EPOCH: Final = 47
+INVALID_TXN_STATE: Final = 48
+TRANSACTION_COORDINATOR_FENCED: Final = 52
+
+TRANSACTIONS_V2: Final = 2
+_LARGEST_EPOCH: Final = 32_767
+
+
+class CachedBatch(NamedTuple):
+    """One of a producer's last batches; ``timestamp`` is its largest, in ms."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def first_sequence(self) -> int:
+        """Sequence of the first record, wrapped (S7)."""
+        return decrement_sequence(self.last_sequence, self.offset_delta)
+
+    @property
+    def base_offset(self) -> int:
+        """Offset of the first record: what a retry is answered with."""
+        return self.last_offset - self.offset_delta
+
+
+class Decision(NamedTuple):
+    """The verdict on a batch: an error code, or 0 and perhaps the batch that it repeats."""
+
+    error: int
+    duplicate: CachedBatch | None = None
+
+
+_ACCEPTED: Final = Decision(0)
+_OUT_OF_ORDER: Final = Decision(OUT_OF_ORDER_SEQUENCE_NUMBER)
+_OLD_EPOCH: Final = Decision(INVALID_PRODUCER_EPOCH)
+_NOT_IN_THIS_TRANSACTION: Final = Decision(INVALID_TXN_STATE)
+
+
+class CompletedTransaction(NamedTuple):
+    """A transaction with data here that a marker ended, at ``last_offset``.
+
+    ``last_stable_offset`` is what holds right after the marker: the beginning of the oldest
+    transaction still open, else the offset that follows the marker.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    aborted: bool
+    last_stable_offset: int
+
+
+class ProducerRow(NamedTuple):
+    """One producer as DescribeProducers shows it; -1 stands for none."""
+
+    producer_id: int
+    epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int
+    transaction_first_offset: int
+
+
+class ProducerEntry:
+    """One producer id on this partition; times in ms."""
+
+    __slots__ = (
+        "append_time_ms",
+        "batches",
+        "coordinator_epoch",
+        "epoch",
+        "last_timestamp",
+        "producer_id",
+        "transaction_first_offset",
+    )
+
+    def __init__(self, producer_id: int, epoch: int, append_time_ms: int) -> None:
+        self.producer_id = producer_id
+        self.epoch = epoch
+        self.append_time_ms = append_time_ms
+        self.batches: list[CachedBatch] = []
+        self.coordinator_epoch = NO_COORDINATOR_EPOCH
+        self.transaction_first_offset = NO_OFFSET
+        self.last_timestamp = -1
+
+    @property
+    def last_sequence(self) -> int:
+        """Last sequence of the present epoch; -1 if none was appended in it."""
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    @property
+    def row(self) -> ProducerRow:
+        """The entry as others may see it."""
+        return ProducerRow(
+            self.producer_id,
+            self.epoch,
+            self.last_sequence,
+            self.last_timestamp,
+            self.coordinator_epoch,
+            self.transaction_first_offset,
+        )
+
+    def duplicate_of(self, header: BatchHeader) -> CachedBatch | None:
+        """The cached batch with the same first and last sequence, if there is one."""
+        last_sequence = header.last_sequence
+        delta = header.last_offset_delta
+        for batch in self.batches:
+            if batch.last_sequence == last_sequence and batch.offset_delta == delta:
+                return batch
+        return None
+
+    def continues(self, sequence: int) -> bool:
+        """Whether ``sequence`` is the one that must come next in this epoch (S1, S7)."""
+        last = self.batches[-1][0] if self.batches else NO_SEQUENCE
+        return sequence == last + 1 or (last == MAX_SEQUENCE and sequence == 0)
+
+    def enter_epoch(self, epoch: int) -> None:
+        """Take over ``epoch``; a new one begins with an empty cache."""
+        if epoch != self.epoch:
+            self.epoch = epoch
+            self.batches.clear()
+
+
+class ProducerState:
+    """All producers of one partition, and its open transactions."""
+
+    __slots__ = ("_decided", "_entries", "_open")
+
+    def __init__(self) -> None:
+        # In the order of the last append, the longest idle first: expiry stops early.
+        self._entries: OrderedDict[int, ProducerEntry] = OrderedDict()
+        # First offset -> producer id. Transactions open at the log's end, so this is in order.
+        self._open: dict[int, int] = {}
+        # Ended by a marker that is not below the high watermark yet, in the order of the markers.
+        self._decided: deque[CompletedTransaction] = deque()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def entry(self, producer_id: int) -> ProducerEntry | None:
+        """What is known of one producer."""
+        return self._entries.get(producer_id)
+
+    def entries(self) -> Iterator[ProducerEntry]:
+        """All producers, the longest idle first."""
+        return iter(self._entries.values())
+
+    def producers(self) -> list[ProducerRow]:
+        """All producers, as DescribeProducers shows them."""
+        return [entry.row for entry in self._entries.values()]
+
+    def has_open_transaction(self, producer_id: int) -> bool:
+        """Whether this producer has data here that no marker has decided."""
+        entry = self._entries.get(producer_id)
+        return entry is not None and entry.transaction_first_offset != NO_OFFSET
+
+    # ----------------------------------------------------------------------------------- verdicts
+
+    def check(
+        self,
+        header: BatchHeader,
+        *,
+        transaction_version: int = 0,
+        lowest_sequence: int | None = None,
+    ) -> Decision:
+        """Judge a client's data batch that carries a producer id, before it is placed.
+
+        ``transaction_version`` is the generation that brought the batch into its transaction;
+        ``lowest_sequence`` the lowest that is waiting for the coordinator's word, if any is.
+        """
+        (_, _, _, _, _, attributes, _, _, _, producer_id, epoch, sequence, _) = header
+        entry = self._entries.get(producer_id)
+        continues = False
+        if entry is not None:
+            if epoch == entry.epoch:
+                # What comes next cannot be what came before, so only the rest is compared.
+                continues = entry.continues(sequence)
+                duplicate = None if continues else entry.duplicate_of(header)
+                if duplicate is not None:
+                    return Decision(0, duplicate)
+            elif epoch < entry.epoch:
+                return _OLD_EPOCH  # S8
+            else:
+                continues = sequence == 0  # S8
+        if sequence != 0:
+            if transaction_version >= TRANSACTIONS_V2 and (entry is None or not entry.batches):
+                return _OUT_OF_ORDER  # KAFKA-18202: state may be lost, the client's start is not
+            if lowest_sequence is not None and sequence > lowest_sequence:
+                return _OUT_OF_ORDER  # a lower one must come first
+        if entry is None:
+            return _ACCEPTED  # S9
+        if not continues:
+            return _OUT_OF_ORDER
+        if entry.transaction_first_offset != NO_OFFSET and not attributes & TRANSACTIONAL_BIT:
+            return _NOT_IN_THIS_TRANSACTION  # P4
+        return _ACCEPTED
+
+    def check_epoch(self, producer_id: int, epoch: int) -> int:
+        """Judge a data batch that a coordinator wrote for a producer: 0 or an error code."""
+        entry = self._entries.get(producer_id)
+        if entry is not None and epoch < entry.epoch:
+            return INVALID_PRODUCER_EPOCH
+        return 0
+
+    def check_marker(
+        self,
+        producer_id: int,
+        epoch: int,
+        coordinator_epoch: int,
+        transaction_version: int = 0,
+    ) -> int:
+        """Judge a marker before it is placed: 0 or an error code (M3, M4)."""
+        entry = self._entries.get(producer_id)
+        if entry is None:
+            return 0
+        if not _marker_epoch_fits(entry, epoch, transaction_version):
+            return INVALID_PRODUCER_EPOCH
+        if coordinator_epoch < entry.coordinator_epoch:
+            return TRANSACTION_COORDINATOR_FENCED
+        return 0
+
+    # ------------------------------------------------------------------------------------ changes
+
+    def update(self, header: BatchHeader, append_time_ms: int) -> None:
+        """Take in a data batch that was placed (its base offset is final) or is replayed."""
+        (base, _, _, _, _, attributes, delta, _, timestamp, producer_id, epoch, _, _) = header
+        entry = self._touch(producer_id, epoch, append_time_ms)
+        entry.enter_epoch(epoch)
+        batches = entry.batches
+        if len(batches) == CACHED_BATCHES:
+            del batches[0]
+        batches.append(CachedBatch(header.last_sequence, base + delta, delta, timestamp))
+        entry.last_timestamp = timestamp
+        if attributes & TRANSACTIONAL_BIT and entry.transaction_first_offset == NO_OFFSET:
+            entry.transaction_first_offset = base
+            self._open[base] = producer_id
+
+    def end_transaction(
+        self,
+        producer_id: int,
+        epoch: int,
+        coordinator_epoch: int,
+        commit: bool,  # noqa: FBT001  (what a marker says, in the order of its fields)
+        offset: int,
+        timestamp: int,
+        append_time_ms: int,
+    ) -> CompletedTransaction | None:
+        """Take in a marker placed at ``offset``; None if its producer had no data here.
+
+        Even then its epochs count: they are what fences late batches.
+        """
+        entry = self._touch(producer_id, epoch, append_time_ms)
+        entry.enter_epoch(epoch)
+        entry.coordinator_epoch = coordinator_epoch
+        entry.last_timestamp = timestamp
+        first_offset = entry.transaction_first_offset
+        if first_offset == NO_OFFSET:
+            return None
+        entry.transaction_first_offset = NO_OFFSET
+        del self._open[first_offset]
+        completed = CompletedTransaction(
+            producer_id, first_offset, offset, not commit, next(iter(self._open), offset + 1)
+        )
+        self._decided.append(completed)
+        return completed
+
+    def _touch(self, producer_id: int, epoch: int, append_time_ms: int) -> ProducerEntry:
+        """The producer's entry, made if need be, as the most recently used."""
+        entry = self._entries.get(producer_id)
+        if entry is None:
+            entry = self._entries[producer_id] = ProducerEntry(producer_id, epoch, append_time_ms)
+            return entry
+        entry.append_time_ms = append_time_ms
+        self._entries.move_to_end(producer_id)
+        return entry
+
+    def expire(self, now_ms: int, expiration_ms: int) -> int:
+        """Forget who appended nothing for ``expiration_ms``; answers how many that were."""
+        expired = []
+        for entry in self._entries.values():
+            if now_ms - entry.append_time_ms < expiration_ms:
+                break
+            if entry.transaction_first_offset == NO_OFFSET:
+                expired.append(entry.producer_id)
+        for producer_id in expired:
+            del self._entries[producer_id]
+        return len(expired)
+
+    # ----------------------------------------------------------------------------- what is stable
+
+    def first_unstable_offset(self, high_watermark: int) -> int | None:
+        """The first offset of which nobody knows yet whether it was aborted; None if there is none.
+
+        A transaction counts as decided once its marker lies below ``high_watermark`` (L2).
+        """
+        decided = self._decided
+        while decided and decided[0].last_offset < high_watermark:
+            decided.popleft()
+        first = next(iter(self._open), None)
+        if not decided:
+            return first
+        undurable = min(transaction.first_offset for transaction in decided)
+        return undurable if first is None else min(first, undurable)
+
+    def last_stable_offset(self, high_watermark: int) -> int:
+        """Where a READ_COMMITTED reader must stop (L3)."""
+        if not self._open and not self._decided:
+            return high_watermark
+        unstable = self.first_unstable_offset(high_watermark)
+        return high_watermark if unstable is None else min(high_watermark, unstable)
+
+    # ------------------------------------------------------------------------------------ restore
+
+    def restore(self, entry: ProducerEntry) -> None:
+        """Put back an entry read from a snapshot; then :meth:`restored`."""
+        self._entries[entry.producer_id] = entry
+
+    def restored(self) -> None:
+        """Bring what was put back into the order of this class's indexes."""
+        by_age = sorted(self._entries.values(), key=lambda entry: entry.append_time_ms)
+        self._entries = OrderedDict((entry.producer_id, entry) for entry in by_age)
+        self._open = dict(
+            sorted(
+                (entry.transaction_first_offset, entry.producer_id)
+                for entry in by_age
+                if entry.transaction_first_offset != NO_OFFSET
+            )
+        )
+
+
+def _marker_epoch_fits(entry: ProducerEntry, epoch: int, transaction_version: int) -> bool:
+    """Whether a marker with this epoch may end the producer's transaction."""
+    if transaction_version < TRANSACTIONS_V2:
+        return epoch >= entry.epoch
+    if epoch == entry.epoch:
+        # A marker sent again after a restart finds nothing open; with something open it would be
+        # the late marker of an older transaction ending a newer one (M4).
+        return entry.transaction_first_offset == NO_OFFSET or epoch == _LARGEST_EPOCH
+    return epoch > entry.epoch
+
+
+# ----------------------------------------------------------------------------------- snapshot file
+
+SNAPSHOT_VERSION: Final = 1
+
+_SNAPSHOT_HEAD = struct.Struct(">hI")
+_COUNT = struct.Struct(">i")
+_SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
+_CHECKED_FROM = _SNAPSHOT_HEAD.size
+
+# Behind Kafka's entries, under Kafka's checksum, which covers the rest of the file: what Kafka's
+# format has no room for. Kafka 4.3.0 reads its entries and ignores what follows them.
+_TRAILER_MAGIC = b"BARNPROD"
+_TRAILER_HEAD = struct.Struct(">8sh")
+_TRAILER_VERSION = 1
+_TRAILER_ENTRY = struct.Struct(">qb")
+_TRAILER_BATCH = struct.Struct(">iqiq")
+
+
+class CorruptSnapshot(Exception):
+    """The bytes are no whole snapshot; fall back to an older one and to replay (D7)."""
+
+
+def encode_snapshot(state: ProducerState) -> bytes:
+    """A ``.snapshot`` file: Kafka's format, then append times and the older cached batches."""
+    head = bytearray(_COUNT.pack(len(state)))
+    trailer = bytearray(_TRAILER_HEAD.pack(_TRAILER_MAGIC, _TRAILER_VERSION))
+    for entry in state.entries():
+        batches = entry.batches
+        newest = batches[-1] if batches else CachedBatch(NO_SEQUENCE, NO_OFFSET, 0, -1)
+        head += _SNAPSHOT_ENTRY.pack(
+            entry.producer_id,
+            entry.epoch,
+            newest.last_sequence,
+            newest.last_offset,
+            newest.offset_delta,
+            entry.last_timestamp,
+            entry.coordinator_epoch,
+            entry.transaction_first_offset,
+        )
+        trailer += _TRAILER_ENTRY.pack(entry.append_time_ms, len(batches))
+        for batch in batches:
+            trailer += _TRAILER_BATCH.pack(*batch)
+    body = bytes(head + trailer)
+    return _SNAPSHOT_HEAD.pack(SNAPSHOT_VERSION, crc32c(body)) + body
+
+
+def decode_snapshot(data: bytes, *, append_time_ms: int) -> ProducerState:
+    """Read a ``.snapshot`` file, Kafka's or ours; raises :class:`CorruptSnapshot`.
+
+    ``append_time_ms`` is what producers get whose append time is not in the file.
+    """
+    if len(data) < _CHECKED_FROM + _COUNT.size:
+        raise CorruptSnapshot(f"{len(data)} bytes are too few")
+    version, checksum = _SNAPSHOT_HEAD.unpack_from(data)
+    if version != SNAPSHOT_VERSION:
+        raise CorruptSnapshot(f"version {version} is not {SNAPSHOT_VERSION}")
+    if checksum != crc32c(data[_CHECKED_FROM:]):
+        raise CorruptSnapshot("checksum mismatch")
+    (count,) = _COUNT.unpack_from(data, _CHECKED_FROM)
+    position = _CHECKED_FROM + _COUNT.size
+    end = position + count * _SNAPSHOT_ENTRY.size
+    if count < 0 or end > len(data):
+        raise CorruptSnapshot(f"{count} producers do not fit into {len(data)} bytes")
+    entries = [
+        _decode_entry(fields, append_time_ms)
+        for fields in _SNAPSHOT_ENTRY.iter_unpack(data[position:end])
+    ]
+    _read_trailer(data, end, entries)
+    state = ProducerState()
+    for entry in entries:
+        state.restore(entry)
+    state.restored()
+    return state
+
+
+def _decode_entry(fields: tuple[int, ...], append_time_ms: int) -> ProducerEntry:
+    (producer_id, epoch, sequence, offset, delta, timestamp, coordinator_epoch, first_offset) = (
+        fields
+    )
+    entry = ProducerEntry(producer_id, epoch, append_time_ms)
+    if offset >= 0:
+        entry.batches.append(CachedBatch(sequence, offset, delta, timestamp))
+    entry.last_timestamp = timestamp
+    entry.coordinator_epoch = coordinator_epoch
+    entry.transaction_first_offset = first_offset
+    return entry
+
+
+def _read_trailer(data: bytes, position: int, entries: list[ProducerEntry]) -> None:
+    """Add what the trailer knows; a file of Kafka's, or of a version unknown here, has none."""
+    if len(data) < position + _TRAILER_HEAD.size:
+        return
+    magic, version = _TRAILER_HEAD.unpack_from(data, position)
+    if magic != _TRAILER_MAGIC or version != _TRAILER_VERSION:
+        return
+    position += _TRAILER_HEAD.size
+    try:
+        for entry in entries:
+            entry.append_time_ms, count = _TRAILER_ENTRY.unpack_from(data, position)
+            position += _TRAILER_ENTRY.size
+            end = position + count * _TRAILER_BATCH.size
+            batches = _TRAILER_BATCH.iter_unpack(data[position:end])
+            entry.batches = [CachedBatch(*fields) for fields in batches]
+            if len(entry.batches) != count:
+                raise CorruptSnapshot("the trailer ends too early")
+            position = end
+    except struct.error as error:
+        raise CorruptSnapshot("the trailer ends too early") from error
