@@ -37,7 +37,7 @@ class Definition(NamedTuple):
 
 
 def read_definitions(jars: Path) -> dict[str, dict[str, Any]]:
-    """Every JSON definition by name, of all the jars that hold client-facing messages or records."""
+    """Every JSON definition by name, from the jars with client-facing messages or records."""
     found = {}
     for jar in JARS:
         (path,) = jars.glob(f"{jar}-[0-9]*.jar")

@@ -35,9 +35,7 @@ def kafka_name(schema: Schema, section: str) -> str:
     ],
 )
 def test_a_schema_states_the_same_facts_as_kafka(documents, schema, section):
-    assert schema_definition(schema, section) == definition(
-        documents[kafka_name(schema, section)]
-    )
+    assert schema_definition(schema, section) == definition(documents[kafka_name(schema, section)])
 
 
 def test_every_message_that_a_client_or_coordinator_needs_has_a_schema(documents):
@@ -63,7 +61,9 @@ def test_a_wrong_fact_is_noticed(documents):
         {"default": "7"},
         {"name": "Generation"},
     ):
-        fields = [field | change if field["type"] == "int32" else field for field in document["fields"]]
+        fields = [
+            field | change if field["type"] == "int32" else field for field in document["fields"]
+        ]
         assert definition(document | {"fields": fields}) != right
     assert definition(document | {"flexibleVersions": "3+"}) != right
     assert definition(document | {"validVersions": "0-5"}) != right
