@@ -1,0 +1,119 @@
+"""Request frames built once and the few places of their answers that the load client looks at.
+
+Written by hand for one version of each API, so that the benchmark leans neither on a client library
+nor on the codec under test.
+"""
+
+import struct
+import time
+from typing import NamedTuple
+
+from protocol.records import Record, encode_batch
+
+PRODUCE, FETCH, CREATE_TOPICS, DELETE_TOPICS = 0, 1, 19, 20
+PRODUCE_VERSION = 11  # what Spark's client sends; the last one that names topics and not their ids
+FETCH_VERSION = 12  # the last one that names topics
+CREATE_TOPICS_VERSION = 4
+DELETE_TOPICS_VERSION = 3
+CLIENT_ID = b"bench"
+ACKS_ALL = -1
+TIMEOUT_MS = 30_000
+
+# Where an answer has its error code, counted from the start of the frame (its size included).
+# Produce: size, correlation id, tags, topic count, topic name, partition count, index.
+_PRODUCE_ERROR_WITHOUT_NAME = 4 + 4 + 1 + 1 + 1 + 1 + 4
+# Fetch: size, correlation id, tags, throttle time, error, session id, topic count, name,
+# partition count, index.
+_FETCH_ERROR_WITHOUT_NAME = 4 + 4 + 1 + 4 + 2 + 4 + 1 + 1 + 1 + 4
+
+
+class Frames(NamedTuple):
+    """Equally long request frames, sent in turn for ever, and where their answers can fail."""
+
+    requests: list[bytes]
+    error_position: int
+
+
+def produce_frame(topic: str, partition: int, batch: bytes) -> bytes:
+    """Return a Produce frame with one batch for one partition, acks=-1."""
+    body = b"\0" + struct.pack(">hi", ACKS_ALL, TIMEOUT_MS)  # null transactional id
+    body += b"\x02" + _compact_string(topic)
+    body += b"\x02" + struct.pack(">i", partition) + uvarint(len(batch) + 1) + batch
+    return _flexible_frame(PRODUCE, PRODUCE_VERSION, body + b"\0\0\0")
+
+
+def produce_error_position(topic: str) -> int:
+    """Return where the answer to `produce_frame` has its error code."""
+    return _PRODUCE_ERROR_WITHOUT_NAME + len(topic)
+
+
+class FetchPlace(NamedTuple):
+    """What one Fetch asks for."""
+
+    topic: str
+    partition: int
+    offset: int
+    max_bytes: int
+    max_wait_ms: int
+
+
+def fetch_frame(place: FetchPlace) -> bytes:
+    """Return a Fetch frame for one partition, without a fetch session."""
+    body = struct.pack(">iiiib", -1, place.max_wait_ms, 1, place.max_bytes, 0)
+    body += struct.pack(">ii", 0, -1)  # session id, epoch
+    body += b"\x02" + _compact_string(place.topic) + b"\x02"
+    body += struct.pack(">iiqiqi", place.partition, -1, place.offset, -1, -1, place.max_bytes)
+    # Tags of the partition and the topic, no forgotten topics, empty rack, tags.
+    return _flexible_frame(FETCH, FETCH_VERSION, body + b"\0\0" + b"\x01\x01\0")
+
+
+def fetch_error_position(topic: str) -> int:
+    """Return where the answer to `fetch_frame` has its partition's error code."""
+    return _FETCH_ERROR_WITHOUT_NAME + len(topic)
+
+
+def create_topic_frame(topic: str, partitions: int) -> bytes:
+    """Return a CreateTopics frame for one topic with one replica."""
+    body = struct.pack(">i", 1) + _string(topic) + struct.pack(">ihii", partitions, 1, 0, 0)
+    return _frame(CREATE_TOPICS, CREATE_TOPICS_VERSION, body + struct.pack(">i?", 30_000, False))
+
+
+def delete_topic_frame(topic: str) -> bytes:
+    """Return a DeleteTopics frame for one topic."""
+    body = struct.pack(">i", 1) + _string(topic) + struct.pack(">i", 30_000)
+    return _frame(DELETE_TOPICS, DELETE_TOPICS_VERSION, body)
+
+
+def batch(record_count: int, value_bytes: int) -> bytes:
+    """Return an uncompressed batch of keyless records with values of one size, stamped now."""
+    now_ms = int(time.time() * 1000)
+    value = bytes(32 + index * 31 % 95 for index in range(value_bytes))
+    records = [Record(i, now_ms, None, value, ()) for i in range(record_count)]
+    return bytes(encode_batch(records))
+
+
+def uvarint(value: int) -> bytes:
+    """Return an unsigned number in Kafka's variable length."""
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def _compact_string(text: str) -> bytes:
+    return uvarint(len(text) + 1) + text.encode()
+
+
+def _string(text: str) -> bytes:
+    return struct.pack(">h", len(text)) + text.encode()
+
+
+def _flexible_frame(api_key: int, version: int, body: bytes) -> bytes:
+    return _frame(api_key, version, b"\0" + body)
+
+
+def _frame(api_key: int, version: int, body: bytes) -> bytes:
+    header = struct.pack(">hhih", api_key, version, 7, len(CLIENT_ID)) + CLIENT_ID
+    return struct.pack(">i", len(header) + len(body)) + header + body

@@ -1,0 +1,53 @@
+"""The machine and the versions a measurement belongs to."""
+
+import os
+import platform
+import statistics
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.counterparts.jars import KAFKA_VERSION
+
+_SYNCS = 50
+
+
+def describe(directory: Path) -> list[tuple[str, str]]:
+    """Return what a reader needs to know about the run, in order."""
+    return [
+        ("date", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())),
+        ("processor", f"{_processor()}, {os.cpu_count()} cores"),
+        ("kernel", platform.release()),
+        ("fdatasync of 4 KiB", f"{_fdatasync_s(directory) * 1e6:,.0f} us (median)"),
+        ("Python", platform.python_version()),
+        ("Barnabas", f"{_own_version()}, uvloop {version('uvloop')}, one fsync before each answer"),
+        ("Apache Kafka", f"{KAFKA_VERSION}, default configuration (page cache), 1 GiB heap"),
+    ]
+
+
+def _own_version() -> str:
+    from broker.version import __version__
+
+    return __version__
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _fdatasync_s(directory: Path) -> float:
+    """Return the median time of an fdatasync after 4 KiB, on the file system of the brokers."""
+    path = directory / "fdatasync-probe"
+    times = []
+    with path.open("wb") as file:
+        for _ in range(_SYNCS):
+            file.write(b"x" * 4096)
+            file.flush()
+            started = time.perf_counter()
+            os.fdatasync(file.fileno())
+            times.append(time.perf_counter() - started)
+    path.unlink()
+    return statistics.median(times)

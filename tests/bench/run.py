@@ -1,0 +1,198 @@
+"""Run the rows against the brokers in turn and collect what was measured."""
+
+import os
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tests.bench.end_to_end import EndToEnd, Peer
+from tests.bench.frames import (
+    FetchPlace,
+    Frames,
+    batch,
+    create_topic_frame,
+    delete_topic_frame,
+    fetch_error_position,
+    fetch_frame,
+    produce_error_position,
+    produce_frame,
+)
+from tests.bench.load import ClosedLoop, Measurement, RequestFailed
+from tests.bench.rows import IN_FLIGHT, Row
+from tests.counterparts.apache_kafka import ApacheKafka
+from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.broker_process import BrokerProcess
+
+BROKERS: dict[str, type[BrokerProcess]] = {"barnabas": BarnabasProcess, "kafka": ApacheKafka}
+CREATE_TIMEOUT_S = 30
+IDLE_S = 3.0
+SLICE_BYTES = 1 << 20
+FETCH_BATCH_RECORDS = 640  # 70 KB: some fourteen whole batches in a slice
+FETCH_PARTITION_BATCHES = 480
+FETCH_SLICES = 32
+
+
+class Effort(NamedTuple):
+    """How long and how often everything is measured."""
+
+    rounds: int
+    warm_up_s: float
+    duration_s: float
+    starts: int
+
+
+FULL = Effort(rounds=3, warm_up_s=1.5, duration_s=3.0, starts=5)
+QUICK = Effort(rounds=1, warm_up_s=0.5, duration_s=1.0, starts=1)
+
+
+@dataclass
+class Results:
+    """Medians by broker and row; start-up in seconds and memory in bytes by broker."""
+
+    rows: dict[tuple[str, str], Measurement] = field(default_factory=dict)
+    start_up_s: dict[str, float] = field(default_factory=dict)
+    idle_bytes: dict[str, int] = field(default_factory=dict)
+    loaded_bytes: dict[str, int] = field(default_factory=dict)
+
+
+def run(names: Sequence[str], rows: Sequence[Row], effort: Effort) -> Results:
+    """Start the brokers, run every row in every round on each of them in turn, take medians."""
+    results = Results()
+    with ExitStack() as stack:
+        brokers = {name: stack.enter_context(BROKERS[name]()) for name in names}
+        for name, broker in brokers.items():
+            results.start_up_s[name] = _start_up(broker, effort.starts)
+        time.sleep(IDLE_S)
+        for name, broker in brokers.items():
+            results.idle_bytes[name] = broker.resident_bytes()
+        for row in rows:
+            for name, measurements in _rounds(brokers, row, effort).items():
+                results.rows[name, row.key] = _median(measurements)
+        for name, broker in brokers.items():
+            results.loaded_bytes[name] = broker.resident_bytes()
+    return results
+
+
+def _start_up(broker: BrokerProcess, starts: int) -> float:
+    """Return the median time from process start to the first Metadata answer."""
+    times = [broker.start_up_s]
+    for _ in range(starts - 1):
+        # A clean stop: recovery after a crash is another question.
+        broker.terminate()
+        broker.restart()
+        times.append(broker.start_up_s)
+    return statistics.median(times)
+
+
+def _rounds(
+    brokers: dict[str, BrokerProcess], row: Row, effort: Effort
+) -> dict[str, list[Measurement]]:
+    measurements: dict[str, list[Measurement]] = {name: [] for name in brokers}
+    topic = f"bench-{row.key}"
+    for broker in brokers.values():
+        create_topic(broker.port, topic, row.connections)
+    for number in range(effort.rounds):
+        for name, broker in brokers.items():
+            # What the previous run left dirty is written now and not during this run.
+            os.sync()
+            # The first round also has a compiler to warm up.
+            warm_up_s = effort.warm_up_s * (2 if number == 0 else 1)
+            print(f"  {row.title}: {name}, round {number + 1}", file=sys.stderr, flush=True)
+            measured = _run_row(broker, row, topic, warm_up_s, effort.duration_s)
+            measurements[name].append(measured)
+    for broker in brokers.values():
+        delete_topic(broker.port, topic)
+    return measurements
+
+
+def _run_row(
+    broker: BrokerProcess, row: Row, topic: str, warm_up_s: float, duration_s: float
+) -> Measurement:
+    if row.kind == "end-to-end":
+        pair = EndToEnd(broker.port, topic)
+        return pair.run(warm_up_s, duration_s, broker.cpu_time)
+    if row.kind == "fetch":
+        _preload(broker.port, topic, row.connections)
+        loop = ClosedLoop(broker.port, fetch_frames(topic, row.connections), in_flight=1)
+    else:
+        loop = ClosedLoop(broker.port, produce_frames(topic, row), in_flight=IN_FLIGHT)
+    return loop.run(warm_up_s, duration_s, broker.cpu_time)
+
+
+def produce_frames(topic: str, row: Row) -> list[Frames]:
+    """Return the frames of each connection: every connection has a partition of its own."""
+    encoded = batch(row.records, row.value_bytes)
+    error_position = produce_error_position(topic)
+    return [
+        Frames([produce_frame(topic, partition, encoded)], error_position)
+        for partition in range(row.connections)
+    ]
+
+
+def fetch_frames(topic: str, connections: int) -> list[Frames]:
+    """Return the frames of each connection: slices spread over a partition of its own."""
+    step = (FETCH_PARTITION_BATCHES - 20) // FETCH_SLICES * FETCH_BATCH_RECORDS
+    error_position = fetch_error_position(topic)
+    return [
+        Frames(
+            [
+                fetch_frame(FetchPlace(topic, partition, index * step, SLICE_BYTES, 500))
+                for index in range(FETCH_SLICES)
+            ],
+            error_position,
+        )
+        for partition in range(connections)
+    ]
+
+
+def _preload(port: int, topic: str, partitions: int) -> None:
+    """Fill the partitions for the fetch row, unless an earlier round did."""
+    peer = Peer(port)
+    encoded = batch(FETCH_BATCH_RECORDS, 100)
+    position = produce_error_position(topic)
+    for partition in range(partitions):
+        frame = produce_frame(topic, partition, encoded)
+        for _ in range(FETCH_PARTITION_BATCHES):
+            answer = peer.ask(frame)
+            base_offset = int.from_bytes(answer[position + 2 : position + 10], "big")
+            if answer[position : position + 2] != b"\0\0":
+                raise RequestFailed(f"could not fill {topic}: {answer[position:].hex()}")
+            if base_offset >= FETCH_PARTITION_BATCHES * FETCH_BATCH_RECORDS:
+                break
+    peer.close()
+
+
+def create_topic(port: int, topic: str, partitions: int) -> None:
+    """Create a topic and wait until each of its partitions takes a record."""
+    peer = Peer(port)
+    answer = peer.ask(create_topic_frame(topic, partitions))
+    # Size, correlation id, throttle time, topic count, name, error code.
+    error = int.from_bytes(answer[18 + len(topic) : 20 + len(topic)], "big", signed=True)
+    if error:
+        raise RequestFailed(f"CreateTopics answered error code {error}")
+    encoded = batch(1, 1)
+    position = produce_error_position(topic)
+    deadline = time.monotonic() + CREATE_TIMEOUT_S
+    for partition in range(partitions):
+        frame = produce_frame(topic, partition, encoded)
+        while peer.ask(frame)[position : position + 2] != b"\0\0":
+            if time.monotonic() > deadline:
+                raise RequestFailed(f"{topic}-{partition} takes no records")
+            time.sleep(0.05)
+    peer.close()
+
+
+def delete_topic(port: int, topic: str) -> None:
+    """Delete a topic; its files may go later."""
+    peer = Peer(port)
+    peer.ask(delete_topic_frame(topic))
+    peer.close()
+
+
+def _median(measurements: Sequence[Measurement]) -> Measurement:
+    """Return the medians of several runs, each number for itself."""
+    return Measurement(*(statistics.median(column) for column in zip(*measurements, strict=True)))
