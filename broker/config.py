@@ -130,7 +130,7 @@ class BrokerConfig:
         STRING,
         "",
         "Access control is not available, so naming an authorizer is refused rather than ignored.",
-        OneOf(("",)),
+        Matches("", "empty, because access control is not available"),
     )
 
     # ---------- data directory

@@ -73,7 +73,7 @@ def key_of(name: str) -> str | None:
 
 def variable_of(key: str) -> str:
     """Return the variable that sets a key: the inverse of ``key_of``."""
-    return PREFIX + key.replace("-", "___").replace("_", "__").replace(".", "_").upper()
+    return PREFIX + key.upper().translate({ord("."): "_", ord("_"): "__", ord("-"): "___"})
 
 
 def from_environment(environment: Mapping[str, str]) -> list[Variable]:

@@ -1,0 +1,172 @@
+# Every target sets up what it needs, in .venv in this directory. Start with `make help`.
+#
+#   make run ARGS="server.properties --override num.partitions=3"
+#   make unit ARGS="tests/storage -k journal"
+#   make PYTHON=/opt/python3.13/bin/python3 test
+
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+# The first Python of 3.11 or newer; PYTHON=... chooses another one.
+PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; do \
+	if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+	then echo $$name; break; fi; done)
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
+PACKAGES := broker protocol coordinator storage spark_connector
+UNIT := tests/protocol tests/storage tests/broker tests/coordinator tests/tidy
+# Tests that run beside each other; the others own a port, a JVM or the disk.
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+PYTEST := $(BIN)/python -m pytest
+PARALLEL := $(if $(filter-out 1,$(JOBS)),--numprocesses=$(JOBS) --dist=worksteal)
+ARGS ?=
+
+define heading
+	@printf '\n== %s\n' "$(1)"
+endef
+
+.PHONY: help
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# ------------------------------------------------------------------------------------ the two that matter
+
+.PHONY: run
+run: $(VENV)/.run ## A durable broker on localhost:9092, data in ./data
+	@exec $(BIN)/barnabas serve $(ARGS)
+
+.PHONY: test
+test: check unit property crash interop package ## Everything that must be green
+	@printf '\nmake test: all passed\n'
+
+# ------------------------------------------------------------------------------------------------ set-up
+
+$(BIN)/python:
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "make: Python 3.11 or newer is needed: install it, or say which with PYTHON=..." >&2; \
+		exit 1; \
+	fi
+	@if ! "$(PYTHON)" -m venv $(VENV); then \
+		rm -rf $(VENV); \
+		echo "make: $(PYTHON) cannot make a virtual environment; on Debian and Ubuntu" \
+			"install the package python3-venv" >&2; \
+		exit 1; \
+	fi
+
+$(VENV)/.run: pyproject.toml | $(BIN)/python
+	@echo "Installing Barnabas into $(VENV)"
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	@echo "Installing the tools and the test clients into $(VENV)"
+	@$(PIP) --editable '.[test,dev]'
+	@touch $@ $(VENV)/.run
+
+$(VENV)/.interop: pyproject.toml $(VENV)/.dev
+	@echo "Installing Spark into $(VENV)"
+	@$(PIP) --editable '.[interop]'
+	@touch $@
+
+$(VENV)/.counterparts: $(VENV)/.interop $(wildcard tests/counterparts/*)
+	@echo "Fetching Java, Apache Kafka's and Spark's jars, and kcat"
+	@$(BIN)/python -m tests.counterparts fetch
+	@touch $@
+
+.PHONY: setup
+setup: $(VENV)/.counterparts ## Install everything the tests need
+
+# ------------------------------------------------------------------------------------------------ checks
+
+.PHONY: check
+check: format-check lint types imports check-generated tidy ## All checks that run no broker
+
+.PHONY: format-check
+format-check: $(VENV)/.dev
+	$(call heading,format)
+	@$(BIN)/ruff format --check . || { echo "make: run 'make format'" >&2; exit 1; }
+
+.PHONY: format
+format: $(VENV)/.dev ## Lay out the code and sort the imports
+	@$(BIN)/ruff check --select I --fix --quiet .
+	@$(BIN)/ruff format .
+
+.PHONY: lint
+lint: $(VENV)/.dev ## ruff
+	$(call heading,lint)
+	@$(BIN)/ruff check --output-format concise .
+
+.PHONY: types
+types: $(VENV)/.dev ## mypy --strict
+	$(call heading,types)
+	@$(BIN)/mypy
+
+.PHONY: imports
+imports: $(VENV)/.dev ## The contracts between the packages
+	$(call heading,imports)
+	@$(BIN)/lint-imports --no-logo
+
+.PHONY: tidy
+tidy: $(VENV)/.dev ## House rules that no tool knows
+	$(call heading,tidy)
+	@$(PYTEST) --quiet tests/tidy
+
+.PHONY: generate
+generate: $(VENV)/.dev ## Write protocol/messages from protocol/schemas
+	@$(BIN)/python -m protocol.generate
+
+.PHONY: check-generated
+check-generated: $(VENV)/.dev ## Are protocol/messages what the schemas say?
+	$(call heading,generated code)
+	@$(BIN)/python -m protocol.generate --check
+
+# ------------------------------------------------------------------------------------------------- tests
+
+.PHONY: unit
+unit: $(VENV)/.dev ## Unit tests, with ARGS for pytest
+	$(call heading,unit tests)
+	@$(PYTEST) --quiet $(PARALLEL) -m "not hypothesis" $(or $(ARGS),$(UNIT))
+
+.PHONY: property
+property: $(VENV)/.dev ## Property tests (HYPOTHESIS_PROFILE=exhaustive for a long run)
+	$(call heading,property tests)
+	@$(PYTEST) --quiet $(PARALLEL) -m hypothesis $(or $(ARGS),$(UNIT))
+
+.PHONY: crash
+crash: $(VENV)/.dev ## kill -9, and power cuts on the simulated disk
+	$(call heading,crash tests)
+	@$(PYTEST) --quiet $(or $(ARGS),tests/crash)
+
+.PHONY: interop
+interop: $(VENV)/.counterparts ## Other people's clients, Spark and Apache Kafka's tools
+	$(call heading,interop tests)
+	@$(PYTEST) --quiet $(or $(ARGS),tests/interop)
+
+.PHONY: package
+package: $(VENV)/.dev ## The wheel, installed and run outside of this directory
+	$(call heading,package)
+	@$(PYTEST) --quiet $(or $(ARGS),tests/package)
+
+.PHONY: compat
+compat: $(VENV)/.counterparts ## More versions of Spark and of the clients; takes long
+	$(call heading,compat)
+	@$(PYTEST) --quiet $(or $(ARGS),tests/compat)
+
+.PHONY: bench
+bench: $(VENV)/.counterparts ## Side by side with Apache Kafka; writes docs/benchmarks.md
+	@$(BIN)/python -m tests.bench $(ARGS)
+
+.PHONY: demo
+demo: $(VENV)/.counterparts ## Spark reads and writes a million records while the broker is killed
+	@$(BIN)/python -m tests.demo $(ARGS)
+
+# ------------------------------------------------------------------------------------------------- other
+
+.PHONY: clean
+clean: ## Remove what was built and installed here; ./data stays
+	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,77 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.config import BROKER_CONFIGS
+from broker.config_environment import (
+    EXCLUDED,
+    from_environment,
+    ignored_variables,
+    key_of,
+    variable_of,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("KAFKA_ABC_DEF", "abc.def"),
+        ("KAFKA_ABC__DEF", "abc_def"),
+        ("KAFKA_ABC___DEF", "abc-def"),
+        ("KAFKA_NODE_ID", "node.id"),
+        ("KAFKA_CFG_NODE_ID", "node.id"),
+        ("KAFKA_KAFKA_METRICS_REPORTERS", "metrics.reporters"),
+        ("KAFKA_LOG_DIRS", "log.dirs"),
+        ("CLUSTER_ID", "cluster.id"),
+        ("KAFKA_LOG4J_ROOT_LOGLEVEL", "barnabas.log.level"),
+        ("KAFKA_CREATE_TOPICS", "barnabas.create.topics"),
+        ("KAFKA_BARNABAS_JOURNAL_FILE_BYTES", "barnabas.journal.file.bytes"),
+        ("KAFKA_HEAP_OPTS", None),
+        ("KAFKA_VERSION", None),
+        ("KAFKA_", None),
+        ("PATH", None),
+        ("MY_KAFKA_NODE_ID", None),
+        ("kafka_node_id", None),
+    ],
+)
+def test_names(name, key):
+    assert key_of(name) == key
+
+
+words = st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=1)
+keys = st.lists(st.tuples(words, st.sampled_from([".", "-", "_"])), min_size=1).map(
+    lambda parts: "".join(word + separator for word, separator in parts)[:-1]
+)
+
+
+@given(keys)
+def test_a_key_comes_back_from_its_variable(key):
+    name = variable_of(key)
+    if name not in EXCLUDED and "KAFKA_" not in name[6:] and not name.startswith("KAFKA_CFG_"):
+        assert key_of(name) == key
+
+
+@pytest.mark.parametrize("key", BROKER_CONFIGS)
+def test_every_key_can_be_set_by_a_variable(key):
+    assert key_of(variable_of(key)) == key
+
+
+def test_the_bitnami_dialect_wins_over_what_its_image_sets_itself():
+    variables = from_environment({"KAFKA_CFG_NODE_ID": "2", "KAFKA_NODE_ID": "1"})
+    assert [(each.key, each.value) for each in variables] == [("node.id", "1"), ("node.id", "2")]
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"),
+    [("WARN", "WARNING"), ("trace", "DEBUG"), ("FATAL", "ERROR"), ("INFO", "INFO")],
+)
+def test_log4j_levels_become_ours(level, expected):
+    (variable,) = from_environment({"KAFKA_LOG4J_ROOT_LOGLEVEL": level})
+    assert variable.value == expected
+    assert BROKER_CONFIGS["barnabas.log.level"].parse(variable.value) == expected
+
+
+def test_variables_of_start_scripts_are_named_as_ignored():
+    environment = {"KAFKA_HEAP_OPTS": "-Xmx1g", "KAFKA_VERSION": "4.3.0", "HOME": "/root"}
+    assert ignored_variables(environment) == ["KAFKA_HEAP_OPTS"]
+    assert from_environment(environment) == []
