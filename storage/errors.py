@@ -1,0 +1,69 @@
+"""What storage refuses, and what it finds broken.
+
+Refusals carry no state change with them: after any of these the log is as it was (S5). The broker
+maps them to the protocol's error codes in one table (``broker/storage_errors.py``); a new refusal
+without a row there fails a test.
+"""
+
+
+class StorageError(Exception):
+    """Base of everything storage raises on purpose."""
+
+
+class Refused(StorageError):
+    """One append or read was refused; the log is unchanged."""
+
+
+class OffsetOutOfRange(Refused):
+    """The offset lies before the log start or after the log end."""
+
+
+class RecordTooLarge(Refused):
+    """The batch is larger than ``max.message.bytes`` of its topic."""
+
+
+class InvalidRecord(Refused):
+    """The batch breaks a rule of the format or of its topic (a null key on a compacted topic)."""
+
+
+class CorruptMessage(Refused):
+    """The batch's checksum or framing is wrong."""
+
+
+class InvalidTimestamp(Refused):
+    """The batch's timestamp is farther from the broker's clock than its topic allows."""
+
+
+class OutOfOrderSequence(Refused):
+    """The batch does not continue its producer's sequence (S5, S6)."""
+
+
+class InvalidProducerEpoch(Refused):
+    """The batch carries an epoch older than the one known for its producer (S8)."""
+
+
+class InvalidTransactionState(Refused):
+    """The batch does not fit its producer's transaction on this partition (P4, P6)."""
+
+
+class TransactionCoordinatorFenced(Refused):
+    """The marker comes from an older coordinator epoch than one already seen (M3)."""
+
+
+class StorageFull(Refused):
+    """The disk holds no more than the emergency reserve; reads go on (D10)."""
+
+
+class LogClosed(Refused):
+    """The partition was deleted or the store is shutting down."""
+
+
+class Corrupt(StorageError):
+    """Bytes that were durable do not read back as written; the broker refuses to start (D7)."""
+
+    def __init__(self, path: str, position: int, reason: str) -> None:
+        """Name the file, the byte position in it, and what is wrong there."""
+        super().__init__(f"{path} is corrupt at byte {position}: {reason}")
+        self.path = path
+        self.position = position
+        self.reason = reason

@@ -1,0 +1,237 @@
+"""The group-commit journal as the event loop sees it.
+
+Rules of this file:
+
+1. Only the loop calls it. What one turn of the loop appends is one ``CommitGroup``; the journal
+   thread merges the groups that wait into one on-disk group and one ``fdatasync``.
+2. Groups become durable in the order in which they were submitted, so whoever waits for the newest
+   one also waits for everything before it (S4: a duplicate waits for its original).
+3. A group's ``operations`` change the partition directories and segment files. They run on the
+   journal thread, in order, after the group is durable; nobody else changes those files meanwhile.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from storage.io import Buffer
+from storage.journal_format import ENTRY
+
+STABLE_BATCH_BYTES: Final = 64 * 1024
+"""From this size on a batch whose memory is its own is kept by reference instead of copied."""
+
+_CHUNK_BYTES: Final = 1024 * 1024
+_GROUP_BYTES: Final = 4 * 1024 * 1024
+_ENTRY_PACK: Final = ENTRY.pack
+
+Waiter = Callable[[], None]
+Operation = Callable[[], None]
+
+
+class SegmentFile(Protocol):
+    """What a batch is written to once it is durable."""
+
+    def write(self, buffers: list[Buffer], position: int) -> None:
+        """Write at ``position`` of the log file, into the page cache."""
+
+
+class GroupMember(Protocol):
+    """A partition's log, told on the loop how far its appends have come."""
+
+    def durable_up_to(self, end: tuple[int, int]) -> None:
+        """Everything before ``end`` (next offset, bytes ever appended) survives a power loss."""
+
+    def written_up_to(self, end: tuple[int, int]) -> None:
+        """Everything before ``end`` can be read from the segment files."""
+
+
+class StoredBatch:
+    """One appended batch on its way: where it is in memory and where it goes in its segment."""
+
+    __slots__ = ("base_offset", "chunk", "end", "next_offset", "position", "segment", "start")
+
+    def __init__(
+        self,
+        base_offset: int,
+        next_offset: int,
+        chunk: Buffer,
+        start: int,
+        end: int,
+        segment: SegmentFile,
+        position: int,
+    ) -> None:
+        """``chunk[start:end]`` holds the batch; ``position`` is its byte in ``segment``."""
+        self.base_offset = base_offset
+        self.next_offset = next_offset
+        self.chunk = chunk
+        self.start = start
+        self.end = end
+        self.segment = segment
+        self.position = position
+
+
+class CommitGroup:
+    """What one turn of the loop appended: made durable together, answered together."""
+
+    __slots__ = (
+        "body_bytes",
+        "chunks",
+        "durable",
+        "ends",
+        "entry_count",
+        "growing",
+        "operations",
+        "sequence",
+        "table",
+        "waiters",
+    )
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.table = bytearray()
+        self.entry_count = 0
+        self.chunks: list[Buffer] = []
+        self.growing: bytearray | None = None
+        self.body_bytes = 0
+        self.operations: list[StoredBatch | Operation] = []
+        self.ends: dict[GroupMember, tuple[int, int]] = {}
+        self.waiters: list[Waiter] = []
+        self.durable = False
+        self.sequence = -1
+
+    def add_waiter(self, waiter: Waiter) -> None:
+        """Call ``waiter`` on the loop once this group is durable (at once if it already is)."""
+        if self.durable:
+            waiter()
+        else:
+            self.waiters.append(waiter)
+
+    def add_entry(
+        self,
+        kind: int,
+        leader_epoch: int,
+        partition_id: int,
+        base_offset: int,
+        next_offset: int,
+        size: int,
+    ) -> None:
+        """Add a row to the group's table."""
+        self.table += _ENTRY_PACK(
+            kind, leader_epoch, partition_id, base_offset, next_offset, size, 0
+        )
+        self.entry_count += 1
+        self.body_bytes += size
+
+    def add_body(self, batch: memoryview, *, stable: bool) -> tuple[bytearray | memoryview, int]:
+        """Take over a batch's bytes; answers the chunk that holds them and where they start.
+
+        ``stable``: nobody else will reuse this memory, so a large batch need not be copied.
+        """
+        size = len(batch)
+        if stable and size >= STABLE_BATCH_BYTES:
+            self.chunks.append(batch)
+            self.growing = None
+            return batch, 0
+        chunk = self.growing
+        if chunk is None or len(chunk) + size > _CHUNK_BYTES:
+            chunk = self.growing = bytearray()
+            self.chunks.append(chunk)
+        start = len(chunk)
+        chunk += batch
+        return chunk, start
+
+
+class Journal:
+    """Opens, closes and submits groups; keeps the count of what is not yet durable, in bytes."""
+
+    def __init__(
+        self,
+        *,
+        submit: Callable[[CommitGroup], None],
+        schedule: Callable[[Callable[[], None]], object],
+        backlog_max_bytes: int,
+        on_backlogged: Callable[[bool], None],
+    ) -> None:
+        """``schedule`` runs a callback at the end of this turn of the loop (``call_soon``).
+
+        ``on_backlogged`` hears True when more than ``backlog_max_bytes`` wait to be durable, and
+        False when they no longer do: appenders stop reading requests meanwhile.
+        """
+        self._submit = submit
+        self._schedule = schedule
+        self._backlog_max_bytes = backlog_max_bytes
+        self._open = CommitGroup()
+        self._on_backlogged = on_backlogged
+        self._backlogged = False
+        self._scheduled = False
+        self._in_flight: deque[CommitGroup] = deque()
+        self._unwritten: deque[CommitGroup] = deque()
+        self.backlog_bytes = 0
+        self.groups_durable = 0
+
+    def group_for(self, size: int) -> CommitGroup:
+        """The open group, with room for ``size`` more bytes; it is submitted after this turn."""
+        group = self._open
+        if group.body_bytes + size > _GROUP_BYTES and group.entry_count:
+            self.flush()
+            group = self._open
+        if not self._scheduled:
+            self._scheduled = True
+            self._schedule(self.flush)
+        return group
+
+    def add_operation(self, operation: Operation) -> None:
+        """Run ``operation`` on the journal thread after everything appended so far."""
+        self.group_for(0).operations.append(operation)
+
+    def newest_group(self) -> CommitGroup | None:
+        """The group to wait for so that everything appended so far is durable; None: it is."""
+        if self._scheduled:
+            return self._open
+        return self._in_flight[-1] if self._in_flight else None
+
+    def flush(self) -> None:
+        """Submit the open group, if anything is in it."""
+        group = self._open
+        self._scheduled = False
+        if not group.entry_count and not group.operations:
+            return
+        self._open = CommitGroup()
+        self.backlog_bytes += group.body_bytes
+        if not self._backlogged and self.backlog_bytes > self._backlog_max_bytes:
+            self._backlogged = True
+            self._on_backlogged(True)
+        self._in_flight.append(group)
+        self._unwritten.append(group)
+        self._submit(group)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits to be durable or written."""
+        return not (self._scheduled or self._in_flight or self._unwritten)
+
+    def groups_became_durable(self, count: int) -> None:
+        """The oldest ``count`` groups in flight survive a power loss now; answer who waited.
+
+        High watermarks move before any answer leaves: who was answered can read its record.
+        """
+        done = [self._in_flight.popleft() for _ in range(count)]
+        self.groups_durable += count
+        for group in done:
+            group.durable = True
+            self.backlog_bytes -= group.body_bytes
+            for member, end in group.ends.items():
+                member.durable_up_to(end)
+        for group in done:
+            waiters, group.waiters = group.waiters, []
+            for waiter in waiters:
+                waiter()
+        if self._backlogged and self.backlog_bytes <= self._backlog_max_bytes:
+            self._backlogged = False
+            self._on_backlogged(False)
+
+    def groups_were_written(self, count: int) -> None:
+        """The oldest ``count`` groups can be read from the segment files now."""
+        for _ in range(count):
+            for member, end in self._unwritten.popleft().ends.items():
+                member.written_up_to(end)

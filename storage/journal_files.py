@@ -1,0 +1,238 @@
+"""The journal's files: a ring of fixed-size files that are recycled, never extended.
+
+Rules of this file:
+
+1. Only the journal thread calls it after recovery.
+2. A file is reused only when every group in it is older than the newest checkpoint (``release``).
+3. One spare file is always ready before the current one is full, so that a full disk is met here,
+   before an append is accepted, and never in the middle of a commit (D10).
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from storage.errors import Corrupt
+from storage.io import Buffer, File, FileSystem
+from storage.journal_format import (
+    BLOCK_BYTES,
+    GROUP_HEADER_BYTES,
+    MAGIC,
+    Entry,
+    GroupHeader,
+    decode_entries,
+    decode_header,
+    encode_header,
+    padded,
+    padding,
+    table_bytes,
+)
+
+FILE_NAME_PREFIX: Final = "barnabas-journal-"
+_SCAN_BYTES: Final = 1 << 20
+
+
+@dataclass(slots=True)
+class JournalFile:
+    """One file of the ring. ``last_sequence`` is -1 while it holds nothing of this run."""
+
+    path: str
+    file: File
+    first_sequence: int = -1
+    last_sequence: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlace:
+    """A verified group header and where its group starts."""
+
+    journal_file: JournalFile
+    position: int
+    header: GroupHeader
+
+
+class JournalFiles:
+    """Appends groups to the current file and hands out recycled ones; sizes in bytes."""
+
+    def __init__(self, file_system: FileSystem, directory: str, file_bytes: int) -> None:
+        """Open whatever journal files stand in ``directory``; nothing is written yet."""
+        self._file_system = file_system
+        self._directory = directory
+        self._file_bytes = file_bytes
+        self._current: JournalFile | None = None
+        self._position = 0
+        self._previous_crc = 0
+        self.next_sequence = 1
+        self._files = [
+            self._open(name)
+            for name in sorted(file_system.list_directory(directory))
+            if name.startswith(FILE_NAME_PREFIX)
+        ]
+        self._used: deque[JournalFile] = deque()
+        self._free: deque[JournalFile] = deque(self._files)
+
+    def _open(self, name: str) -> JournalFile:
+        path = self._file_system.join(self._directory, name)
+        return JournalFile(path, self._file_system.open(path))
+
+    # Appending
+
+    def start(self, sequence: int) -> None:
+        """Begin a run of groups with ``sequence``: in a fresh or recycled file, at its start."""
+        self.next_sequence = sequence
+        self._previous_crc = 0
+        self._current = None
+        self._position = 0
+        self.prepare_spare()
+
+    def prepare_spare(self) -> None:
+        """Make sure that a free file stands ready. Raises OSError (ENOSPC) when it cannot."""
+        if not self._free:
+            self._free.append(self._create())
+
+    @property
+    def has_spare(self) -> bool:
+        """Whether the next file is ready."""
+        return bool(self._free)
+
+    @property
+    def capacity_bytes(self) -> int:
+        """The largest group (header, table, bodies) that one file holds."""
+        return self._file_bytes
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of journal that recovery would have to read now."""
+        return len(self._used) * self._file_bytes + self._position
+
+    def append(self, entry_count: int, table: bytes, bodies: Sequence[Buffer], size: int) -> int:
+        """Write one group and make it durable; answers its sequence. ``size`` is of the bodies."""
+        group_bytes = GROUP_HEADER_BYTES + len(table) + size
+        current = self._current
+        if current is None or self._position + padded(group_bytes) > self._file_bytes:
+            current = self._advance()
+        sequence = self.next_sequence
+        header, crc = encode_header(sequence, entry_count, table, size, self._previous_crc)
+        current.file.pwritev_durable([header, table, *bodies, padding(group_bytes)], self._position)
+        if current.first_sequence < 0:
+            current.first_sequence = sequence
+        current.last_sequence = sequence
+        self._position += padded(group_bytes)
+        self._previous_crc = crc
+        self.next_sequence = sequence + 1
+        return sequence
+
+    def _advance(self) -> JournalFile:
+        self.prepare_spare()
+        if self._current is not None:
+            self._used.append(self._current)
+        self._current = self._free.popleft()
+        self._current.first_sequence = self._current.last_sequence = -1
+        self._position = 0
+        return self._current
+
+    def _create(self) -> JournalFile:
+        number = len(self._files)
+        path = self._file_system.join(self._directory, f"{FILE_NAME_PREFIX}{number:04d}")
+        file = self._file_system.open(path, create=True)
+        file.truncate(self._file_bytes)
+        file.allocate(0, self._file_bytes)
+        file.fdatasync()
+        self._file_system.sync_directory(self._directory)
+        created = JournalFile(path, file)
+        self._files.append(created)
+        return created
+
+    def release(self, before_sequence: int) -> None:
+        """Recycle every file whose groups are all older than ``before_sequence``."""
+        while self._used and self._used[0].last_sequence < before_sequence:
+            self._free.append(self._used.popleft())
+
+    def close(self) -> None:
+        """Close all files. Nothing is written: what was appended is durable already."""
+        for journal_file in self._files:
+            journal_file.file.close()
+
+    # Recovery
+
+    def replay(self, from_sequence: int) -> Iterator[tuple[GroupHeader, list[Entry]]]:
+        """Yield the groups from ``from_sequence`` on, in order, until the first unreadable one.
+
+        Raises Corrupt when a readable group with a higher sequence lies behind the end: then the
+        unreadable one is damage in the middle, not the torn tail of a crash (design §3).
+        Afterwards ``next_sequence`` is safe to start a new run with.
+        """
+        expected = from_sequence
+        previous_crc: int | None = None
+        place = self._find(expected)
+        end: tuple[str, int] | None = None
+        while place is not None:
+            entries = self._entries(place)
+            chained = previous_crc is None or place.header.previous_crc == previous_crc
+            end = (place.journal_file.path, place.position)
+            if entries is None or not chained:
+                break
+            yield place.header, entries
+            expected += 1
+            previous_crc = place.header.crc
+            after = place.position + place.header.padded_bytes
+            end = (place.journal_file.path, after)
+            place = self._header_at(place.journal_file, after, expected) or self._find(expected)
+        self._refuse_later_groups(expected, end)
+        # One is skipped for good: a torn group may carry ``expected`` in its header.
+        self.next_sequence = expected + 1
+
+    def _find(self, sequence: int) -> GroupPlace | None:
+        """The group with ``sequence``, if any file holds a good header of it."""
+        firsts = [self._header_at(journal_file, 0, None) for journal_file in self._files]
+        candidates = [first for first in firsts if first and first.header.sequence <= sequence]
+        if not candidates:
+            return None
+        # Sequences rise from file to file: only the youngest that is old enough can hold it.
+        place: GroupPlace | None = max(candidates, key=lambda found: found.header.sequence)
+        while place is not None and place.header.sequence < sequence:
+            after = place.position + place.header.padded_bytes
+            place = self._header_at(place.journal_file, after, place.header.sequence + 1)
+        return place
+
+    def _header_at(
+        self, journal_file: JournalFile, position: int, sequence: int | None
+    ) -> GroupPlace | None:
+        prefix = memoryview(journal_file.file.pread(BLOCK_BYTES, position))
+        size = table_bytes(prefix)
+        if size is None:
+            return None
+        view = (
+            prefix if size <= len(prefix) else memoryview(journal_file.file.pread(size, position))
+        )
+        header = decode_header(view)
+        if header is None or (sequence is not None and header.sequence != sequence):
+            return None
+        return GroupPlace(journal_file, position, header)
+
+    def _entries(self, place: GroupPlace) -> list[Entry] | None:
+        view = memoryview(place.journal_file.file.pread(place.header.group_bytes, place.position))
+        return decode_entries(view, place.header)
+
+    def _refuse_later_groups(self, expected: int, end: tuple[str, int] | None) -> None:
+        for journal_file in self._files:
+            for position in self._positions_of_magic(journal_file.file):
+                place = self._header_at(journal_file, position, None)
+                if place is None or place.header.sequence <= expected:
+                    continue
+                path, damaged = end or (journal_file.path, 0)
+                raise Corrupt(
+                    path,
+                    damaged,
+                    f"group {expected} is unreadable, yet group {place.header.sequence} "
+                    f"at byte {position} of {journal_file.path} is whole",
+                )
+
+    @staticmethod
+    def _positions_of_magic(file: File) -> Iterator[int]:
+        for start in range(0, file.size(), _SCAN_BYTES):
+            piece = file.pread(_SCAN_BYTES, start)
+            for position in range(0, len(piece), BLOCK_BYTES):
+                if piece.startswith(MAGIC, position):
+                    yield start + position

@@ -1,0 +1,164 @@
+"""The journal's bytes: groups of entries, as one `fdatasync` made them durable.
+
+Rules of this format (version 1):
+
+1. A group starts on a 4 KiB boundary and is padded to the next one with zeros.
+2. Group sequences rise by one within a run of the broker; a start-up may leave a gap, and the
+   checkpoint names the first sequence after it. Stale groups of a recycled file have lower
+   sequences and therefore never pass for new ones.
+3. The header's CRC covers the header and the entry table. A batch's own bytes are covered by the
+   batch's CRC (from byte 21 on) and, before byte 21, by the table: base offset, leader epoch and
+   length must agree. So no byte of a group goes unchecked, and no byte is summed twice.
+4. Only one group is in flight at a time, so only the last one can be torn (storage design §3). An
+   unreadable group followed by a readable one is corruption, never a torn tail.
+
+```
+header  magic 8s | version u16 | reserved u16 | entry count u32 | sequence u64 | group bytes u64
+        | CRC of the previous group's header u32 | CRC32C of header (this field 0) and table u32
+table   entry count times: kind u8 | pad 3 | leader epoch i32 | partition id i64
+        | base offset i64 | next offset i64 | body bytes u32 | reserved u32
+bodies  in table order
+```
+"""
+
+import struct
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
+
+from protocol.records import HEADER as BATCH_HEADER
+from protocol.records import HEADER_BYTES as BATCH_HEADER_BYTES
+
+BLOCK_BYTES: Final = 4096
+FORMAT_VERSION: Final = 1
+MAGIC: Final = b"BARNJRNL"
+
+KIND_BATCH: Final = 1
+KIND_LOG_START: Final = 2
+KIND_BY_REFERENCE: Final = 3
+"""Reserved: a batch whose bytes are already durable elsewhere. Never written by version 1."""
+
+GROUP_HEADER: Final = struct.Struct("<8sHHIQQII")
+GROUP_HEADER_BYTES: Final = GROUP_HEADER.size
+_CRC_FIELD: Final = struct.Struct("<I")
+_CRC_POSITION: Final = GROUP_HEADER_BYTES - 4
+_NO_CRC: Final = b"\0\0\0\0"
+
+ENTRY: Final = struct.Struct("<BxxxiqqqII")
+ENTRY_BYTES: Final = ENTRY.size
+ENTRIES_MAX: Final = 1 << 22
+
+_ZEROS: Final = bytes(BLOCK_BYTES)
+
+
+class Entry(NamedTuple):
+    """One row of a group's table with the bytes it speaks of (empty for LOG_START)."""
+
+    kind: int
+    leader_epoch: int
+    partition_id: int
+    base_offset: int
+    next_offset: int
+    body: memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class GroupHeader:
+    """A group's header whose own CRC was good."""
+
+    sequence: int
+    entry_count: int
+    group_bytes: int
+    previous_crc: int
+    crc: int
+
+    @property
+    def padded_bytes(self) -> int:
+        """The group's length on disk, padding included."""
+        return padded(self.group_bytes)
+
+
+def padded(size_bytes: int) -> int:
+    """Round up to the next 4 KiB boundary."""
+    return (size_bytes + BLOCK_BYTES - 1) & ~(BLOCK_BYTES - 1)
+
+
+def padding(size_bytes: int) -> bytes:
+    """The zeros that bring ``size_bytes`` to the next 4 KiB boundary."""
+    return _ZEROS[: padded(size_bytes) - size_bytes]
+
+
+def encode_header(
+    sequence: int, entry_count: int, table: bytes | bytearray, body_bytes: int, previous_crc: int
+) -> tuple[bytes, int]:
+    """Encode a group's header; answers its bytes and its CRC (the next group names it)."""
+    group_bytes = GROUP_HEADER_BYTES + len(table) + body_bytes
+    fields = (MAGIC, FORMAT_VERSION, 0, entry_count, sequence, group_bytes, previous_crc)
+    crc = crc32c(table, crc32c(GROUP_HEADER.pack(*fields, 0)))
+    return GROUP_HEADER.pack(*fields, crc), crc
+
+
+def decode_header(view: memoryview) -> GroupHeader | None:
+    """Read the header at the start of ``view``; None unless magic, bounds and CRC are good.
+
+    ``view`` must reach at least to the end of the entry table; a table that does not fit is None.
+    """
+    if len(view) < GROUP_HEADER_BYTES:
+        return None
+    magic, version, _, count, sequence, size, previous, crc = GROUP_HEADER.unpack_from(view)
+    table_end = GROUP_HEADER_BYTES + count * ENTRY_BYTES
+    if magic != MAGIC or version != FORMAT_VERSION or count > ENTRIES_MAX or size < table_end:
+        return None
+    if len(view) < table_end:
+        return None
+    actual = crc32c(_NO_CRC, crc32c(view[:_CRC_POSITION]))
+    actual = crc32c(view[GROUP_HEADER_BYTES:table_end], actual)
+    return GroupHeader(sequence, count, size, previous, crc) if actual == crc else None
+
+
+def table_bytes(prefix: memoryview) -> int | None:
+    """How many bytes from a group's start its header claims for header and table.
+
+    None when this is not a header at all. Unverified: for sizing a read, not for trust.
+    """
+    if len(prefix) < GROUP_HEADER_BYTES:
+        return None
+    magic, version, _, count, *_ = GROUP_HEADER.unpack_from(prefix)
+    if magic != MAGIC or version != FORMAT_VERSION or count > ENTRIES_MAX:
+        return None
+    return GROUP_HEADER_BYTES + int(count) * ENTRY_BYTES
+
+
+def decode_entries(view: memoryview, header: GroupHeader) -> list[Entry] | None:
+    """Read a group's entries; None when any body is missing or fails its check (a torn group)."""
+    if len(view) < header.group_bytes:
+        return None
+    entries: list[Entry] = []
+    position = GROUP_HEADER_BYTES + header.entry_count * ENTRY_BYTES
+    for row in ENTRY.iter_unpack(view[GROUP_HEADER_BYTES:position]):
+        kind, leader_epoch, partition_id, base_offset, next_offset, body_bytes, _ = row
+        body = view[position : position + body_bytes]
+        entry = Entry(kind, leader_epoch, partition_id, base_offset, next_offset, body)
+        if len(body) < body_bytes or not _body_is_good(entry):
+            return None
+        entries.append(entry)
+        position += body_bytes
+    return entries if position == header.group_bytes else None
+
+
+def _body_is_good(entry: Entry) -> bool:
+    if entry.kind == KIND_LOG_START:
+        return not entry.body
+    if entry.kind != KIND_BATCH or len(entry.body) < BATCH_HEADER_BYTES:
+        return False
+    fields = BATCH_HEADER.unpack_from(entry.body)
+    base_offset, batch_length, leader_epoch, magic, crc, _, last_offset_delta = fields[:7]
+    return bool(
+        base_offset == entry.base_offset
+        and batch_length + 12 == len(entry.body)
+        and leader_epoch == entry.leader_epoch
+        and magic == 2
+        and base_offset + last_offset_delta + 1 == entry.next_offset
+        and crc32c(entry.body[21:]) == crc
+    )

@@ -1,0 +1,431 @@
+"""All logs of one data directory: the journal behind them, their checkpoints, begin and end.
+
+Rules of this file:
+
+1. Only the loop calls it. The journal thread and the checkpoint's thread report through
+   ``Engine.call``, which brings their callbacks back to the loop.
+2. A checkpoint says: up to here the segment files alone are the truth, from this journal sequence
+   on the journal is. It is written only after everything that it vouches for was synced; only then
+   are older journal files recycled.
+3. Whatever goes wrong in a thread is final (D9): ``on_fatal`` is told once, nothing is answered.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from storage.checkpoint import (
+    Checkpoint,
+    PartitionCheckpoint,
+    encode_checkpoint,
+    encode_offset_checkpoint,
+)
+from storage.committer import Committer, CommitterThread, Listener
+from storage.config import LogConfig
+from storage.io import FileSystem, Lock
+from storage.journal import CommitGroup, Journal
+from storage.journal_files import JournalFiles
+from storage.log_directory import LogDirectory
+from storage.partition_log import PartitionLog
+from storage.segment import Segment
+
+CHECKPOINT_NAMES: Final = ("barnabas-checkpoint-0", "barnabas-checkpoint-1")
+LOCK_NAME: Final = "barnabas-lock"
+LOG_START_CHECKPOINT: Final = "log-start-offset-checkpoint"
+
+_SNAPSHOT_EVERY_BATCHES: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """Sizes of the journal and what may wait for it; bytes unless named otherwise."""
+
+    journal_file_bytes: int = 64 * 1024 * 1024
+    journal_max_bytes: int = 1024 * 1024 * 1024
+    checkpoint_journal_bytes: int = 512 * 1024 * 1024
+    backlog_max_bytes: int = 48 * 1024 * 1024
+    reserved_bytes: int = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSpec:
+    """A partition that must exist; ``partition_id`` is never reused, ``topic_id`` has 16 bytes."""
+
+    partition_id: int
+    topic: str
+    partition: int
+    topic_id: bytes
+    config: LogConfig
+
+    @property
+    def directory_name(self) -> str:
+        """Kafka's name of the partition's directory."""
+        return f"{self.topic}-{self.partition}"
+
+
+class Engine(Protocol):
+    """Where the store's work runs: a loop with threads, or step by step in a test."""
+
+    def schedule(self, callback: Callable[[], None]) -> None:
+        """Run ``callback`` at the end of this turn of the loop."""
+
+    def call(self, callback: Callable[[], None]) -> None:
+        """Run ``callback`` on the loop; called from any thread."""
+
+    def start_committer(self, committer: Committer, listener: Listener) -> "Runner":
+        """Run ``committer`` until the runner is stopped; ``listener`` hears if it fails."""
+
+    def run_aside(self, work: Callable[[], None]) -> None:
+        """Run slow file work (syncs of a checkpoint) off the loop and off the journal thread."""
+
+
+class Runner(Protocol):
+    """A running committer."""
+
+    def submit(self, group: CommitGroup) -> None:
+        """Queue a group."""
+
+    def stop(self) -> None:
+        """Finish everything submitted and end. Blocks."""
+
+
+@dataclass(slots=True)
+class StoreCallbacks:
+    """What the store tells its owner; all called on the loop."""
+
+    on_advanced: Callable[[PartitionLog, int], None] = field(default=lambda _log, _size: None)
+    on_backlogged: Callable[[bool], None] = field(default=lambda _backlogged: None)
+    on_fatal: Callable[[BaseException], None] = field(default=lambda _error: None)
+
+
+class LogStore:
+    """The logs of one data directory by partition id."""
+
+    def __init__(
+        self,
+        file_system: FileSystem,
+        root: str,
+        *,
+        engine: Engine,
+        now_ms: Callable[[], int],
+        settings: StoreSettings | None = None,
+        callbacks: StoreCallbacks | None = None,
+    ) -> None:
+        """Nothing is touched before ``storage.recovery.open_store``."""
+        self.file_system = file_system
+        self.root = root
+        self.settings = settings or StoreSettings()
+        self.callbacks = callbacks or StoreCallbacks()
+        self.now_ms = now_ms
+        self.engine = engine
+        self.full = False
+        self.leader_epoch = 0
+        self.logs: dict[int, PartitionLog] = {}
+        self.generation = 0
+        self.lock: Lock | None = None
+        self.files: JournalFiles | None = None
+        self._runner: Runner | None = None
+        self._checkpointing = False
+        self._after_checkpoint: list[Callable[[], None]] = []
+        self._failed = False
+        self.journal = Journal(
+            submit=self._submit,
+            schedule=engine.schedule,
+            backlog_max_bytes=self.settings.backlog_max_bytes,
+            on_backlogged=self._on_backlogged,
+        )
+
+    def on_advanced(self, log: PartitionLog, size_bytes: int) -> None:
+        """A log's visible end moved over ``size_bytes`` (0: its start moved)."""
+        self.callbacks.on_advanced(log, size_bytes)
+
+    def _on_backlogged(self, backlogged: bool) -> None:  # noqa: FBT001  The journal calls it.
+        self.callbacks.on_backlogged(backlogged)
+
+    def _submit(self, group: CommitGroup) -> None:
+        assert self._runner is not None, "the store is not started"
+        self._runner.submit(group)
+
+    def start(self, files: JournalFiles) -> None:
+        """Begin to commit. Recovery has run; ``files`` is at the start of a new run of groups."""
+        self.files = files
+        self._runner = self.engine.start_committer(Committer(files, self), self)
+
+    # Partitions
+
+    def new_log(self, spec: PartitionSpec) -> PartitionLog:
+        """An empty log for ``spec``, not yet known to the store."""
+        directory = LogDirectory(self.file_system, self.root, spec.directory_name, spec.topic_id)
+        return PartitionLog(
+            self,
+            directory,
+            partition_id=spec.partition_id,
+            topic=spec.topic,
+            partition=spec.partition,
+            config=spec.config,
+            leader_epoch=self.leader_epoch,
+        )
+
+    def create(
+        self, partition_id: int, topic: str, partition: int, topic_id: bytes, config: LogConfig
+    ) -> PartitionLog:
+        """Add an empty partition; its directory follows on the journal thread."""
+        assert partition_id not in self.logs
+        log = self.new_log(PartitionSpec(partition_id, topic, partition, topic_id, config))
+        self.logs[partition_id] = log
+        self.journal.add_operation(log.directory.create)
+        return log
+
+    def delete(self, partition_id: int) -> None:
+        """Forget a partition; its directory goes on the journal thread, after what it still has."""
+        log = self.logs.pop(partition_id)
+        log.close()
+        self.journal.add_operation(log.directory.remove)
+
+    def get(self, partition_id: int) -> PartitionLog:
+        """The log of a partition; KeyError if it was deleted or never was."""
+        return self.logs[partition_id]
+
+    # What the threads report (``committer.Listener``)
+
+    def durable(self, groups: int) -> None:
+        """See ``Listener``: forwarded to the loop."""
+        self.engine.call(lambda: self.journal.groups_became_durable(groups))
+
+    def written(self, groups: int) -> None:
+        """See ``Listener``: forwarded to the loop."""
+        self.engine.call(lambda: self.journal.groups_were_written(groups))
+
+    def disk_full(self, *, full: bool) -> None:
+        """See ``Listener``: appends are refused while the disk is full, reads go on (D10)."""
+        self.engine.call(lambda: self._set_full(full=full))
+
+    def failed(self, error: BaseException) -> None:
+        """See ``Listener``: told once."""
+        self.engine.call(lambda: self._fail(error))
+
+    def _set_full(self, *, full: bool) -> None:
+        self.full = full
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._failed:
+            self._failed = True
+            self.callbacks.on_fatal(error)
+
+    def check_space(self) -> None:
+        """Stop accepting appends while the disk has no more than the reserve free (D10)."""
+        free = self.file_system.free_bytes(self.root)
+        self.full = free < self.settings.reserved_bytes + self.journal.backlog_bytes
+
+    # Checkpoints
+
+    @property
+    def wants_checkpoint(self) -> bool:
+        """Whether the journal has grown so far that recovery should not have to read more."""
+        files = self.files
+        return files is not None and files.used_bytes > self.settings.checkpoint_journal_bytes
+
+    def checkpoint(self, on_done: Callable[[], None] | None = None, *, clean: bool = False) -> None:
+        """Begin a checkpoint of everything appended so far; ``on_done`` runs when it is durable.
+
+        ``clean``: nothing will be appended afterwards, so the next start reads no journal.
+        """
+        if on_done is not None:
+            self._after_checkpoint.append(on_done)
+        if self._checkpointing:
+            return
+        self._checkpointing = True
+        work = _CheckpointWork(self, clean=clean)
+        self.journal.flush()
+        for log in self.logs.values():
+            self._prepare(log, work, clean=clean)
+        group = self.journal.group_for(0)
+        group.operations.append(lambda: work.begin(group.sequence))
+        self.journal.flush()
+
+    def _prepare(self, log: PartitionLog, work: "_CheckpointWork", *, clean: bool) -> None:
+        """Queue what ``log`` still has to write, and note where it stands."""
+        wanted = 1 if clean else _SNAPSHOT_EVERY_BATCHES
+        if log.batches_since_snapshot >= wanted:
+            self.journal.add_operation(log.snapshot_operation())
+        dirty, log.dirty_segments = log.dirty_segments, set()
+        work.segments += dirty
+        work.directories.append(log.directory)
+        work.superseded.append((log.directory, log.take_superseded_snapshots()))
+        if log.active in dirty:
+            self.journal.add_operation(log.active.index_operation())
+        work.partitions.append(checkpoint_of(log))
+        work.log_starts[log.topic, log.partition] = log.log_start_offset
+
+    def checkpoint_is_durable(self, sequence: int) -> None:
+        """Recycle the journal before ``sequence`` and tell who waits."""
+        files = self.files
+        assert files is not None
+        self.journal.add_operation(lambda: files.release(sequence))
+        self._checkpointing = False
+        waiting, self._after_checkpoint = self._after_checkpoint, []
+        for on_done in waiting:
+            on_done()
+
+    # The end
+
+    def close(self) -> None:
+        """End the threads and let go of the directory. Checkpoint first (``clean``)."""
+        self.journal.flush()
+        if self._runner is not None:
+            self._runner.stop()
+            self._runner = None
+        for log in self.logs.values():
+            log.close()
+            for segment in log.segments:
+                segment.close()
+        if self.files is not None:
+            self.files.close()
+        if self.lock is not None:
+            self.lock.release()
+            self.lock = None
+
+
+def checkpoint_of(log: PartitionLog) -> PartitionCheckpoint:
+    """Where ``log`` stands now."""
+    return PartitionCheckpoint(
+        log.partition_id,
+        log.active.base_offset,
+        log.next_offset,
+        log.active.size_bytes,
+        log.log_start_offset,
+        log.snapshot_offset,
+    )
+
+
+class _CheckpointWork:
+    """One checkpoint: noted on the loop, begun on the journal thread, synced on one of its own."""
+
+    def __init__(self, store: LogStore, *, clean: bool) -> None:
+        self._store = store
+        self._clean = clean
+        store.generation += 1
+        self._generation = store.generation
+        self.segments: list[Segment] = []
+        self.directories: list[LogDirectory] = []
+        self.superseded: list[tuple[LogDirectory, list[str]]] = []
+        self.partitions: list[PartitionCheckpoint] = []
+        self.log_starts: dict[tuple[str, int], int] = {}
+        self._sequence = 0
+        self._written: list[tuple[LogDirectory, set[str]]] = []
+
+    def begin(self, sequence: int) -> None:
+        """On the journal thread: all writes noted have been made, none is synced."""
+        self._sequence = sequence
+        self._written = [(directory, directory.take_written()) for directory in self.directories]
+        self._store.engine.run_aside(self._run)
+
+    def _run(self) -> None:
+        try:
+            self._sync()
+            self._write()
+            self._unlink_superseded()
+        except BaseException as error:  # noqa: BLE001  A checkpoint that fails ends the process (D9).
+            self._store.failed(error)
+        else:
+            store, sequence = self._store, self._sequence
+            store.engine.call(lambda: store.checkpoint_is_durable(sequence))
+
+    def _sync(self) -> None:
+        for segment in self.segments:
+            segment.sync()
+        for directory, names in self._written:
+            if names:
+                directory.sync(names)
+        self._store.file_system.sync_directory(self._store.root)
+
+    def _write(self) -> None:
+        file_system, root = self._store.file_system, self._store.root
+        checkpoint = Checkpoint(self._generation, self._sequence, self.partitions, self._clean)
+        path = file_system.join(root, CHECKPOINT_NAMES[self._generation % 2])
+        file_system.write_file_atomically(path, encode_checkpoint(checkpoint))
+        # For Apache Kafka's eyes: it finds the log starts here when it opens this directory.
+        file_system.write_file_atomically(
+            file_system.join(root, LOG_START_CHECKPOINT), encode_offset_checkpoint(self.log_starts)
+        )
+
+    def _unlink_superseded(self) -> None:
+        for directory, names in self.superseded:
+            for name in names:
+                directory.unlink(name)
+
+
+class ThreadEngine:
+    """Runs the store beside an event loop, by its ``call_soon`` and ``call_soon_threadsafe``."""
+
+    def __init__(
+        self,
+        call_soon: Callable[[Callable[[], None]], object],
+        call_soon_threadsafe: Callable[[Callable[[], None]], object],
+        run_in_thread: Callable[[Callable[[], None]], object],
+    ) -> None:
+        """``run_in_thread`` starts its argument on another thread; it may be called from any."""
+        self.schedule = call_soon
+        self.call = call_soon_threadsafe
+        self.run_aside = run_in_thread
+
+    def start_committer(self, committer: Committer, listener: Listener) -> Runner:
+        """See ``Engine``."""
+        return CommitterThread(committer, listener)
+
+
+class InlineEngine:
+    """Runs everything in the caller's thread when told to ``step``: for tests and recovery."""
+
+    def __init__(self) -> None:
+        """Nothing is pending."""
+        self._pending: list[Callable[[], None]] = []
+        self._committer: Committer | None = None
+
+    def schedule(self, callback: Callable[[], None]) -> None:
+        """See ``Engine``: kept until ``step``."""
+        self._pending.append(callback)
+
+    def call(self, callback: Callable[[], None]) -> None:
+        """See ``Engine``: at once, there is one thread only."""
+        callback()
+
+    def run_aside(self, work: Callable[[], None]) -> None:
+        """See ``Engine``: at once."""
+        work()
+
+    def start_committer(self, committer: Committer, listener: Listener) -> Runner:
+        """See ``Engine``: errors reach the caller, so ``listener`` hears nothing."""
+        del listener
+        return InlineRunner(committer)
+
+    def step(self) -> None:
+        """Run what was scheduled, until nothing is."""
+        while self._pending:
+            pending, self._pending = self._pending, []
+            for callback in pending:
+                callback()
+
+
+class InlineRunner:
+    """Commits and writes each group as it is submitted."""
+
+    def __init__(self, committer: Committer) -> None:
+        """Drives ``committer``."""
+        self._committer = committer
+
+    def submit(self, group: CommitGroup) -> None:
+        """See ``Runner``."""
+        self._committer.commit([group])
+        self._committer.write_segments()
+
+    def stop(self) -> None:
+        """See ``Runner``: nothing waits here."""
+
+
+def specs_of(logs: Iterable[PartitionLog]) -> list[PartitionSpec]:
+    """What ``open_store`` needs to open ``logs`` again."""
+    return [
+        PartitionSpec(log.partition_id, log.topic, log.partition, log.topic_id, log.config)
+        for log in logs
+    ]

@@ -1,0 +1,572 @@
+"""One partition's log: every Kafka semantic of a partition lives here, in every mode.
+
+Rules of this file:
+
+1. Only the loop calls it. An append is synchronous: checked, given its offsets and placed at once;
+   ``Appended.durable`` is what the answer waits for (design §9). Producer state moves at append
+   time, so the next append is judged against everything in the pipeline (S12).
+2. A refused append changes nothing (S5): every check comes before the first change.
+3. Visible is what is durable: the high watermark follows the journal, reads above what the segment
+   files hold come from the groups still in memory, never from anything above the high watermark.
+4. The log start moves only when its journal entry is durable.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from functools import partial
+from operator import attrgetter
+from typing import Final, NamedTuple, Protocol
+
+from protocol.records import (
+    BatchHeader,
+    CorruptBatch,
+    InvalidBatch,
+    Record,
+    check_batch,
+    control_batch,
+    iterate_records,
+    place_batch,
+    read_header,
+    read_marker,
+    stamp_log_append_time,
+)
+from protocol.records import InvalidTimestamp as InvalidTimestampType
+from storage.checkpoint import encode_leader_epochs
+from storage.config import LOG_APPEND_TIME, LONG_MAX, LogConfig
+from storage.errors import (
+    CorruptMessage,
+    InvalidProducerEpoch,
+    InvalidRecord,
+    InvalidTimestamp,
+    InvalidTransactionState,
+    LogClosed,
+    OffsetOutOfRange,
+    OutOfOrderSequence,
+    RecordTooLarge,
+    Refused,
+    StorageFull,
+    TransactionCoordinatorFenced,
+)
+from storage.index import AbortedTransaction
+from storage.io import Buffer
+from storage.journal import CommitGroup, Journal, Operation, StoredBatch
+from storage.journal_format import KIND_BATCH, KIND_LOG_START
+from storage.log_directory import LEADER_EPOCH_CHECKPOINT, LogDirectory
+from storage.producers import ProducerState, encode_snapshot
+from storage.segment import SNAPSHOT_SUFFIX, Segment, file_stem
+from storage.segment_read import FileSpan
+
+READ_UNCOMMITTED: Final = 0
+READ_COMMITTED: Final = 1
+
+DECOMPRESSED_BYTES_MAX: Final = 128 * 1024 * 1024
+"""Bound for decompressing one batch where a rule needs its records."""
+
+_PRODUCER_REFUSALS: Final[dict[int, type[Refused]]] = {
+    45: OutOfOrderSequence,
+    47: InvalidProducerEpoch,
+    48: InvalidTransactionState,
+    52: TransactionCoordinatorFenced,
+}
+_base_offset = attrgetter("base_offset")
+_next_offset = attrgetter("next_offset")
+
+
+class Environment(Protocol):
+    """What a log needs of the store it belongs to."""
+
+    journal: Journal
+    full: bool
+
+    @property
+    def now_ms(self) -> Callable[[], int]:
+        """The wall clock."""
+
+    def on_advanced(self, log: "PartitionLog", size_bytes: int) -> None:
+        """A log's visible end moved over ``size_bytes`` (0: its start moved)."""
+
+
+class Appended(NamedTuple):
+    """Where a batch went. ``durable`` None: it is durable already (an old duplicate)."""
+
+    base_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+    durable: CommitGroup | None
+
+
+class MemorySlice(NamedTuple):
+    """Batches read from the groups in memory, by reference."""
+
+    chunks: list[memoryview]
+    size_bytes: int
+    upper_offset: int
+
+
+class PartitionLog:
+    """Offsets, batches, producers and visibility of one partition."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        directory: LogDirectory,
+        *,
+        partition_id: int,
+        topic: str,
+        partition: int,
+        config: LogConfig,
+        leader_epoch: int,
+    ) -> None:
+        """An empty log starting at 0; ``storage.recovery`` fills one that is not."""
+        self._environment = environment
+        self._journal = environment.journal
+        self.directory = directory
+        self.partition_id = partition_id
+        self.topic = topic
+        self.partition = partition
+        self.config = config
+        self.leader_epoch = leader_epoch
+        self.log_start_offset = 0
+        self.next_offset = 0
+        self.high_watermark = 0
+        self.producers = ProducerState()
+        self.leader_epochs: list[tuple[int, int]] = []
+        self.segments: list[Segment] = []
+        self.active = self.open_segment(self.next_offset)
+        self.segments.append(self.active)
+        self.unflushed: list[StoredBatch] = []
+        self.dirty_segments: set[Segment] = set()
+        self.snapshot_offset = 0
+        self.snapshot_offsets: set[int] = set()
+        self.batches_since_snapshot = 0
+        self.appended_bytes = 0
+        self._announced_bytes = 0
+        self.closed = False
+
+    def __repr__(self) -> str:
+        return f"<PartitionLog {self.topic}-{self.partition}>"
+
+    @property
+    def topic_id(self) -> bytes:
+        """The topic's id, 16 bytes."""
+        return self.directory.topic_id
+
+    def configure(self, config: LogConfig) -> None:
+        """Apply new settings from the next append on."""
+        self.config = config
+
+    # Appending
+
+    def append(self, batch: memoryview, *, stable: bool = False) -> Appended:
+        """Append one client batch as received; raises a ``Refused`` and then changed nothing.
+
+        ``stable``: the batch's memory is its own and stays untouched, so it may be kept and its
+        header patched in place; otherwise it is copied before this returns.
+        """
+        header = self._check_client_batch(batch)
+        if header.producer_id >= 0:
+            decision = self.producers.check(header)
+            if decision.error:
+                raise _PRODUCER_REFUSALS[decision.error](
+                    f"producer {header.producer_id} epoch {header.producer_epoch} "
+                    f"sequence {header.base_sequence}"
+                )
+            original = decision.duplicate
+            if original is not None:
+                return Appended(
+                    original.base_offset,
+                    original.timestamp,
+                    self.log_start_offset,
+                    self._durability_of(original.last_offset),
+                )
+        return self._place(batch, header, stable=stable)
+
+    def append_marker(
+        self, producer_id: int, producer_epoch: int, *, coordinator_epoch: int, commit: bool
+    ) -> Appended:
+        """Append the control batch that ends a producer's transaction here (M1, M3, M6)."""
+        error = self.producers.check_marker(producer_id, producer_epoch, coordinator_epoch)
+        if error:
+            raise _PRODUCER_REFUSALS[error](f"marker of producer {producer_id}")
+        self._refuse_when_unable()
+        marker = control_batch(
+            producer_id,
+            producer_epoch,
+            commit=commit,
+            coordinator_epoch=coordinator_epoch,
+            timestamp=self._environment.now_ms(),
+        )
+        view = memoryview(bytearray(marker))
+        return self._place(view, read_header(view), stable=False)
+
+    def _check_client_batch(self, batch: memoryview) -> BatchHeader:
+        self._refuse_when_unable()
+        config = self.config
+        if len(batch) > config.max_message_bytes:
+            raise RecordTooLarge(
+                f"{self.topic}-{self.partition}: the batch of {len(batch)} bytes is larger than "
+                f"max.message.bytes = {config.max_message_bytes}"
+            )
+        try:
+            header = check_batch(batch)
+        except CorruptBatch as error:
+            raise CorruptMessage(str(error)) from error
+        except InvalidTimestampType as error:
+            raise InvalidTimestamp(str(error)) from error
+        except InvalidBatch as error:
+            raise InvalidRecord(str(error)) from error
+        if config.timestamp_type != LOG_APPEND_TIME:
+            self._check_timestamps(batch, header)
+        if config.is_compacted:
+            self._check_keys(batch)
+        return header
+
+    def _refuse_when_unable(self) -> None:
+        if self.closed:
+            raise LogClosed(f"{self.topic}-{self.partition} is closed")
+        if self._environment.full:
+            raise StorageFull("the disk is full")
+
+    def _check_timestamps(self, batch: memoryview, header: BatchHeader) -> None:
+        config = self.config
+        now_ms = self._environment.now_ms()
+        if header.max_timestamp - now_ms > config.timestamp_after_max_ms:
+            raise InvalidTimestamp(
+                f"timestamp {header.max_timestamp} is more than "
+                f"{config.timestamp_after_max_ms} ms after the broker's clock"
+            )
+        if config.timestamp_before_max_ms == LONG_MAX:
+            return
+        oldest = now_ms - config.timestamp_before_max_ms
+        for record in self._records(batch):
+            if 0 <= record.timestamp < oldest:
+                raise InvalidTimestamp(
+                    f"timestamp {record.timestamp} is more than "
+                    f"{config.timestamp_before_max_ms} ms before the broker's clock"
+                )
+
+    def _check_keys(self, batch: memoryview) -> None:
+        for record in self._records(batch):
+            if record.key is None:
+                raise InvalidRecord("a compacted topic takes no record without a key")
+
+    def _records(self, batch: memoryview) -> Iterator[Record]:
+        try:
+            yield from iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX)
+        except InvalidBatch as error:
+            raise InvalidRecord(str(error)) from error
+        except CorruptBatch as error:
+            raise CorruptMessage(str(error)) from error
+
+    def _place(self, batch: memoryview, header: BatchHeader, *, stable: bool) -> Appended:
+        """Give the batch its offsets and a place in the open group."""
+        size = len(batch)
+        group = self._journal.group_for(size)
+        base_offset = self.next_offset
+        chunk, start = group.add_body(batch, stable=stable)
+        place_batch(chunk, start, base_offset, self.leader_epoch)
+        append_time_ms = -1
+        max_timestamp = header.max_timestamp
+        if self.config.timestamp_type == LOG_APPEND_TIME:
+            append_time_ms = max_timestamp = self._environment.now_ms()
+            stamp_log_append_time(chunk, start, size, append_time_ms)
+        next_offset = base_offset + header.last_offset_delta + 1
+        group.add_entry(
+            KIND_BATCH, self.leader_epoch, self.partition_id, base_offset, next_offset, size
+        )
+        self._store(group, chunk, start, size, next_offset, max_timestamp, self.leader_epoch)
+        if header.producer_id >= 0:
+            self._note_producer(read_header(chunk, start), memoryview(chunk)[start : start + size])
+        return Appended(base_offset, append_time_ms, self.log_start_offset, group)
+
+    def replay(self, group: CommitGroup, batch: memoryview, header: BatchHeader) -> None:
+        """Append a batch that a former run placed: recovery's counterpart of ``append``.
+
+        The batch's base offset must be the log end.
+        """
+        assert header.base_offset == self.next_offset, (self, header.base_offset, self.next_offset)
+        epoch = header.partition_leader_epoch
+        size = len(batch)
+        self._store(group, batch, 0, size, header.next_offset, header.max_timestamp, epoch)
+        if header.producer_id >= 0:
+            self._note_producer(header, batch)
+
+    def _store(
+        self,
+        group: CommitGroup,
+        chunk: Buffer,
+        start: int,
+        size: int,
+        next_offset: int,
+        max_timestamp: int,
+        epoch: int,
+    ) -> None:
+        """Reserve the batch's place in the active segment and queue its write."""
+        base_offset = self.next_offset
+        if not self.leader_epochs or self.leader_epochs[-1][0] != epoch:
+            self.leader_epochs.append((epoch, base_offset))
+            group.operations.append(self._leader_epochs_operation())
+        segment = self._segment_for(group, next_offset - 1, max_timestamp, size)
+        position = segment.reserve(next_offset - 1, max_timestamp, size)
+        stored = StoredBatch(
+            base_offset, next_offset, chunk, start, start + size, segment, position
+        )
+        group.operations.append(stored)
+        self.unflushed.append(stored)
+        self.next_offset = next_offset
+        self.appended_bytes += size
+        self.batches_since_snapshot += 1
+        group.ends[self] = (next_offset, self.appended_bytes)
+
+    def _note_producer(self, header: BatchHeader, batch: memoryview) -> None:
+        """Let the producer state follow a batch with a producer id at the end of the log."""
+        self.replay_producer(self.active, header, batch)
+
+    def replay_producer(self, segment: Segment, header: BatchHeader, batch: memoryview) -> None:
+        """Let the producer state follow a stored batch of ``segment``."""
+        now_ms = self._environment.now_ms()
+        if not header.is_control:
+            self.producers.update(header, now_ms)
+            return
+        marker = read_marker(batch)
+        if marker is None:
+            return
+        completed = self.producers.end_transaction(
+            header.producer_id,
+            header.producer_epoch,
+            marker.coordinator_epoch,
+            marker.commit,
+            header.base_offset,
+            header.max_timestamp,
+            now_ms,
+        )
+        if completed is not None and completed.aborted:
+            segment.add_aborted(
+                AbortedTransaction(
+                    completed.producer_id,
+                    completed.first_offset,
+                    completed.last_offset,
+                    completed.last_stable_offset,
+                )
+            )
+
+    def _leader_epochs_operation(self) -> Operation:
+        text = encode_leader_epochs(self.leader_epochs)
+        return lambda: self.directory.write_file(LEADER_EPOCH_CHECKPOINT, text)
+
+    def _durability_of(self, last_offset: int) -> CommitGroup | None:
+        """What a duplicate of an already placed batch has to wait for (S4)."""
+        if last_offset < self.high_watermark:
+            return None
+        return self._journal.newest_group()
+
+    # Segments
+
+    def _segment_for(
+        self, group: CommitGroup, last_offset: int, max_timestamp: int, size: int
+    ) -> Segment:
+        config = self.config
+        segment = self.active
+        fits = segment.fits(last_offset, size, config.segment_bytes, config.index_size_max_bytes)
+        if not fits or segment.age_ms(max_timestamp, self._environment) > config.segment_ms:
+            segment = self.roll(group)
+        self.dirty_segments.add(segment)
+        return segment
+
+    def roll(self, group: CommitGroup) -> Segment:
+        """Seal the active segment and open one at the log end; files follow with ``group``."""
+        sealed = self.active
+        sealed.seal()
+        group.operations.append(sealed.finish)
+        group.operations.append(sealed.index_operation())
+        group.operations.append(self.snapshot_operation())
+        self.dirty_segments.add(sealed)
+        self.active = self.open_segment(self.next_offset)
+        self.segments.append(self.active)
+        return self.active
+
+    def snapshot_operation(self) -> Operation:
+        """Write the producer state of this moment to its snapshot file, later, unsynced."""
+        offset = self.next_offset
+        data = encode_snapshot(self.producers)
+        self.snapshot_offset = offset
+        self.snapshot_offsets.add(offset)
+        self.batches_since_snapshot = 0
+        return partial(self.directory.write_file, file_stem(offset) + SNAPSHOT_SUFFIX, data)
+
+    def take_superseded_snapshots(self) -> list[str]:
+        """File names of snapshots that nobody needs once the newest one is durable.
+
+        As Kafka does, those at the start of a living segment are kept.
+        """
+        starts = {segment.base_offset for segment in self.segments}
+        superseded = {
+            offset
+            for offset in self.snapshot_offsets
+            if offset < self.snapshot_offset and offset not in starts
+        }
+        self.snapshot_offsets -= superseded
+        return [file_stem(offset) + SNAPSHOT_SUFFIX for offset in sorted(superseded)]
+
+    def segment_at(self, offset: int) -> int:
+        """Index in ``segments`` of the one whose range holds ``offset``."""
+        return max(0, bisect_right(self.segments, offset, key=_base_offset) - 1)
+
+    # What the journal tells
+
+    def durable_up_to(self, end: tuple[int, int]) -> None:
+        """Appends below an offset survive a power loss: show them and wake who waits for them."""
+        self.high_watermark, durable_bytes = end
+        size = durable_bytes - self._announced_bytes
+        self._announced_bytes = durable_bytes
+        self._environment.on_advanced(self, size)
+
+    def written_up_to(self, end: tuple[int, int]) -> None:
+        """Appends below an offset are in the segment files: memory need not keep them."""
+        count = bisect_right(self.unflushed, end[0], key=_next_offset)
+        last: Segment | None = None
+        for stored in self.unflushed[:count]:
+            segment = stored.segment
+            assert isinstance(segment, Segment)
+            segment.written_bytes = stored.position + stored.end - stored.start
+            last = segment
+        assert last is None or last.written_bytes <= last.size_bytes
+        del self.unflushed[:count]
+
+    # Reading
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Where READ_COMMITTED readers stop: before the first open transaction (L3)."""
+        stable = self.producers.last_stable_offset(self.high_watermark)
+        return max(stable, self.log_start_offset)
+
+    def plan_read(
+        self, offset: int, max_bytes: int, isolation: int = READ_UNCOMMITTED
+    ) -> FileSpan | MemorySlice | None:
+        """Where the batches from ``offset`` on are; None when nothing is visible there yet.
+
+        Raises OffsetOutOfRange below the log start or above the log end.
+        """
+        if not self.log_start_offset <= offset <= self.next_offset:
+            raise OffsetOutOfRange(
+                f"offset {offset} is outside {self.log_start_offset}..{self.next_offset}"
+            )
+        end = self.high_watermark if isolation == READ_UNCOMMITTED else self.last_stable_offset
+        if offset >= end:
+            return None
+        unflushed = self.unflushed
+        if unflushed and unflushed[0].base_offset <= offset:
+            return self._read_memory(offset, end, max_bytes)
+        at = self.segment_at(offset)
+        # A segment may end in offsets that compaction emptied: then the next one has the data.
+        while at + 1 < len(self.segments) and self.segments[at].written_bytes == 0:
+            at += 1
+        return self.segments[at].span(offset, end, max_bytes)
+
+    def _read_memory(self, offset: int, end: int, max_bytes: int) -> MemorySlice:
+        unflushed = self.unflushed
+        chunks: list[memoryview] = []
+        size, upper = 0, offset
+        chunk: Buffer | None = None
+        start = stop = 0
+        for at in range(bisect_right(unflushed, offset, key=_next_offset), len(unflushed)):
+            stored = unflushed[at]
+            length = stored.end - stored.start
+            if stored.next_offset > end or (size and size + length > max_bytes):
+                break
+            size += length
+            upper = stored.next_offset
+            if stored.chunk is chunk and stored.start == stop:
+                stop = stored.end
+                continue
+            if chunk is not None:
+                chunks.append(memoryview(chunk)[start:stop])
+            chunk, start, stop = stored.chunk, stored.start, stored.end
+        if chunk is not None:
+            chunks.append(memoryview(chunk)[start:stop])
+        return MemorySlice(chunks, size, upper)
+
+    def aborted_transactions(self, offset: int, upper_offset: int) -> list[AbortedTransaction]:
+        """Aborted transactions that overlap [offset, upper_offset); possibly some more (L10)."""
+        found: list[AbortedTransaction] = []
+        for at in range(self.segment_at(offset), len(self.segments)):
+            aborted, complete = self.segments[at].transactions.collect(offset, upper_offset)
+            found += aborted
+            if complete:
+                break
+        return found
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """The largest epoch up to ``epoch`` and where it ends; (-1, -1) if none is known.
+
+        KIP-320: the end is the start of the next epoch, or the log end for the newest.
+        """
+        if epoch == self.leader_epoch:
+            return epoch, self.next_offset
+        known = [index for index, (start, _) in enumerate(self.leader_epochs) if start <= epoch]
+        if not known or epoch > self.leader_epoch:
+            return -1, -1
+        index = known[-1]
+        following = index + 1
+        end = (
+            self.leader_epochs[following][1]
+            if following < len(self.leader_epochs)
+            else self.next_offset
+        )
+        return self.leader_epochs[index][0], end
+
+    # Moving the log start
+
+    def delete_records(self, offset: int) -> CommitGroup | None:
+        """Move the log start to ``offset`` (-1: the high watermark) once that is durable.
+
+        None: it is there already. Raises OffsetOutOfRange above the high watermark.
+        """
+        target = self.high_watermark if offset == -1 else offset
+        if not 0 <= target <= self.high_watermark:
+            raise OffsetOutOfRange(f"cannot delete up to {offset}: visible is {target}")
+        if target <= self.log_start_offset:
+            return None
+        self._refuse_when_unable()
+        group = self._journal.group_for(0)
+        group.add_entry(KIND_LOG_START, self.leader_epoch, self.partition_id, target, target, 0)
+        group.add_waiter(lambda: self._move_log_start(target))
+        return group
+
+    def _move_log_start(self, offset: int) -> None:
+        if offset <= self.log_start_offset:
+            return
+        self.log_start_offset = offset
+        self.drop_segments_below_start()
+        self._environment.on_advanced(self, 0)
+
+    def drop_segments_below_start(self, *, at_once: bool = False) -> None:
+        """Remove segments of which nothing is readable any more; the active one stays.
+
+        ``at_once``: in recovery, where no journal thread runs yet.
+        """
+        while len(self.segments) > 1 and self.segments[1].base_offset <= self.log_start_offset:
+            doomed = self.segments.pop(0)
+            self.dirty_segments.discard(doomed)
+            if at_once:
+                doomed.remove()
+            else:
+                self._journal.add_operation(doomed.remove)
+
+    def now_ms(self) -> int:
+        """The broker's wall clock."""
+        return self._environment.now_ms()
+
+    def open_segment(self, base_offset: int) -> Segment:
+        """A segment of this log that may exist on disk."""
+        return Segment(
+            self.directory,
+            base_offset,
+            self.config.index_interval_bytes,
+            created_ms=self._environment.now_ms(),
+        )
+
+    def close(self) -> None:
+        """Refuse appends from now on."""
+        self.closed = True

@@ -1,0 +1,305 @@
+"""From what a crash (or a clean stop) left on disk to running logs.
+
+Rules of this file:
+
+1. Kill and power loss take the same path (D2): the newest valid checkpoint says how much of each
+   active segment is certain; what lies beyond is cut off, segments born later are dropped, and the
+   journal gives all of it back.
+2. The journal ends at its first unreadable group; a readable group behind that one means damage,
+   and the broker refuses to start (design §3).
+3. Recovering twice changes nothing (D3): nothing is removed before the checkpoint at the end that
+   the same journal could not give back.
+4. Which partitions exist is the MetaStore's word, not the disk's: directories nobody asked for are
+   removed, partitions without a directory get one.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from protocol.records import read_header
+from storage.checkpoint import (
+    Checkpoint,
+    CorruptFile,
+    PartitionCheckpoint,
+    decode_leader_epochs,
+    newest_checkpoint,
+)
+from storage.committer import apply_operations
+from storage.errors import Corrupt
+from storage.io import FileSystem
+from storage.journal import CommitGroup
+from storage.journal_files import JournalFiles
+from storage.journal_format import KIND_BATCH, KIND_LOG_START, Entry
+from storage.log_directory import (
+    DELETED_SUFFIX,
+    LEADER_EPOCH_CHECKPOINT,
+    PARTITION_METADATA,
+    remove_tree,
+)
+from storage.log_store import CHECKPOINT_NAMES, LOCK_NAME, LogStore, PartitionSpec
+from storage.partition_log import PartitionLog
+from storage.producers import CorruptSnapshot, ProducerState, decode_snapshot
+from storage.segment import (
+    LOG_SUFFIX,
+    SNAPSHOT_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    file_stem,
+)
+
+_STEM_DIGITS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryReport:
+    """What a start found and did."""
+
+    clean: bool
+    partitions: int
+    journal_groups: int
+    batches_replayed: int
+    directories_removed: int
+
+
+def lock_directory(store: LogStore) -> None:
+    """Take the data directory for this process. Raises AlreadyLocked."""
+    store.file_system.make_directory(store.root, exist_ok=True)
+    store.lock = store.file_system.lock(store.file_system.join(store.root, LOCK_NAME))
+
+
+def open_store(
+    store: LogStore, specs: Iterable[PartitionSpec], *, leader_epoch: int
+) -> RecoveryReport:
+    """Recover every partition of ``specs`` and start the journal; the caller checkpoints next.
+
+    ``leader_epoch`` is this boot's; it is raised above every epoch found on disk (D6). Raises
+    Corrupt where something durable does not read back.
+    """
+    file_system, root = store.file_system, store.root
+    checkpoint = _read_checkpoint(file_system, root)
+    store.generation = checkpoint.generation
+    wanted = {spec.directory_name: spec for spec in specs}
+    removed = _sweep(file_system, root, wanted)
+    positions = {entry.partition_id: entry for entry in checkpoint.partitions}
+    for spec in wanted.values():
+        log = store.new_log(spec)
+        _open_log(log, positions.get(spec.partition_id))
+        store.logs[spec.partition_id] = log
+    files = JournalFiles(file_system, root, store.settings.journal_file_bytes)
+    replayer = _Replayer(store)
+    if checkpoint.clean:
+        files.next_sequence = checkpoint.journal_sequence
+    else:
+        for _, entries in files.replay(checkpoint.journal_sequence):
+            replayer.replay(entries)
+    for log in store.logs.values():
+        _finish(log)
+    store.leader_epoch = max(leader_epoch, 1 + _highest_epoch(store))
+    for log in store.logs.values():
+        log.leader_epoch = store.leader_epoch
+    files.start(files.next_sequence)
+    store.start(files)
+    return RecoveryReport(
+        checkpoint.clean, len(store.logs), replayer.groups, replayer.batches, removed
+    )
+
+
+def _read_checkpoint(file_system: FileSystem, root: str) -> Checkpoint:
+    contents = []
+    for name in CHECKPOINT_NAMES:
+        path = file_system.join(root, name)
+        contents.append(file_system.read_file(path) if file_system.exists(path) else None)
+    checkpoint = newest_checkpoint(*contents)
+    if checkpoint is None:
+        if any(contents):
+            path = file_system.join(root, CHECKPOINT_NAMES[0])
+            raise Corrupt(path, 0, "neither checkpoint file can be read")
+        return Checkpoint(0, 1, [], clean=False)
+    return checkpoint
+
+
+def _sweep(file_system: FileSystem, root: str, wanted: dict[str, PartitionSpec]) -> int:
+    """Remove partition directories that no topic owns any more."""
+    removed = 0
+    for name in file_system.list_directory(root):
+        path = file_system.join(root, name)
+        if not file_system.is_directory(path) or name in wanted:
+            continue
+        if name.endswith(DELETED_SUFFIX) or _is_partition_directory(file_system, path):
+            remove_tree(file_system, path)
+            removed += 1
+    return removed
+
+
+def _is_partition_directory(file_system: FileSystem, path: str) -> bool:
+    """Whether Barnabas made this directory: all its files have names that a partition has."""
+    return all(
+        name in (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT)
+        or (name[:_STEM_DIGITS].isdigit() and name[_STEM_DIGITS:].startswith("."))
+        for name in file_system.list_directory(path)
+    )
+
+
+# One partition
+
+
+def _open_log(log: PartitionLog, position: PartitionCheckpoint | None) -> None:
+    """Bring ``log`` to where the checkpoint saw it; a partition born later starts empty."""
+    directory = log.directory
+    if position is None or not directory.belongs_to_topic():
+        if position is not None and position.end_offset > 0:
+            raise Corrupt(directory.path, 0, "the directory or its partition.metadata is missing")
+        for name in directory.list_files():
+            directory.unlink(name)
+        directory.create()
+        return
+    names = directory.list_files()
+    _open_segments(log, position, names)
+    log.log_start_offset = position.log_start_offset
+    log.next_offset = position.end_offset
+    log.leader_epochs = _read_leader_epochs(log)
+    _load_producers(log, position, names)
+
+
+def _open_segments(log: PartitionLog, position: PartitionCheckpoint, names: list[str]) -> None:
+    bases = sorted(int(name[:_STEM_DIGITS]) for name in names if name.endswith(LOG_SUFFIX))
+    kept = [base for base in bases if base <= position.segment_base_offset]
+    for name in names:
+        stem = name[:_STEM_DIGITS]
+        if stem.isdigit() and int(stem) > position.segment_base_offset:
+            _drop_if_later(log, name, position)
+    if not kept or kept[-1] != position.segment_base_offset:
+        if position.position > 0:
+            path = log.directory.file_path(file_stem(position.segment_base_offset) + LOG_SUFFIX)
+            raise Corrupt(path, 0, "the active segment of the checkpoint is missing")
+        kept.append(position.segment_base_offset)
+    log.segments = []
+    for base, following in zip(kept, [*kept[1:], None], strict=True):
+        segment = log.open_segment(base)
+        if following is None:
+            segment.open_existing(position.position, position.end_offset, sealed=False)
+        else:
+            segment.open_existing(segment.file.size(), following, sealed=True)
+        log.segments.append(segment)
+    log.active = log.segments[-1]
+
+
+def _drop_if_later(log: PartitionLog, name: str, position: PartitionCheckpoint) -> None:
+    """Segments born after the checkpoint go; so do snapshots of a state after it."""
+    is_snapshot = name.endswith(SNAPSHOT_SUFFIX)
+    if not is_snapshot or int(name[:_STEM_DIGITS]) > position.end_offset:
+        log.directory.unlink(name)
+
+
+def _read_leader_epochs(log: PartitionLog) -> list[tuple[int, int]]:
+    try:
+        data = log.directory.file_system.read_file(log.directory.file_path(LEADER_EPOCH_CHECKPOINT))
+        epochs = decode_leader_epochs(data)
+    except (FileNotFoundError, CorruptFile):
+        epochs = _epochs_in_batches(log)
+    return [(epoch, start) for epoch, start in epochs if start < log.next_offset]
+
+
+def _epochs_in_batches(log: PartitionLog) -> list[tuple[int, int]]:
+    """The epochs as the batches themselves tell them (the file is derived, D7)."""
+    epochs: list[tuple[int, int]] = []
+    for segment in log.segments:
+        for _, header, _ in segment.scan(0):
+            if not epochs or epochs[-1][0] != header.partition_leader_epoch:
+                epochs.append((header.partition_leader_epoch, header.base_offset))
+    return epochs
+
+
+def _load_producers(log: PartitionLog, position: PartitionCheckpoint, names: list[str]) -> None:
+    """Producer state from the newest good snapshot and the batches after it."""
+    has_index = {name[:_STEM_DIGITS] for name in names if name.endswith(TRANSACTION_INDEX_SUFFIX)}
+    indexes_good = all(
+        segment.load_transactions() for segment in log.segments if segment.stem in has_index
+    )
+    offset = log.segments[0].base_offset
+    if indexes_good:
+        offset = _load_snapshot(log, position, names, offset)
+    else:
+        for segment in log.segments:
+            segment.reset_transactions()
+    log.snapshot_offset = offset
+    for segment in log.segments[log.segment_at(offset) :]:
+        start = segment.index.offsets.lookup(offset)
+        for _, header, batch in segment.scan(start):
+            if header.base_offset >= offset and header.producer_id >= 0:
+                log.replay_producer(segment, header, batch)
+
+
+def _load_snapshot(
+    log: PartitionLog, position: PartitionCheckpoint, names: list[str], start_offset: int
+) -> int:
+    """Load the newest snapshot at or before the checkpoint; answers its offset."""
+    offsets = sorted(
+        (int(name[:_STEM_DIGITS]) for name in names if name.endswith(SNAPSHOT_SUFFIX)),
+        reverse=True,
+    )
+    # Those that are not loaded are removed by the next checkpoint, like any superseded one.
+    log.snapshot_offsets.update(offset for offset in offsets if offset <= position.end_offset)
+    for offset in offsets:
+        if not start_offset <= offset <= position.end_offset:
+            continue
+        path = log.directory.file_path(file_stem(offset) + SNAPSHOT_SUFFIX)
+        try:
+            data = log.directory.file_system.read_file(path)
+            log.producers = decode_snapshot(data, append_time_ms=log.now_ms())
+        except (CorruptSnapshot, FileNotFoundError):
+            log.directory.unlink(file_stem(offset) + SNAPSHOT_SUFFIX)
+            continue
+        return offset
+    log.producers = ProducerState()
+    return start_offset
+
+
+def _finish(log: PartitionLog) -> None:
+    """Everything recovered is durable in the journal or before it: show it."""
+    log.high_watermark = log.next_offset
+    log.drop_segments_below_start(at_once=True)
+
+
+def _highest_epoch(store: LogStore) -> int:
+    return max(
+        (log.leader_epochs[-1][0] for log in store.logs.values() if log.leader_epochs), default=-1
+    )
+
+
+class _Replayer:
+    """Applies journal groups to the logs and writes the segments as it goes."""
+
+    def __init__(self, store: LogStore) -> None:
+        self._store = store
+        self.groups = 0
+        self.batches = 0
+
+    def replay(self, entries: list[Entry]) -> None:
+        """Apply one on-disk group. What the checkpoint already covers is passed over."""
+        group = CommitGroup()
+        for entry in entries:
+            log = self._store.logs.get(entry.partition_id)
+            if log is None:
+                continue  # The topic was deleted later on; ids are never used again.
+            if entry.kind == KIND_BATCH:
+                self._replay_batch(group, log, entry)
+            elif entry.kind == KIND_LOG_START:
+                log.log_start_offset = max(log.log_start_offset, entry.base_offset)
+        apply_operations(group.operations)
+        for member, end in group.ends.items():
+            member.written_up_to(end)
+        self.groups += 1
+
+    def _replay_batch(self, group: CommitGroup, log: PartitionLog, entry: Entry) -> None:
+        if entry.next_offset <= log.next_offset:
+            return
+        if entry.base_offset != log.next_offset:
+            raise Corrupt(
+                log.directory.path,
+                log.active.size_bytes,
+                f"the journal goes on at offset {entry.base_offset}, "
+                f"the log ends at {log.next_offset}",
+            )
+        log.replay(group, entry.body, read_header(entry.body))
+        self.batches += 1

@@ -1,0 +1,326 @@
+"""One segment: a `.log` file in Kafka's format with its indexes.
+
+Rules of this file:
+
+1. The loop reserves places (``reserve``) and knows ``written_bytes``, what can be read; the journal
+   thread writes (``write``, ``finish``). Neither waits for the other.
+2. Index files are derived: written at checkpoints, rolls and shutdown, rebuilt from the log
+   whenever they are missing, damaged or behind (D4, D7).
+3. A segment of a removed partition swallows what the thread still had to write for it.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol
+
+from protocol.records import BatchHeader, CorruptBatch, iterate_batches
+from storage.errors import Corrupt
+from storage.index import (
+    AbortedTransaction,
+    CorruptIndex,
+    OffsetIndex,
+    SegmentIndex,
+    TimeIndex,
+    TransactionIndex,
+)
+from storage.io import Buffer, File
+from storage.log_directory import LogDirectory
+from storage.segment_read import FileSpan
+
+LOG_SUFFIX: Final = ".log"
+INDEX_SUFFIX: Final = ".index"
+TIME_INDEX_SUFFIX: Final = ".timeindex"
+TRANSACTION_INDEX_SUFFIX: Final = ".txnindex"
+SNAPSHOT_SUFFIX: Final = ".snapshot"
+SEGMENT_SUFFIXES: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+
+OFFSET_DELTA_MAX: Final = 2**31 - 1
+"""Index entries hold offsets relative to the base in 31 bits."""
+
+_SCAN_BYTES: Final = 1024 * 1024
+_WRITEBACK_BYTES: Final = 8 * 1024 * 1024
+_ALLOCATE_MIN_BYTES: Final = 1024 * 1024
+_ALLOCATE_MAX_BYTES: Final = 32 * 1024 * 1024
+
+
+def file_stem(offset: int) -> str:
+    """Kafka's file name for an offset, without suffix: twenty digits."""
+    return f"{offset:020d}"
+
+
+class WallClock(Protocol):
+    """Tells the time of day."""
+
+    @property
+    def now_ms(self) -> Callable[[], int]:
+        """The time in milliseconds since 1970."""
+
+
+class Segment:
+    """Batches from ``base_offset`` on; sizes and positions in bytes of the log file."""
+
+    def __init__(
+        self,
+        directory: LogDirectory,
+        base_offset: int,
+        index_interval_bytes: int,
+        *,
+        created_ms: int,
+    ) -> None:
+        """A new, empty segment; nothing is touched on disk before the first write."""
+        self.directory = directory
+        self.base_offset = base_offset
+        self.stem = file_stem(base_offset)
+        self.index_interval_bytes = index_interval_bytes
+        self.created_ms = created_ms
+        self.size_bytes = 0
+        self.written_bytes = 0
+        self.first_timestamp_ms = -1
+        self.sealed = False
+        self.end_offset = base_offset
+        self._index: SegmentIndex | None = SegmentIndex(base_offset, index_interval_bytes)
+        self.transactions = TransactionIndex()
+        self._file: File | None = None
+        self._writeback_position = 0
+        self._allocated_bytes = 0
+
+    @property
+    def log_path(self) -> str:
+        """Path of the `.log` file."""
+        return self.directory.file_path(self.stem + LOG_SUFFIX)
+
+    # The loop's side
+
+    def reserve(self, last_offset: int, max_timestamp: int, size: int) -> int:
+        """Give a batch its place at the end of the segment; answers its position."""
+        position = self.size_bytes
+        if position == 0:
+            self.first_timestamp_ms = max_timestamp
+        self.index.append(last_offset, max_timestamp, position, size)
+        self.size_bytes = position + size
+        self.end_offset = last_offset + 1
+        return position
+
+    def fits(self, last_offset: int, size: int, segment_bytes: int, index_bytes: int) -> bool:
+        """Whether a batch may still go into this segment (an empty one takes any batch)."""
+        return self.size_bytes == 0 or (
+            self.size_bytes + size <= segment_bytes
+            and last_offset - self.base_offset <= OFFSET_DELTA_MAX
+            and (len(self.index.offsets) + 1) * OffsetIndex.ENTRY_BYTES <= index_bytes
+        )
+
+    def age_ms(self, timestamp_ms: int, clock: WallClock) -> int:
+        """How old the segment is to a batch of ``timestamp_ms``: by batches if they have times."""
+        if self.size_bytes == 0:
+            return 0
+        if self.first_timestamp_ms >= 0 and timestamp_ms >= 0:
+            return timestamp_ms - self.first_timestamp_ms
+        return clock.now_ms() - self.created_ms
+
+    def seal(self) -> None:
+        """No batch follows: give the time index its last entry."""
+        self.index.seal()
+        self.sealed = True
+
+    @property
+    def index(self) -> SegmentIndex:
+        """Offset and time index; read from the files of a sealed segment when first asked for."""
+        if self._index is None:
+            self._load_indexes()
+        assert self._index is not None
+        return self._index
+
+    @property
+    def max_timestamp_ms(self) -> int:
+        """The largest timestamp in the segment; -1 when no record has one."""
+        return self.index.max_timestamp
+
+    def span(self, start_offset: int, end_offset: int, max_bytes: int) -> FileSpan:
+        """Where to read the batches from ``start_offset`` on, among those that are written."""
+        offsets = self.index.offsets
+        position = offsets.lookup(start_offset)
+        boundary_offset, boundary = offsets.floor(position + max_bytes)
+        limit = offsets.lookup(end_offset - 1)
+        if limit < boundary:
+            boundary_offset, boundary = end_offset, limit
+        if boundary >= self.written_bytes:
+            boundary_offset, boundary = start_offset, position
+        return FileSpan(
+            self.log_path,
+            self.file,
+            position,
+            self.written_bytes,
+            boundary,
+            boundary_offset,
+            start_offset,
+            end_offset,
+            max_bytes,
+        )
+
+    @property
+    def file(self) -> File:
+        """The open log file (created if it is not there yet)."""
+        if self._file is None:
+            self._file = self.directory.open(self.stem + LOG_SUFFIX, create=True)
+        return self._file
+
+    def close(self) -> None:
+        """Give the descriptor back; the segment opens again when it is used."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    # The journal thread's side
+
+    def write(self, buffers: list[Buffer], position: int) -> None:
+        """Write batches into the page cache and keep the kernel's write-back paced."""
+        if self.directory.removed:
+            return
+        end = position + sum(len(buffer) for buffer in buffers)
+        self._allocate(end)
+        self.file.pwritev(buffers, position)
+        if end - self._writeback_position >= _WRITEBACK_BYTES:
+            self.file.start_writeback(self._writeback_position, end - self._writeback_position)
+            self._writeback_position = end
+
+    def _allocate(self, end: int) -> None:
+        """Reserve blocks ahead in growing steps: less fragmentation, no waste on small topics."""
+        if end <= self._allocated_bytes or end < _ALLOCATE_MIN_BYTES:
+            return
+        step = min(max(end, _ALLOCATE_MIN_BYTES), _ALLOCATE_MAX_BYTES)
+        self._allocated_bytes = end + step
+        self.file.allocate(end, step)
+
+    def index_operation(self) -> Callable[[], None]:
+        """On the loop: capture the indexes as they are; the operation writes them, unsynced."""
+        aborted = self.transactions.encode()
+        files = [
+            (INDEX_SUFFIX, self.index.offsets.encode()),
+            (TIME_INDEX_SUFFIX, self.index.times.encode()),
+        ]
+        if aborted:
+            files.append((TRANSACTION_INDEX_SUFFIX, aborted))
+
+        def write() -> None:
+            for suffix, data in files:
+                self.directory.write_file(self.stem + suffix, data)
+
+        return write
+
+    def finish(self) -> None:
+        """Give back the blocks reserved beyond the end of a sealed segment."""
+        if not self.directory.removed and self._allocated_bytes > self.size_bytes:
+            self.file.truncate(self.size_bytes)
+            self._allocated_bytes = 0
+
+    def sync(self) -> None:
+        """Make the log file durable. For the checkpoint's thread; the directory syncs the rest."""
+        if not self.directory.removed and self._exists():
+            self.file.fdatasync()
+
+    def _exists(self) -> bool:
+        return self.directory.file_system.exists(self.log_path)
+
+    def remove(self) -> None:
+        """Unlink the segment's files; readers that hold the log file open keep it."""
+        if self.directory.removed:
+            return
+        self._file = None
+        for suffix in SEGMENT_SUFFIXES:
+            self.directory.unlink(self.stem + suffix)
+
+    # Opening what a former run left
+
+    def open_existing(self, size_bytes: int, end_offset: int, *, sealed: bool) -> None:
+        """Take over a log file of which ``size_bytes``, up to ``end_offset``, are valid.
+
+        The rest is cut off. Raises Corrupt when the file is shorter than that.
+        """
+        actual = self.file.size() if self._exists() else 0
+        if actual < size_bytes:
+            raise Corrupt(self.log_path, actual, f"the file should hold {size_bytes} bytes")
+        if actual > size_bytes:
+            self.file.truncate(size_bytes)
+        self.size_bytes = self.written_bytes = size_bytes
+        self.end_offset = end_offset
+        self.sealed = sealed
+        self._index = None
+        if not sealed:
+            self._load_indexes()
+            self._load_first_timestamp()
+
+    def _load_first_timestamp(self) -> None:
+        for _, header, _ in self.scan(0):
+            self.first_timestamp_ms = header.max_timestamp
+            break
+
+    def _load_indexes(self) -> None:
+        """Trust index files as far as they agree with the log, then scan the rest of it."""
+        try:
+            index = SegmentIndex(self.base_offset, self.index_interval_bytes)
+            index.resume(
+                OffsetIndex.decode(self._read(INDEX_SUFFIX), self.base_offset),
+                TimeIndex.decode(self._read(TIME_INDEX_SUFFIX), self.base_offset),
+            )
+            index.truncate_to(self.end_offset)
+            self._index = self._continue_index(index)
+        except (CorruptIndex, FileNotFoundError):
+            self._index = self._continue_index(
+                SegmentIndex(self.base_offset, self.index_interval_bytes)
+            )
+        if self.sealed:
+            self._index.seal()
+
+    def add_aborted(self, aborted: AbortedTransaction) -> None:
+        """Note an aborted transaction, unless the file already named it."""
+        if aborted.last_offset > self.transactions.last_offset:
+            self.transactions.append(aborted)
+
+    def reset_transactions(self) -> None:
+        """Forget the aborted transactions: the producers' replay finds them again."""
+        self.transactions = TransactionIndex()
+
+    def load_transactions(self) -> bool:
+        """Read the `.txnindex` file; False when it is damaged and must be found again (D7)."""
+        try:
+            self.transactions = TransactionIndex.decode(
+                self._read(TRANSACTION_INDEX_SUFFIX), self.base_offset
+            )
+        except CorruptIndex:
+            return False
+        self.transactions.truncate_to(self.end_offset)
+        return True
+
+    def _read(self, suffix: str) -> bytes:
+        return self.directory.file_system.read_file(self.directory.file_path(self.stem + suffix))
+
+    def _continue_index(self, index: SegmentIndex) -> SegmentIndex:
+        """Feed ``index`` from its last entry on; the batch there proves that the entry is right."""
+        offsets = index.offsets
+        offsets.check(self.end_offset, self.size_bytes)
+        start = offsets.last_position
+        for position, header, _ in self.scan(start):
+            if position == start and len(offsets) and header.last_offset != offsets.last_offset:
+                raise CorruptIndex("the last index entry does not point at its batch")
+            index.append(header.last_offset, header.max_timestamp, position, header.size)
+        return index
+
+    def scan(self, start: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+        """Every written batch from byte ``start`` on: position, header, bytes. Waits for the disk.
+
+        Raises Corrupt where no whole batch follows; checksums are not looked at.
+        """
+        position, end = start, self.written_bytes
+        want = _SCAN_BYTES
+        while position < end:
+            view = memoryview(self.file.pread(min(want, end - position), position))
+            at = 0
+            try:
+                for at_batch, header in iterate_batches(view):
+                    at = at_batch + header.size
+                    yield position + at_batch, header, view[at_batch:at]
+            except CorruptBatch as error:
+                raise Corrupt(self.log_path, position + at, str(error)) from error
+            if at == 0 and len(view) < want:
+                raise Corrupt(self.log_path, position, "the file ends inside a batch")
+            want = _SCAN_BYTES if at else want * 2
+            position += at
