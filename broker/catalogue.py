@@ -2,15 +2,11 @@
 
 Rules of this file:
 
-* The MetaStore is the truth. A change is committed there first, then made on disk, then shown here;
-  after a crash between any two of these steps ``open`` finishes it:
-
-  | committed | missing | what ``open`` does |
-  |---|---|---|
-  | create, grow | a partition's log | makes it |
-  | delete (a tombstone) | the end of its logs | removes them, then the tombstone |
-
-  A log without a row cannot come from us: it was made after its row, and the row outlives it.
+* The MetaStore is the truth. A change is committed there first, then made on disk, then shown here.
+  Start-up goes by the MetaStore, so a crash between any two of these steps needs no repair of its
+  own: a partition without a directory gets one, a directory of a deleted topic is removed.
+* A tombstone stays until the removal of its directories is durable (a checkpoint later). So every
+  directory we ever made has a row, and one without a row is a reason to stop, not to delete.
 * Changes run one at a time and to their end, even when the client that asked has gone.
 * Readers see a topic either whole or not at all; a topic that is being deleted is gone at once.
 * A failure that leaves the image and the MetaStore different stops the process (D9).
@@ -19,12 +15,12 @@ Rules of this file:
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import uuid
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from base64 import urlsafe_b64encode
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any, TypeVar
 
 from broker.config import BROKER_CONFIGS, BrokerConfig
 from broker.config_types import ConfigError, UpdateMode
@@ -32,13 +28,16 @@ from broker.topic_configs import check_topic_configs, log_config
 from broker.topic_names import CLUSTER_METADATA, INTERNAL, collision_key, name_problem
 from protocol.errors import ErrorCode, KafkaError
 from storage.config import LogConfig
+from storage.log_store import LogStore, PartitionSpec
 from storage.metastore.interface import (
+    MetadataImage,
     MetaStore,
     MetaStoreError,
     MetaStoreFull,
     PartitionRow,
     TopicRow,
 )
+from storage.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
 
@@ -49,33 +48,11 @@ ConfigsChange = Callable[[Configs], Configs]
 PARTITIONS_PER_CHANGE_MAX = 10_000
 """Kafka's limit on the partitions that one change may add."""
 
-LOGS_PER_TURN = 16
-"""Logs made or removed before the loop gets a turn: a directory costs 0.1 ms to 1 ms."""
+LOGS_PER_TURN = 256
+"""Logs made or removed before the loop gets a turn; their directories follow on another thread."""
 
 CLUSTER_ENTITY = ""
 """The MetaStore's name for broker settings that hold for the whole cluster."""
-
-
-class Log(Protocol):
-    """What administration does with a partition's log."""
-
-    def configure(self, config: LogConfig) -> None:
-        """Take new settings, effective at once."""
-
-
-class Logs(Protocol):
-    """What the catalogue needs of the log store. Each method is durable when it returns."""
-
-    def get(self, partition_id: int) -> Log | None:
-        """Return an open log."""
-
-    def create(
-        self, partition_id: int, topic: str, partition: int, topic_id: bytes, config: LogConfig
-    ) -> Log:
-        """Make a new log; an OSError leaves none behind."""
-
-    def delete(self, partition_id: int) -> None:
-        """Remove a log; one that is not there is no error."""
 
 
 class Partition:
@@ -83,7 +60,7 @@ class Partition:
 
     __slots__ = ("index", "log", "partition_id", "topic")
 
-    def __init__(self, topic: Topic, index: int, partition_id: int, log: Log) -> None:
+    def __init__(self, topic: Topic, index: int, partition_id: int, log: PartitionLog) -> None:
         self.topic = topic
         self.index = index
         self.partition_id = partition_id
@@ -110,14 +87,14 @@ class Catalogue:
     def __init__(
         self,
         metastore: MetaStore,
-        logs: Logs,
+        logs: LogStore,
         config: BrokerConfig,
         *,
-        on_log_removed: Callable[[Log], None] = lambda _log: None,
+        on_log_removed: Callable[[PartitionLog], None] = lambda _log: None,
         on_config_changed: Callable[[BrokerConfig], None] = lambda _config: None,
         on_fatal: Callable[[BaseException], None] = lambda _error: None,
     ) -> None:
-        """Make an empty catalogue; ``open`` fills it.
+        """Make an empty catalogue; ``load``, then recovery, then ``open`` fill it.
 
         ``config`` is the configuration as it was loaded; ``broker_config`` is the one in force.
         """
@@ -125,10 +102,13 @@ class Catalogue:
         self.topics_by_id: dict[bytes, Topic] = {}
         self.broker_config = config
         self.broker_overrides: dict[str, Configs] = {}
+        self._deleted: dict[bytes, int] = {}
+        self._image = MetadataImage((), (), {})
         self._metastore = metastore
         self._logs = logs
         self._loaded_config = config
         self._collisions: dict[str, str] = {}
+        self._producer_ids: deque[int] = deque()
         self._on_log_removed = on_log_removed
         self._on_config_changed = on_config_changed
         self._on_fatal = on_fatal
@@ -154,24 +134,65 @@ class Catalogue:
 
     # ------------------------------------------------------------------------------- start and stop
 
-    def open(self) -> None:
-        """Load everything, and finish what a crash left half done.
+    def load(self) -> list[PartitionSpec]:
+        """Load topics and settings; return the partitions that recovery has to open.
 
         Raises ConfigError when stored settings are no longer acceptable.
         """
         image = self._metastore.load()
         self.broker_overrides = dict(image.broker_configs)
         self._use_broker_config(self._merged_config(self.broker_overrides))
-        for row in image.deleted:
-            for partition in row.partitions:
-                self._logs.delete(partition.partition_id)
-            self._metastore.forget_topic(row.topic_id)
+        self._image = image
         for row in image.topics:
             check_topic_configs(row.configs, self.broker_config)
+        return [
+            PartitionSpec(
+                partition.partition_id,
+                row.name,
+                partition.index,
+                row.topic_id,
+                log_config(row.configs, self.broker_config),
+            )
+            for row in image.topics
+            for partition in row.partitions
+        ]
+
+    @property
+    def deleted_directories(self) -> set[str]:
+        """Directories of deleted topics that ``load`` found and recovery may have to remove."""
+        return {
+            f"{row.name}-{partition.index}"
+            for row in self._image.deleted
+            for partition in row.partitions
+        }
+
+    def open(self) -> None:
+        """Show the topics that ``load`` found, their logs being open now."""
+        for row in self._image.topics:
             topic = self._topic_of(row)
             for partition in row.partitions:
-                self._attach(topic, partition)
+                log = self._logs.get(partition.partition_id)
+                topic.partitions.append(
+                    Partition(topic, partition.index, partition.partition_id, log)
+                )
             self._show(topic)
+        self._deleted = {row.topic_id: self._logs.generation for row in self._image.deleted}
+        self._image = MetadataImage((), (), {})
+
+    def forget_deleted(self) -> None:
+        """Remove the tombstones whose directories are durably gone; call it after a checkpoint.
+
+        What was deleted while that checkpoint was under way has to wait for the next one.
+        """
+        complete = self._logs.generation
+        gone = [topic_id for topic_id, begun in self._deleted.items() if begun < complete]
+        try:
+            for topic_id in gone:
+                self._metastore.forget_topic(topic_id)
+                del self._deleted[topic_id]
+        except MetaStoreFull as error:
+            # Tombstones cost little; the next checkpoint tries again.
+            logger.warning("tombstones kept count=%d reason=%s", len(self._deleted), error)
 
     async def close(self) -> None:
         """Wait until the changes under way are complete."""
@@ -180,10 +201,8 @@ class Catalogue:
 
     # --------------------------------------------------------------------------------------- topics
 
-    def check_new_topic(
-        self, name: str, partition_count: int, configs: Mapping[str, str | None]
-    ) -> None:
-        """Raise the KafkaError that creating this topic would meet now."""
+    def check_new_name(self, name: str) -> None:
+        """Raise the KafkaError that creating a topic of this name would meet now."""
         problem = name_problem(name)
         if problem is not None:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
@@ -199,6 +218,12 @@ class Catalogue:
                 ErrorCode.INVALID_TOPIC_EXCEPTION,
                 f"Topic '{name}' collides with existing topic: {other}",
             )
+
+    def check_new_topic(
+        self, name: str, partition_count: int, configs: Mapping[str, str | None]
+    ) -> None:
+        """Raise the KafkaError that creating this topic would meet now."""
+        self.check_new_name(name)
         if partition_count < 1:
             raise KafkaError(
                 ErrorCode.INVALID_PARTITIONS,
@@ -217,18 +242,11 @@ class Catalogue:
         self, name: str, partition_count: int, configs: Mapping[str, str | None]
     ) -> Topic:
         self.check_new_topic(name, partition_count, configs)
+        self._check_space()
         given = {key: text for key, text in configs.items() if text is not None}
         row = self._metastore.create_topic(name, new_topic_id(), partition_count, given)
         topic = self._topic_of(row)
-        try:
-            await self._attach_all(topic, row.partitions)
-        except OSError as error:
-            _reraise_unless_full(error)
-            with _undoing():
-                self._metastore.delete_topic(row.topic_id)
-                self._remove_logs(row.partitions)
-                self._metastore.forget_topic(row.topic_id)
-            raise _disk_full() from error
+        await self._make_logs(topic, row.partitions)
         self._show(topic)
         logger.info("topic created name=%s partitions=%d", name, partition_count)
         return topic
@@ -243,16 +261,12 @@ class Catalogue:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
         self._metastore.delete_topic(topic_id)
         self._hide(topic)
+        self._deleted[topic_id] = self._logs.generation
         for count, partition in enumerate(topic.partitions, start=1):
             self._logs.delete(partition.partition_id)
             self._on_log_removed(partition.log)
             if count % LOGS_PER_TURN == 0:
                 await asyncio.sleep(0)
-        try:
-            self._metastore.forget_topic(topic_id)
-        except MetaStoreFull as error:
-            # The topic is gone; its tombstone costs nothing and goes at the next start.
-            logger.warning("tombstone kept name=%s reason=%s", topic.name, error)
         logger.info("topic deleted name=%s", topic.name)
 
     def check_new_partitions(self, name: str, total_count: int) -> int:
@@ -281,17 +295,10 @@ class Catalogue:
     async def _create_partitions(self, name: str, total_count: int) -> None:
         self.check_new_partitions(name, total_count)
         topic = self.topics[name]
-        existing = len(topic.partitions)
+        self._check_space()
         rows = self._metastore.create_partitions(topic.topic_id, total_count)
         grown = Topic(name, topic.topic_id, topic.configs, topic.log_config)
-        try:
-            await self._attach_all(grown, rows)
-        except OSError as error:
-            _reraise_unless_full(error)
-            with _undoing():
-                self._remove_logs(rows)
-                self._metastore.take_back_partitions(topic.topic_id, existing)
-            raise _disk_full() from error
+        await self._make_logs(grown, rows)
         for partition in grown.partitions:
             partition.topic = topic
         topic.partitions.extend(grown.partitions)
@@ -386,6 +393,19 @@ class Catalogue:
             for partition in topic.partitions:
                 partition.log.configure(settings)
 
+    # -------------------------------------------------------------------------------- producer ids
+
+    async def next_producer_id(self) -> int:
+        """Return a producer id that was never returned before (S10); raises KafkaError."""
+        while not self._producer_ids:
+            await self._change(self._take_producer_ids())
+        return self._producer_ids.popleft()
+
+    async def _take_producer_ids(self) -> None:
+        """Make the next block durably ours before one id of it is given to anybody."""
+        if not self._producer_ids:
+            self._producer_ids.extend(self._metastore.allocate_producer_ids())
+
     # -------------------------------------------------------------------------------------- details
 
     async def _change(self, change: Coroutine[Any, Any, Result]) -> Result:
@@ -408,7 +428,7 @@ class Catalogue:
                 raise
             except MetaStoreFull as error:
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
-            except (OSError, MetaStoreError) as error:
+            except MetaStoreError as error:
                 # What is on disk is no longer known, so nothing that is shown here can be trusted.
                 self._on_fatal(error)
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
@@ -417,28 +437,19 @@ class Catalogue:
         settings = log_config(row.configs, self.broker_config)
         return Topic(row.name, row.topic_id, row.configs, settings)
 
-    def _attach(self, topic: Topic, row: PartitionRow) -> None:
-        """Add a partition to a topic, making its log unless it is there."""
-        log = self._logs.get(row.partition_id)
-        if log is None:
+    def _check_space(self) -> None:
+        if self._logs.full:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "The disk is full.")
+
+    async def _make_logs(self, topic: Topic, rows: Iterable[PartitionRow]) -> None:
+        """Add new partitions to a topic that nobody sees yet."""
+        for count, row in enumerate(rows, start=1):
             log = self._logs.create(
                 row.partition_id, topic.name, row.index, topic.topic_id, topic.log_config
             )
-        else:
-            log.configure(topic.log_config)
-        topic.partitions.append(Partition(topic, row.index, row.partition_id, log))
-
-    async def _attach_all(self, topic: Topic, rows: Iterable[PartitionRow]) -> None:
-        """Add partitions to a topic that nobody sees yet, a few at a time."""
-        for count, row in enumerate(rows, start=1):
-            self._attach(topic, row)
+            topic.partitions.append(Partition(topic, row.index, row.partition_id, log))
             if count % LOGS_PER_TURN == 0:
                 await asyncio.sleep(0)
-
-    def _remove_logs(self, rows: Iterable[PartitionRow]) -> None:
-        """Remove logs that were made for a change that did not come to its end."""
-        for row in rows:
-            self._logs.delete(row.partition_id)
 
     def _show(self, topic: Topic) -> None:
         self.topics[topic.name] = topic
@@ -464,6 +475,11 @@ def new_topic_id() -> bytes:
     return topic_id
 
 
+def new_cluster_id() -> str:
+    """Return a random cluster id in Kafka's form: 22 characters of URL-safe base64."""
+    return urlsafe_b64encode(new_topic_id()).decode().rstrip("=")
+
+
 def _check_number_added(count: int) -> None:
     if count > PARTITIONS_PER_CHANGE_MAX:
         raise KafkaError(
@@ -476,23 +492,3 @@ def _check_configs(configs: Mapping[str, str | None], config: BrokerConfig) -> N
         check_topic_configs(configs, config)
     except ConfigError as error:
         raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
-
-
-def _reraise_unless_full(error: OSError) -> None:
-    if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
-        raise error
-
-
-@contextmanager
-def _undoing() -> Iterator[None]:
-    """Make a full metadata store fatal: what was committed cannot be taken back."""
-    try:
-        yield
-    except MetaStoreFull as error:
-        raise MetaStoreError(str(error)) from error
-
-
-def _disk_full() -> KafkaError:
-    return KafkaError(
-        ErrorCode.KAFKA_STORAGE_ERROR, "No space left for the logs of new partitions."
-    )

@@ -117,9 +117,6 @@ class MetaStore(Protocol):
     def create_partitions(self, topic_id: bytes, total_count: int) -> tuple[PartitionRow, ...]:
         """Grow a topic to ``total_count`` partitions, return the new ones; raise TopicNotFound."""
 
-    def take_back_partitions(self, topic_id: bytes, remaining_count: int) -> None:
-        """Undo ``create_partitions`` whose logs could not be made; their ids stay used."""
-
     def delete_topic(self, topic_id: bytes) -> None:
         """Hide a topic, free its name and leave a tombstone; raise TopicNotFound."""
 

@@ -199,14 +199,6 @@ class SqliteMetaStore:
             )
             return _insert_partitions(connection, topic_id, range(existing, total_count))
 
-    def take_back_partitions(self, topic_id: bytes, remaining_count: int) -> None:
-        """Undo ``create_partitions`` whose logs could not be made; their ids stay used."""
-        with _transaction(self._connection) as connection:
-            connection.execute(
-                "DELETE FROM partitions WHERE topic_id = ? AND partition_index >= ?",
-                (topic_id, remaining_count),
-            )
-
     def delete_topic(self, topic_id: bytes) -> None:
         """Hide a topic, free its name and leave a tombstone; raise TopicNotFound."""
         with _transaction(self._connection) as connection:

@@ -116,15 +116,6 @@ def test_growing_adds_the_missing_indexes(store):
     assert [partition.index for partition in topic.partitions] == [0, 1, 2, 3]
 
 
-def test_growth_can_be_taken_back_but_not_its_ids(store):
-    row = store.create_topic("orders", topic_id(1), 2, {})
-    first = store.create_partitions(topic_id(1), 4)
-    store.take_back_partitions(topic_id(1), 2)
-    assert store.load().topics == (row,)
-    second = store.create_partitions(topic_id(1), 3)
-    assert second[0].partition_id not in {partition.partition_id for partition in first}
-
-
 def test_deleting_is_two_steps_and_the_second_may_be_repeated(store):
     row = store.create_topic("orders", topic_id(1), 1, {"cleanup.policy": "compact"})
     store.forget_topic(topic_id(1))

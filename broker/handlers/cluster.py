@@ -1,0 +1,55 @@
+"""DescribeCluster 0-2: the brokers and the controller, which is the same one node here.
+
+Version notes: v1 asks for brokers or for controllers (there is no controller endpoint, error 114);
+v2 adds fenced brokers, of which there are none.
+"""
+
+from __future__ import annotations
+
+from broker.dispatch import RequestContext, serves
+from broker.operations import NOT_ASKED, ON_CLUSTER
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.describe_cluster import (
+    DESCRIBE_CLUSTER,
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+
+BROKERS = 1
+CONTROLLERS = 2
+
+
+@serves(DESCRIBE_CLUSTER, versions=(0, 2))
+def describe_cluster(
+    context: RequestContext, request: DescribeClusterRequest
+) -> DescribeClusterResponse:
+    """Describe this broker as its client sees it."""
+    if request.endpoint_type == CONTROLLERS:
+        raise KafkaError(
+            ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of "
+            "type CONTROLLER",
+        )
+    if request.endpoint_type != BROKERS:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            f"Unsupported endpoint type {request.endpoint_type}",
+        )
+    broker = context.broker
+    host, port = context.endpoint
+    asked = request.include_cluster_authorized_operations
+    return DescribeClusterResponse(
+        endpoint_type=BROKERS,
+        cluster_id=broker.cluster_id,
+        controller_id=broker.node_id,
+        brokers=[
+            DescribeClusterBroker(
+                broker_id=broker.node_id,
+                host=host,
+                port=port,
+                rack=broker.catalogue.broker_config.broker_rack,
+            )
+        ],
+        cluster_authorized_operations=ON_CLUSTER if asked else NOT_ASKED,
+    )

@@ -1,0 +1,294 @@
+"""Metadata 0-13 and DescribeTopicPartitions 0: which topics there are and who leads them.
+
+Version notes, Metadata: v0 takes an empty list of topics for "all", v1 and later null; v4 can
+forbid auto-creation, before it is always allowed; topic ids are answered from v10 and may be asked
+for from v12; v8-v10 also report operations on the cluster (DescribeCluster has them since).
+Better than Kafka on purpose: a topic that is created because somebody asked for it is in that
+same answer, so the client need not ask again.
+Knowingly absent: nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from broker.catalogue import Catalogue, Topic
+from broker.dispatch import Parked, RequestContext, serves
+from broker.operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
+from broker.topic_names import INTERNAL, name_problem
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.describe_topic_partitions import (
+    DESCRIBE_TOPIC_PARTITIONS,
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+from protocol.messages.metadata import (
+    METADATA,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from protocol.wire import ZERO_UUID
+
+AUTO_CREATE_MAX = 100
+"""Topics one Metadata request may create; the client's next one goes on from there."""
+
+
+def refuse_metadata(
+    request: MetadataRequest, code: ErrorCode, message: str | None
+) -> MetadataResponse:
+    """Report one error for every topic asked for; v13 also has a place of its own for it."""
+    del message
+    topics = [
+        MetadataResponseTopic(error_code=code, name=asked.name or "", topic_id=asked.topic_id)
+        for asked in request.topics or ()
+    ]
+    return MetadataResponse(topics=topics, error_code=code)
+
+
+@serves(METADATA, versions=(0, 13), refuse=refuse_metadata)
+def metadata(
+    context: RequestContext, request: MetadataRequest
+) -> MetadataResponse | Parked[MetadataResponse]:
+    """Describe the cluster and the topics asked for, creating missing ones if that is wanted."""
+    asked = request.topics
+    if asked is None or (not asked and context.api_version == 0):
+        return _metadata_response(context, request, _all_topics(context, request))
+    _check_topics_asked(asked, context.api_version)
+    to_create = _topics_to_create(context, request, asked)
+    if to_create:
+        answer: Parked[MetadataResponse] = Parked()
+        context.broker.spawn(_create_then_answer(context, request, to_create, answer), "metadata")
+        return answer
+    return _metadata_response(context, request, _topics_asked(context, request, asked, {}))
+
+
+def _check_topics_asked(asked: list[MetadataRequestTopic], version: int) -> None:
+    """Raise KafkaError for a topic without a name where that is not allowed."""
+    by_id_allowed = version >= 12
+    for topic in asked:
+        has_id = topic.topic_id != ZERO_UUID
+        if (has_id and not by_id_allowed) or (topic.name is None and not has_id):
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+
+
+async def _create_then_answer(
+    context: RequestContext,
+    request: MetadataRequest,
+    names: Iterable[str],
+    answer: Parked[MetadataResponse],
+) -> None:
+    """Create topics with the broker's defaults, then answer, telling what went wrong with which."""
+    catalogue = context.broker.catalogue
+    failed: dict[str, ErrorCode] = {}
+    for name in names:
+        try:
+            await catalogue.create_topic(name, catalogue.broker_config.num_partitions, {})
+        except KafkaError as error:
+            failed[name] = error.code
+    topics = _topics_asked(context, request, request.topics or [], failed)
+    answer.complete(_metadata_response(context, request, topics))
+
+
+def _topics_to_create(
+    context: RequestContext, request: MetadataRequest, asked: list[MetadataRequestTopic]
+) -> list[str]:
+    """Return the names that are missing and may be created for the asking."""
+    catalogue = context.broker.catalogue
+    missing = {
+        topic.name
+        for topic in asked
+        if topic.name is not None
+        and topic.topic_id == ZERO_UUID
+        and topic.name not in catalogue.topics
+    }
+    if not missing or not request.allow_auto_topic_creation:
+        return []
+    if not catalogue.broker_config.auto_create_topics_enable:
+        return []
+    # Internal topics are made by the coordinator that needs them, with partitions of its choice.
+    wanted = (name for name in missing if name not in INTERNAL and name_problem(name) is None)
+    return sorted(wanted)[:AUTO_CREATE_MAX]
+
+
+def _all_topics(context: RequestContext, request: MetadataRequest) -> list[MetadataResponseTopic]:
+    topics = context.broker.catalogue.topics.values()
+    return [_topic_found(context, request, topic) for topic in topics]
+
+
+def _topics_asked(
+    context: RequestContext,
+    request: MetadataRequest,
+    asked: list[MetadataRequestTopic],
+    failed: dict[str, ErrorCode],
+) -> list[MetadataResponseTopic]:
+    """Describe each topic asked for once; one with an id is looked up by the id alone."""
+    catalogue = context.broker.catalogue
+    answers: dict[str | bytes, MetadataResponseTopic] = {}
+    for each in asked:
+        by_id = each.topic_id != ZERO_UUID
+        topic = catalogue.topic_by_id(each.topic_id) if by_id else catalogue.topic(each.name or "")
+        if topic is not None:
+            if topic.name not in answers:
+                answers[topic.name] = _topic_found(context, request, topic)
+        elif by_id:
+            answers[each.topic_id] = MetadataResponseTopic(
+                error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=each.topic_id
+            )
+        else:
+            name = each.name or ""
+            answers[name] = MetadataResponseTopic(
+                error_code=failed.get(name, missing_topic_error(name)),
+                name=name,
+                is_internal=name in INTERNAL,
+                topic_authorized_operations=_operations_on_topic(request),
+            )
+    return list(answers.values())
+
+
+def missing_topic_error(name: str) -> ErrorCode:
+    """Return what to say of a topic that is not there: illegal, or just unknown."""
+    if name_problem(name) is not None:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _operations_on_topic(request: MetadataRequest) -> int:
+    return ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED
+
+
+def _topic_found(
+    context: RequestContext, request: MetadataRequest, topic: Topic
+) -> MetadataResponseTopic:
+    node = [context.broker.node_id]
+    return MetadataResponseTopic(
+        error_code=ErrorCode.NONE,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=[
+            MetadataResponsePartition(
+                error_code=ErrorCode.NONE,
+                partition_index=partition.index,
+                leader_id=context.broker.node_id,
+                leader_epoch=partition.log.leader_epoch,
+                replica_nodes=node,
+                isr_nodes=node,
+            )
+            for partition in topic.partitions
+        ],
+        topic_authorized_operations=_operations_on_topic(request),
+    )
+
+
+def _metadata_response(
+    context: RequestContext, request: MetadataRequest, topics: list[MetadataResponseTopic]
+) -> MetadataResponse:
+    broker = context.broker
+    host, port = context.endpoint
+    on_cluster = ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
+    return MetadataResponse(
+        brokers=[
+            MetadataResponseBroker(
+                node_id=broker.node_id,
+                host=host,
+                port=port,
+                rack=broker.catalogue.broker_config.broker_rack,
+            )
+        ],
+        cluster_id=broker.cluster_id,
+        controller_id=broker.node_id,
+        topics=topics,
+        cluster_authorized_operations=on_cluster,
+    )
+
+
+# ------------------------------------------------------------------------ DescribeTopicPartitions
+
+
+@serves(DESCRIBE_TOPIC_PARTITIONS, versions=(0, 0))
+def describe_topic_partitions(
+    context: RequestContext, request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
+    """Describe topics in the order of their names, a bounded number of partitions at a time.
+
+    Never creates a topic. ``next_cursor`` says where the next request goes on.
+    """
+    catalogue = context.broker.catalogue
+    names = _names_from_cursor(catalogue, request)
+    limit = catalogue.broker_config.max_request_partition_size_limit
+    remaining = max(1, min(limit, request.response_partition_limit))
+    cursor = request.cursor
+    response = DescribeTopicPartitionsResponse()
+    for name in names:
+        if remaining == 0:
+            response.next_cursor = Cursor(name, 0)
+            break
+        topic = catalogue.topic(name)
+        if topic is None:
+            response.topics.append(_missing_topic(name))
+            continue
+        first = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
+        described = _described_topic(context, topic, first, remaining)
+        response.topics.append(described)
+        remaining -= len(described.partitions)
+        following = first + len(described.partitions)
+        if following < len(topic.partitions):
+            response.next_cursor = Cursor(name, following)
+            break
+    return response
+
+
+def _names_from_cursor(catalogue: Catalogue, request: DescribeTopicPartitionsRequest) -> list[str]:
+    """Return the names to describe, sorted, those before the cursor left out."""
+    cursor = request.cursor
+    names = sorted({topic.name for topic in request.topics} or catalogue.topics)
+    if cursor is None:
+        return names
+    names = [name for name in names if name >= cursor.topic_name]
+    # Among all topics, the cursor's may have been deleted meanwhile; among named ones it must be.
+    if cursor.partition_index < 0 or (request.topics and names[:1] != [cursor.topic_name]):
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
+    return names
+
+
+def _missing_topic(name: str) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=missing_topic_error(name),
+        name=name,
+        is_internal=name in INTERNAL,
+        topic_authorized_operations=ON_TOPIC,
+    )
+
+
+def _described_topic(
+    context: RequestContext, topic: Topic, first: int, limit: int
+) -> DescribeTopicPartitionsResponseTopic:
+    node = [context.broker.node_id]
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=ErrorCode.NONE,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=[
+            DescribeTopicPartitionsResponsePartition(
+                error_code=ErrorCode.NONE,
+                partition_index=partition.index,
+                leader_id=context.broker.node_id,
+                leader_epoch=partition.log.leader_epoch,
+                replica_nodes=node,
+                isr_nodes=node,
+                # Empty, never null: Java clients fail on the null that the schema allows.
+                eligible_leader_replicas=[],
+                last_known_elr=[],
+            )
+            for partition in topic.partitions[first : first + limit]
+        ],
+        topic_authorized_operations=ON_TOPIC,
+    )

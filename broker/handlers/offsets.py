@@ -1,0 +1,137 @@
+"""OffsetForLeaderEpoch 2-4 and DeleteRecords 0-2 (ListOffsets is in list_offsets.py).
+
+Version notes. OffsetForLeaderEpoch: v3 adds the replica that asks; it makes no difference, there is
+one replica. DeleteRecords: nothing changed but the encoding.
+Knowingly absent: ``timeout_ms`` of DeleteRecords; the answer comes when the new start is durable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from broker.catalogue import Catalogue, Partition
+from broker.dispatch import RequestContext, serves
+from broker.storage_errors import error_code_of
+from protocol.errors import ErrorCode
+from protocol.messages.delete_records import (
+    DELETE_RECORDS,
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from protocol.messages.offset_for_leader_epoch import (
+    OFFSET_FOR_LEADER_EPOCH,
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+from storage.errors import Refused
+
+NO_OFFSET = -1
+NO_EPOCH = -1
+
+# --------------------------------------------------------------------------- OffsetForLeaderEpoch
+
+
+@serves(OFFSET_FOR_LEADER_EPOCH, versions=(2, 4))
+def offset_for_leader_epoch(
+    context: RequestContext, request: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse:
+    """Say where a leader epoch ends, so that a client notices a log that was cut (KIP-320)."""
+    catalogue = context.broker.catalogue
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic.topic,
+                [_epoch_end(catalogue, topic.topic, asked) for asked in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _epoch_end(catalogue: Catalogue, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+    partition = catalogue.partition(topic, asked.partition)
+    if partition is None:
+        return EpochEndOffset(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, asked.partition)
+    error = leader_epoch_error(partition, asked.current_leader_epoch)
+    if error:
+        return EpochEndOffset(error, asked.partition)
+    epoch, end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
+    return EpochEndOffset(ErrorCode.NONE, asked.partition, epoch, end_offset)
+
+
+def leader_epoch_error(partition: Partition, current_leader_epoch: int) -> ErrorCode:
+    """Compare the epoch a client believes in with ours; -1 is no belief (KIP-320)."""
+    ours = partition.log.leader_epoch
+    if current_leader_epoch in {NO_EPOCH, ours}:
+        return ErrorCode.NONE
+    if current_leader_epoch < ours:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    return ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+# ---------------------------------------------------------------------------------- DeleteRecords
+
+
+@serves(DELETE_RECORDS, versions=(0, 2))
+async def delete_records(
+    context: RequestContext, request: DeleteRecordsRequest
+) -> DeleteRecordsResponse:
+    """Move log starts forward; answered when the new starts are durable (D1)."""
+    catalogue = context.broker.catalogue
+    response = DeleteRecordsResponse()
+    waiting: list[asyncio.Future[None]] = []
+    # Everything is begun before anything is awaited: one group of the journal serves all.
+    begun: list[tuple[DeleteRecordsPartitionResult, Partition]] = []
+    for topic in request.topics:
+        results = []
+        for asked in topic.partitions:
+            result = DeleteRecordsPartitionResult(asked.partition_index, NO_OFFSET)
+            partition, result.error_code = _deletable(catalogue, topic.name, asked)
+            if partition is not None:
+                try:
+                    _begin_deletion(partition, asked.offset, waiting)
+                    begun.append((result, partition))
+                except Refused as error:
+                    result.error_code = error_code_of(error)
+            results.append(result)
+        response.topics.append(DeleteRecordsTopicResult(topic.name, results))
+    if waiting:
+        await asyncio.gather(*waiting)
+    for result, partition in begun:
+        result.low_watermark = partition.log.log_start_offset
+    return response
+
+
+def _deletable(
+    catalogue: Catalogue, topic: str, asked: DeleteRecordsPartition
+) -> tuple[Partition | None, ErrorCode]:
+    """Return the partition if its records may be deleted, else why not."""
+    found = catalogue.topic(topic)
+    partition = catalogue.partition(topic, asked.partition_index)
+    if found is None or partition is None:
+        return None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if found.is_internal:
+        return None, ErrorCode.INVALID_TOPIC_EXCEPTION
+    if found.log_config.is_compacted and not found.log_config.deletes:
+        return None, ErrorCode.POLICY_VIOLATION
+    return partition, ErrorCode.NONE
+
+
+def _begin_deletion(partition: Partition, offset: int, waiting: list[asyncio.Future[None]]) -> None:
+    """Ask for a new log start, adding what has to be waited for; raises Refused."""
+    group = partition.log.delete_records(offset)
+    if group is not None:
+        durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        group.add_waiter(lambda: _resolve(durable))
+        waiting.append(durable)
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():  # The broker may have given up on the request meanwhile.
+        future.set_result(None)

@@ -1,0 +1,294 @@
+"""CreateTopics 2-7, DeleteTopics 1-6, CreatePartitions 0-3.
+
+Version notes. CreateTopics: v5 answers with counts and settings, v7 with the topic's id.
+DeleteTopics: v6 takes ids as well as names; before v3 there was no error for "deletion is switched
+off". CreatePartitions: nothing changed but the encoding.
+One broker holds one replica of everything: the only replication factor is 1 (-1 stands for it), and
+the only manual assignment is to this broker.
+Stricter than Kafka: names in one request that collide ("a.b", "a_b") are refused here, too.
+Knowingly absent: throttling, and ``timeout_ms``, because a change is complete when it is answered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from broker.catalogue import PARTITIONS_PER_CHANGE_MAX, Catalogue, Topic, new_topic_id
+from broker.dispatch import RequestContext, serves
+from broker.topic_configs import describe_topic
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.create_partitions import (
+    CREATE_PARTITIONS,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from protocol.messages.delete_topics import (
+    DELETE_TOPICS,
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from protocol.wire import ZERO_UUID
+
+REPLICATION_FACTOR = 1
+USE_DEFAULT = -1
+
+
+# ----------------------------------------------------------------------------------- CreateTopics
+
+
+@serves(CREATE_TOPICS, versions=(2, 7))
+async def create_topics(
+    context: RequestContext, request: CreateTopicsRequest
+) -> CreateTopicsResponse:
+    """Create topics one by one; each succeeds or fails by itself."""
+    named = {topic.name: topic for topic in request.topics}
+    given = Counter(topic.name for topic in request.topics)
+    total = sum(max(topic.num_partitions, len(topic.assignments)) for topic in request.topics)
+    results = []
+    for name, topic in named.items():
+        try:
+            _check_given_once(given[name])
+            _check_total(total)
+            result = await _create_topic(context, topic, validate_only=request.validate_only)
+        except KafkaError as error:
+            result = CreatableTopicResult(
+                name=name, error_code=error.code, error_message=error.message
+            )
+        results.append(result)
+    return CreateTopicsResponse(topics=results)
+
+
+async def _create_topic(
+    context: RequestContext, asked: CreatableTopic, *, validate_only: bool
+) -> CreatableTopicResult:
+    """Create, or only check, one topic; raises KafkaError."""
+    catalogue = context.broker.catalogue
+    # The last one of a key given twice counts, as in Kafka.
+    configs = {config.name: config.value for config in asked.configs}
+    catalogue.check_new_name(asked.name)
+    partition_count = _partition_count(context, asked)
+    if validate_only:
+        catalogue.check_new_topic(asked.name, partition_count, configs)
+        topic_id = new_topic_id()
+    else:
+        topic = await catalogue.create_topic(asked.name, partition_count, configs)
+        topic_id = topic.topic_id
+    own = {name: text for name, text in configs.items() if text is not None}
+    return CreatableTopicResult(
+        name=asked.name,
+        topic_id=topic_id,
+        num_partitions=partition_count,
+        replication_factor=REPLICATION_FACTOR,
+        configs=[
+            CreatableTopicConfigs(entry.name, entry.value, entry.read_only, entry.source)
+            for entry in describe_topic(own, catalogue.broker_config)
+        ],
+    )
+
+
+def _partition_count(context: RequestContext, asked: CreatableTopic) -> int:
+    """Return how many partitions a new topic gets; raises KafkaError."""
+    if asked.assignments:
+        return _assigned_count(context, asked)
+    factor = asked.replication_factor
+    if factor != USE_DEFAULT and factor < 1:
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        )
+    if factor > REPLICATION_FACTOR:
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"Unable to replicate the partition {factor} time(s): The target replication factor "
+            f"of {factor} cannot be reached because only 1 broker(s) are registered.",
+        )
+    if asked.num_partitions == USE_DEFAULT:
+        return context.broker.catalogue.broker_config.num_partitions
+    return asked.num_partitions
+
+
+def _assigned_count(context: RequestContext, asked: CreatableTopic) -> int:
+    """Return the number of partitions assigned by hand; raises KafkaError."""
+    if asked.replication_factor != USE_DEFAULT:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            "A manual partition assignment was specified, but replication factor was not "
+            "set to -1.",
+        )
+    if asked.num_partitions != USE_DEFAULT:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            "A manual partition assignment was specified, but numPartitions was not set to -1.",
+        )
+    indexes = set()
+    for assignment in asked.assignments:
+        if assignment.partition_index in indexes:
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                "Found multiple manual partition assignments for partition "
+                f"{assignment.partition_index}",
+            )
+        indexes.add(assignment.partition_index)
+        _check_replicas(assignment.broker_ids, context.broker.node_id)
+    if indexes != set(range(len(indexes))):
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "partitions should be a consecutive 0-based integer sequence",
+        )
+    return len(indexes)
+
+
+def _check_replicas(broker_ids: Sequence[int], node_id: int) -> None:
+    """Raise KafkaError unless the replicas of a partition are this one broker."""
+    if not broker_ids:
+        problem = "an empty replica list."
+    elif other := [broker_id for broker_id in broker_ids if broker_id != node_id]:
+        problem = f"broker {other[0]}, but no such broker is registered."
+    elif len(broker_ids) > 1:
+        problem = f"the broker {node_id} more than once."
+    else:
+        return
+    raise KafkaError(
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        f"The manual partition assignment includes {problem}",
+    )
+
+
+def _check_given_once(times: int) -> None:
+    if times > 1:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+
+
+def _check_total(partition_count: int) -> None:
+    if partition_count > PARTITIONS_PER_CHANGE_MAX:
+        raise KafkaError(
+            ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
+        )
+
+
+# ----------------------------------------------------------------------------------- DeleteTopics
+
+
+@serves(DELETE_TOPICS, versions=(1, 6))
+async def delete_topics(
+    context: RequestContext, request: DeleteTopicsRequest
+) -> DeleteTopicsResponse:
+    """Delete topics named by name or by id; each succeeds or fails by itself."""
+    catalogue = context.broker.catalogue
+    if not catalogue.broker_config.delete_topic_enable:
+        code = ErrorCode.TOPIC_DELETION_DISABLED
+        raise KafkaError(code if context.api_version >= 3 else ErrorCode.INVALID_REQUEST)
+    asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
+    results, doomed = _topics_to_delete(catalogue, asked)
+    for topic in doomed:
+        result = DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
+        try:
+            await catalogue.delete_topic(topic.topic_id)
+        except KafkaError as error:
+            result.error_code = error.code
+            result.error_message = error.message
+        results.append(result)
+    return DeleteTopicsResponse(responses=results)
+
+
+def _topics_to_delete(
+    catalogue: Catalogue, asked: list[DeleteTopicState]
+) -> tuple[list[DeletableTopicResult], list[Topic]]:
+    """Split what was asked for into refusals and topics; a topic named twice is refused."""
+    refused: dict[tuple[str | None, bytes], DeletableTopicResult] = {}
+    found: dict[bytes, Topic] = {}
+    times = Counter((each.name, each.topic_id) for each in asked)
+
+    def refuse(
+        name: str | None, topic_id: bytes, code: ErrorCode, message: str | None = None
+    ) -> None:
+        refused[name, topic_id] = DeletableTopicResult(
+            name, topic_id, error_code=code, error_message=message or code.message
+        )
+
+    for name, topic_id in times:
+        problem = _identity_problem(name, topic_id, times[name, topic_id])
+        topic = catalogue.topic_by_id(topic_id) if name is None else catalogue.topic(name)
+        if problem is not None:
+            refuse(name, topic_id, ErrorCode.INVALID_REQUEST, problem)
+        elif topic is None and name is None:
+            refuse(name, topic_id, ErrorCode.UNKNOWN_TOPIC_ID)
+        elif topic is None:
+            refuse(name, topic_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        elif topic.topic_id in found:
+            del found[topic.topic_id]
+            refuse(
+                topic.name,
+                topic.topic_id,
+                ErrorCode.INVALID_REQUEST,
+                "The provided topic name maps to an ID that was already supplied.",
+            )
+        else:
+            found[topic.topic_id] = topic
+    return list(refused.values()), list(found.values())
+
+
+def _identity_problem(name: str | None, topic_id: bytes, times: int) -> str | None:
+    """Return what is wrong with the way a topic is named in a deletion."""
+    if name is None and topic_id == ZERO_UUID:
+        return "Neither topic name nor id were specified."
+    if name is not None and topic_id != ZERO_UUID:
+        return "You may not specify both topic name and topic id."
+    if times > 1:
+        return "Duplicate topic id." if name is None else "Duplicate topic name."
+    return None
+
+
+# ------------------------------------------------------------------------------- CreatePartitions
+
+
+@serves(CREATE_PARTITIONS, versions=(0, 3))
+async def create_partitions(
+    context: RequestContext, request: CreatePartitionsRequest
+) -> CreatePartitionsResponse:
+    """Grow topics; the answer names every topic of the request, each with its own outcome."""
+    named = {topic.name: topic for topic in request.topics}
+    given = Counter(topic.name for topic in request.topics)
+    results = []
+    for name, topic in named.items():
+        result = CreatePartitionsTopicResult(name=name)
+        try:
+            _check_given_once(given[name])
+            await _grow(context, topic, validate_only=request.validate_only)
+        except KafkaError as error:
+            result.error_code = error.code
+            result.error_message = error.message
+        results.append(result)
+    return CreatePartitionsResponse(results=results)
+
+
+async def _grow(
+    context: RequestContext, asked: CreatePartitionsTopic, *, validate_only: bool
+) -> None:
+    """Grow, or only check, one topic; raises KafkaError."""
+    catalogue = context.broker.catalogue
+    added = catalogue.check_new_partitions(asked.name, asked.count)
+    if asked.assignments is not None:
+        if len(asked.assignments) != added:
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Attempted to add {added} additional partition(s), but only "
+                f"{len(asked.assignments)} assignment(s) were specified.",
+            )
+        for assignment in asked.assignments:
+            _check_replicas(assignment.broker_ids, context.broker.node_id)
+    if not validate_only:
+        await catalogue.create_partitions(asked.name, asked.count)

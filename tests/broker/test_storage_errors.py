@@ -1,0 +1,25 @@
+"""Every refusal of storage has an error code."""
+
+import pytest
+
+from broker.storage_errors import error_code_of
+from storage import errors
+
+
+def refusals() -> list[type[errors.Refused]]:
+    found: list[type[errors.Refused]] = []
+    to_visit = [errors.Refused]
+    while to_visit:
+        for each in to_visit.pop().__subclasses__():
+            found.append(each)
+            to_visit.append(each)
+    return found
+
+
+@pytest.mark.parametrize("refusal", refusals())
+def test_has_an_error_code(refusal):
+    assert error_code_of(refusal("reason")) > 0
+
+
+def test_there_are_refusals():
+    assert len(refusals()) >= 11
