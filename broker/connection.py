@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections import deque
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
@@ -60,6 +61,9 @@ cannot pile up answers behind the transport's flow control."""
 JOIN_BYTES = 64 * 1024
 """Up to this much, one joined string is cheaper than a vector of small pieces."""
 
+MAX_VECTOR = 1024
+"""Pieces one ``writev`` may have (IOV_MAX of Linux)."""
+
 PIPELINE_LIMIT = 1000
 """Answers owed to one connection; clients keep 5 in flight, load generators some hundreds."""
 
@@ -88,6 +92,7 @@ class Connection(asyncio.BufferedProtocol):
         "_client",
         "_close_deadline",
         "_delivery",
+        "_descriptor",
         "_endpoint",
         "_frames",
         "_mute",
@@ -130,6 +135,7 @@ class Connection(asyncio.BufferedProtocol):
         self._reading_paused = False
         self._claimed_bytes = 0
         self._claim_granted = False
+        self._descriptor = -1
         self._endpoint: tuple[str, int] | None = None
         self._swept = (0, 0)
         self._partial_since: float | None = None
@@ -157,11 +163,14 @@ class Connection(asyncio.BufferedProtocol):
             self._server.complain(f"connection refused: peer={self.peer} reason={refused}")
             transport.abort()
             return
+        if transport.get_extra_info("ssl_object") is None:
+            self._descriptor = transport.get_extra_info("socket").fileno()
         transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
         """Drop everything that was held for the peer."""
         self._mute |= CLOSED
+        self._descriptor = -1  # the number may belong to another connection soon
         self._server.forget(self)
         self._frames.release()
         self._return_claim()
@@ -561,13 +570,26 @@ class Connection(asyncio.BufferedProtocol):
             self._write()
 
     def _write(self) -> None:
+        """Send what is in ``_out``, and leave to the transport what the socket does not take.
+
+        Sending here instead of through the transport saves one turn of uvloop's loop and about
+        2 us for each write; order is kept because it is done only when the transport has nothing.
+        """
         out, self._out = self._out, []
         size, self._out_bytes = self._out_bytes, 0
         self.sent_bytes += size
+        transport = self._transport
         if size <= JOIN_BYTES:
-            self._transport.write(b"".join(out))
-        else:
-            self._transport.writelines(out)
+            out = [b"".join(out)]
+        if self._descriptor >= 0 and not transport.get_write_buffer_size():
+            try:
+                sent = os.writev(self._descriptor, out[:MAX_VECTOR])
+            except OSError:  # full, or broken: the transport finds out which and acts on it
+                sent = 0
+            if sent == size:
+                return
+            out = unsent(out, sent)
+        transport.writelines(out)
 
     def _over_pipeline_limit(self) -> bool:
         return len(self._slots) >= PIPELINE_LIMIT or self._queued_bytes >= WRITE_BUFFER_HIGH_BYTES
@@ -659,6 +681,15 @@ def encoded(
     size = len(head) if len(chunks) == 1 else sum(map(len, chunks))
     _pack_answer_header(head, 0, size - 4, correlation_id)
     return chunks, size
+
+
+def unsent(chunks: Chunks, sent: int) -> Chunks:
+    """Return what is left of ``chunks`` after their first ``sent`` bytes."""
+    for number, chunk in enumerate(chunks):
+        if sent < len(chunk):
+            return [memoryview(chunk)[sent:], *chunks[number + 1 :]]
+        sent -= len(chunk)
+    return []
 
 
 def skip_header_tags(frame: memoryview, position: int) -> int:
