@@ -18,7 +18,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 PACKAGES := broker protocol coordinator storage spark_connector
-UNIT := tests/protocol tests/storage tests/broker tests/coordinator tests/tidy
+UNIT := $(wildcard $(addprefix tests/,protocol storage coordinator broker spark_connector))
 # Tests that run beside each other; the others own a port, a JVM or the disk.
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 PYTEST := $(BIN)/python -m pytest

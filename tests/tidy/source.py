@@ -1,0 +1,94 @@
+"""The repository's own Python files, parsed once for all the rules."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("broker", "protocol", "coordinator", "storage", "spark_connector")
+GENERATED = ROOT / "protocol" / "messages"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file."""
+
+    path: Path
+    text: str
+    tree: ast.Module
+
+    @property
+    def name(self) -> str:
+        """Path from the root of the repository."""
+        return self.path.relative_to(ROOT).as_posix()
+
+    @property
+    def module(self) -> str:
+        """Dotted name."""
+        parts = self.path.relative_to(ROOT).with_suffix("").parts
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether the generator wrote it."""
+        return self.path.is_relative_to(GENERATED)
+
+    @property
+    def lines(self) -> int:
+        """Number of lines."""
+        return self.text.count("\n")
+
+
+@cache
+def sources(*folders: str) -> tuple[Source, ...]:
+    """Every Python file in these folders of the repository."""
+    found = []
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            text = path.read_text(encoding="utf-8")
+            found.append(Source(path, text, ast.parse(text, str(path))))
+    return tuple(found)
+
+
+def functions(source: Source) -> Iterator[tuple[str, int]]:
+    """Yield (qualified name, number of lines) of every function, docstring left out."""
+    yield from _functions(source.tree, "")
+
+
+def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, int]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield f"{prefix}{child.name}", _length(child)
+            yield from _functions(child, f"{prefix}{child.name}.")
+        elif isinstance(child, ast.ClassDef):
+            yield from _functions(child, f"{prefix}{child.name}.")
+        else:
+            yield from _functions(child, prefix)
+
+
+def _length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    first = function.body[0]
+    documented = ast.get_docstring(function, clean=False) is not None
+    start = (first.end_lineno or first.lineno) + 1 if documented else function.lineno
+    return (function.end_lineno or start) - start + 1
+
+
+def imported_modules(source: Source) -> set[str]:
+    """Every dotted name that a file imports; ``from a import b`` counts as a and as a.b."""
+    names: set[str] = set()
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = source.module.split(".")
+            if source.path.name != "__init__.py":
+                package = package[:-1]
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, node.module] if node.module else base)
+            names.add(module)
+            names.update(f"{module}.{alias.name}" for alias in node.names)
+    return names
