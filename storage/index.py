@@ -310,12 +310,8 @@ class SegmentIndex:
         self.times = times
         self.max_timestamp, self.offset_of_max_timestamp = times.last
 
-    def append(self, last_offset: int, max_timestamp: int, position: int, size: int) -> bool:
-        """Take in the batch at ``position``; answers whether it got an offset entry.
-
-        ``size`` is not needed: rule 3 of this file.
-        """
-        del size
+    def append(self, last_offset: int, max_timestamp: int, position: int) -> bool:
+        """Take in the batch at ``position``; answers whether it got an offset entry."""
         if max_timestamp > self.max_timestamp:
             self.max_timestamp = max_timestamp
             self.offset_of_max_timestamp = last_offset

@@ -95,7 +95,7 @@ class Segment:
         position = self.size_bytes
         if position == 0:
             self.first_timestamp_ms = max_timestamp
-        self.index.append(last_offset, max_timestamp, position, size)
+        self.index.append(last_offset, max_timestamp, position)
         self.size_bytes = position + size
         self.end_offset = last_offset + 1
         return position
@@ -301,7 +301,7 @@ class Segment:
         for position, header, _ in self.scan(start):
             if position == start and len(offsets) and header.last_offset != offsets.last_offset:
                 raise CorruptIndex("the last index entry does not point at its batch")
-            index.append(header.last_offset, header.max_timestamp, position, header.size)
+            index.append(header.last_offset, header.max_timestamp, position)
         return index
 
     def scan(self, start: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
