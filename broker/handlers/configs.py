@@ -172,7 +172,9 @@ async def incremental_alter_configs(
     responses = []
     for resource in request.resources:
         response = AlterConfigsResourceResponse(
-            resource_type=resource.resource_type, resource_name=resource.resource_name
+            error_message=None,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
         )
         try:
             _check_resource(context, resource, given)
@@ -194,7 +196,9 @@ async def alter_configs(
     responses = []
     for resource in request.resources:
         response = LegacyResult(
-            resource_type=resource.resource_type, resource_name=resource.resource_name
+            error_message=None,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
         )
         try:
             _check_resource(context, resource, given)

@@ -90,6 +90,7 @@ async def _create_topic(
     return CreatableTopicResult(
         name=asked.name,
         topic_id=topic_id,
+        error_message=None,
         num_partitions=partition_count,
         replication_factor=REPLICATION_FACTOR,
         configs=[

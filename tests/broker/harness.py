@@ -1,0 +1,122 @@
+"""A broker without sockets: real catalogue, logs and MetaStore on a simulated disk.
+
+``ask`` takes a request through the codec in both directions, so that what a handler answers is
+known to be encodable in the version that was asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+from broker import handlers
+from broker.catalogue import Catalogue
+from broker.config import BrokerConfig
+from broker.dispatch import ROUTES, Deferred
+from broker.refusals import refusal
+from protocol.errors import KafkaError
+from storage.log_store import InlineEngine, LogStore, StoreSettings
+from storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from storage.recovery import lock_directory, open_store
+from storage.simulated import SimulatedFileSystem
+
+assert handlers, "importing the package registers the routes"
+
+NODE_ID = 1
+CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"
+ROOT = "/data"
+
+
+class LoopEngine(InlineEngine):
+    """Commits in the loop's own thread, at the end of its turn; or at ``step`` without a loop."""
+
+    def schedule(self, callback) -> None:
+        try:
+            asyncio.get_running_loop().call_soon(callback)
+        except RuntimeError:
+            super().schedule(callback)
+
+
+class Administration:
+    """One run of a broker over a disk and a MetaStore that may outlive it."""
+
+    def __init__(
+        self,
+        file_system: SimulatedFileSystem | None = None,
+        metastore: Any = None,
+        config: BrokerConfig | None = None,
+    ) -> None:
+        self.file_system = file_system or SimulatedFileSystem()
+        self.metastore = metastore or SqliteMetaStore.open(
+            MEMORY, node_id=NODE_ID, new_cluster_id=CLUSTER_ID
+        )
+        self.engine = LoopEngine()
+        self.logs = LogStore(
+            self.file_system,
+            ROOT,
+            engine=self.engine,
+            now_ms=lambda: 1_700_000_000_000,
+            settings=StoreSettings(journal_file_bytes=1 << 16),
+        )
+        self.removed_logs: list[Any] = []
+        self.fatal: list[BaseException] = []
+        self.tasks: list[asyncio.Task[Any]] = []
+        lock_directory(self.logs)
+        self.catalogue = Catalogue(
+            self.metastore,
+            self.logs,
+            config or BrokerConfig(node_id=NODE_ID),
+            on_log_removed=self.removed_logs.append,
+            on_fatal=self.fatal.append,
+        )
+        specs = self.catalogue.load()
+        self.report = open_store(self.logs, specs, leader_epoch=self.metastore.begin_boot())
+        self.metastore.raise_boot_epoch(self.logs.leader_epoch)
+        self.catalogue.open()
+        self.logs.checkpoint(self.catalogue.forget_deleted)
+        self.engine.step()
+        self.broker = SimpleNamespace(
+            catalogue=self.catalogue,
+            config=self.catalogue.broker_config,
+            metastore=self.metastore,
+            logs=self.logs,
+            node_id=NODE_ID,
+            cluster_id=CLUSTER_ID,
+            spawn=self._spawn,
+        )
+
+    def _spawn(self, coroutine, name) -> None:
+        self.tasks.append(asyncio.get_running_loop().create_task(coroutine, name=name))
+
+    async def ask(self, api, request, version: int):
+        """Send ``request`` through codec and handler, return the response as a client reads it."""
+        route = ROUTES.get(api.key)
+        assert route is not None
+        assert route.min_version <= version <= route.max_version
+        context = SimpleNamespace(
+            broker=self.broker,
+            api_key=api.key,
+            api_version=version,
+            client_id="test",
+            endpoint=("dialled.example", 4711),
+        )
+        wire = b"".join(api.encode_request(request, version))
+        received = api.decode_request(memoryview(wire), 0, version)
+        try:
+            response = route.handler(context, received)
+            if route.is_coroutine:
+                response = await response
+        except KafkaError as error:
+            response = refusal(route, received, error)
+        if isinstance(response, Deferred):
+            await asyncio.gather(*self.tasks)
+            response = response.response
+        answer = b"".join(bytes(chunk) for chunk in api.encode_response(response, version))
+        return api.decode_response(memoryview(answer), 0, version)
+
+    def stop(self) -> None:
+        """End in order: a clean checkpoint, then everything closed."""
+        self.logs.checkpoint(clean=True)
+        self.engine.step()
+        self.logs.close()
