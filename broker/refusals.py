@@ -129,6 +129,14 @@ def _shape(message_class: type) -> tuple[tuple[str, type | None], ...]:
     return tuple((field.name, _dataclass_in(hints[field.name])) for field in fields(message_class))
 
 
+def _item_class(hint: Any) -> type | None:  # noqa: ANN401
+    """Return the dataclass that a field is a list of; None for a single structure, too."""
+    if typing.get_origin(hint) is list:
+        return _dataclass_in(hint)
+    found = (_item_class(argument) for argument in typing.get_args(hint))
+    return next((item for item in found if item is not None), None)
+
+
 def _dataclass_in(hint: Any) -> type | None:  # noqa: ANN401
     if isinstance(hint, type) and is_dataclass(hint):
         return hint
