@@ -111,6 +111,7 @@ def _decompress_snappy(data: Buffer, limit_bytes: int) -> bytes:
     if len(view) < _XERIAL_HEADER.size:
         raise CompressionError("snappy: the framing ends inside its header")
     parts: list[bytes] = []
+    expanded_bytes = 0
     position = _XERIAL_HEADER.size
     while position < len(view):
         if position + 4 > len(view):
@@ -119,20 +120,22 @@ def _decompress_snappy(data: Buffer, limit_bytes: int) -> bytes:
         position += 4
         if length < 0 or position + length > len(view):
             raise CompressionError(f"snappy: block of {length} bytes does not fit")
-        block = _decompress_snappy_block(view[position : position + length], limit_bytes)
+        block = _decompress_snappy_block(
+            view[position : position + length], limit_bytes, expanded_bytes
+        )
         parts.append(block)
-        limit_bytes -= len(block)
+        expanded_bytes += len(block)
         position += length
     return b"".join(parts)
 
 
-def _decompress_snappy_block(block: memoryview, limit_bytes: int) -> bytes:
+def _decompress_snappy_block(block: memoryview, limit_bytes: int, expanded_bytes: int = 0) -> bytes:
     import cramjam
 
     codec = _snappy()
     try:
         # A block begins with its expanded length: no need to expand a bomb to know it.
-        if codec.decompress_raw_len(block) > limit_bytes:
+        if expanded_bytes + codec.decompress_raw_len(block) > limit_bytes:
             raise CompressionError(f"expands to more than {limit_bytes} bytes")
         return bytes(codec.decompress_raw(block))
     except cramjam.DecompressionError as error:
