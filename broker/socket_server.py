@@ -206,6 +206,11 @@ class SocketServer:
             for connection in waiters:
                 connection.unmute_backlogged()
 
+    def configure(self, config: BrokerConfig) -> None:
+        """Use the limits of ``config`` for connections that come in from now on."""
+        self._config = config
+        self._max_connections = min(config.max_connections, files_for_connections())
+
     def replace_route(self, route: Route) -> None:
         """Serve one API by another route from now on."""
         self.routes.replace(route)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from broker.clock import Clock, Timer
 from broker.dispatch import Deferred, Parked
@@ -41,8 +41,8 @@ class FetchWaits:
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
         self.clock = clock
         self._loop = loop
-        self._by_log: dict[Hashable, dict[ParkedFetch, None]] = {}
-        self._due: list[ParkedFetch] = []
+        self._by_log: dict[Hashable, dict[ParkedFetch[Any], None]] = {}
+        self._due: list[ParkedFetch[Any]] = []
         self._scheduled = False
 
     def advanced(self, log: Hashable, size_bytes: int) -> None:
@@ -59,7 +59,7 @@ class FetchWaits:
         for fetch in self._by_log.get(log, ()):
             self.due(fetch)
 
-    def due(self, fetch: ParkedFetch) -> None:
+    def due(self, fetch: ParkedFetch[Any]) -> None:
         """Answer a fetch as soon as the loop comes round."""
         if fetch.is_due:
             return
@@ -75,12 +75,12 @@ class FetchWaits:
         for fetch in due:
             fetch.answer()
 
-    def add(self, fetch: ParkedFetch, logs: Iterable[Hashable]) -> None:
+    def add(self, fetch: ParkedFetch[Any], logs: Iterable[Hashable]) -> None:
         """Let ``fetch`` wait on ``logs``."""
         for log in logs:
             self._by_log.setdefault(log, {})[fetch] = None
 
-    def remove(self, fetch: ParkedFetch, logs: Iterable[Hashable]) -> None:
+    def remove(self, fetch: ParkedFetch[Any], logs: Iterable[Hashable]) -> None:
         """Forget that ``fetch`` waits."""
         for log in logs:
             waiting = self._by_log.get(log)

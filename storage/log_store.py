@@ -272,6 +272,10 @@ class LogStore:
     def close(self) -> None:
         """End the threads and let go of the directory. Checkpoint first (``clean``)."""
         self.journal.flush()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """End without writing what is not with the journal thread yet: what a kill leaves behind."""
         if self._runner is not None:
             self._runner.stop()
             self._runner = None

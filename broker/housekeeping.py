@@ -1,0 +1,76 @@
+"""What has to happen from time to time: checkpoints, retention, a look at the free space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from broker.clock import Timer
+from storage.retention import apply_retention
+
+if TYPE_CHECKING:
+    from broker.server import BrokerServer
+
+SPACE_INTERVAL_MS = 1000
+LOGS_PER_TURN = 64
+"""Logs looked at for retention before the loop gets a turn."""
+
+
+class Housekeeping:
+    """The timers of one broker. They go through its clock, so a test can make them due."""
+
+    def __init__(self, server: BrokerServer) -> None:
+        self._server = server
+        self._timers: dict[str, Timer] = {}
+        self._stopped = False
+
+    def start(self) -> None:
+        """Start every timer."""
+        config = self._server.config
+        self._every("space", lambda: SPACE_INTERVAL_MS, self._look_at_space)
+        self._every("checkpoint", lambda: config.checkpoint_interval_ms, self._checkpoint)
+        self._every(
+            "retention", lambda: self._server.config.log_retention_check_interval_ms, self._retain
+        )
+
+    def stop(self) -> None:
+        """Stop every timer."""
+        self._stopped = True
+        for timer in self._timers.values():
+            timer.cancel()
+
+    def _every(self, name: str, interval_ms: Callable[[], int], work: Callable[[], None]) -> None:
+        def run() -> None:
+            if not self._stopped:
+                schedule()
+                work()
+
+        def schedule() -> None:
+            self._timers[name] = self._server.clock.call_later(interval_ms(), run)
+
+        schedule()
+
+    def _look_at_space(self) -> None:
+        self._server.logs.check_space()
+        if self._server.logs.wants_checkpoint:
+            self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        server = self._server
+        server.logs.checkpoint(server.catalogue.forget_deleted)
+
+    def _retain(self) -> None:
+        """Delete what is too old or too much, some logs at a time."""
+        pending = list(self._server.logs.logs.values())
+
+        def turn() -> None:
+            logs = self._server.logs
+            now_ms = self._server.clock.now_ms()
+            for _ in range(min(LOGS_PER_TURN, len(pending))):
+                log = pending.pop()
+                if logs.logs.get(log.partition_id) is log:
+                    apply_retention(log, logs.journal, now_ms)
+            if pending and not self._stopped:
+                self._server.loop.call_soon(turn)
+
+        turn()

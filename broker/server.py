@@ -1,0 +1,310 @@
+"""The broker as a whole: what is made of what, in which order it starts, and how it ends.
+
+Start: the data directory is locked, metadata is opened, logs are recovered, topics are shown, and
+only then are sockets opened: no client ever meets a broker that does not know yet what it holds.
+
+Two ends. ``stop`` is the orderly one: answers in flight leave, a checkpoint makes the next start
+read no journal. ``fatal`` is the other: when something durable can no longer be promised (an fsync
+failed, memory and disk disagree) nothing more is answered and the process ends at once (D9).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import broker.handlers  # noqa: F401  registers every handler
+from broker.catalogue import Catalogue, new_cluster_id
+from broker.clock import Clock, SystemClock
+from broker.config import BrokerConfig
+from broker.dispatch import ROUTES, Routes
+from broker.engine import LoopEngine
+from broker.housekeeping import Housekeeping
+from broker.socket_server import Listener, SocketServer
+from broker.waiting import FetchWaits
+from storage.io import FileSystem, LocalFileSystem
+from storage.log_store import LogStore, StoreCallbacks, StoreSettings
+from storage.metastore.interface import MetaStore
+from storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
+from storage.recovery import RecoveryReport, lock_directory, open_store
+
+logger = logging.getLogger("broker.server")
+
+
+class BrokerServer:
+    """One broker: build it, ``start`` it, ``stop`` it. All on one event loop.
+
+    ``file_system`` and ``metastore`` are for tests that keep data in memory; whoever passes a
+    metastore closes it.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        clock: Clock | None = None,
+        file_system: FileSystem | None = None,
+        metastore: MetaStore | None = None,
+        routes: Routes | None = None,
+    ) -> None:
+        self.config = config
+        self.clock: Clock = clock or SystemClock()
+        self.file_system: FileSystem = file_system or LocalFileSystem()
+        self.routes = (routes or ROUTES).copy()
+        self.node_id = config.node_id
+        self.cluster_id = ""
+        self.loop: asyncio.AbstractEventLoop
+        self.metastore: MetaStore
+        self.logs: LogStore
+        self.catalogue: Catalogue
+        self.fetch_waits: FetchWaits
+        self.sockets: SocketServer
+        self.failure: BaseException | None = None
+        self._given_metastore = metastore
+        self._housekeeping: Housekeeping | None = None
+        self._engine: LoopEngine
+        self._ended: asyncio.Event
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    # ------------------------------------------------------------------------------- lifecycle
+
+    async def start(self) -> None:
+        """Recover, then listen.
+
+        Raises ConfigError, ListenError, and what storage raises where a directory cannot be used:
+        AlreadyLocked, Corrupt, MetaStoreError, OSError. Nothing stays open then.
+        """
+        self.loop = asyncio.get_running_loop()
+        self._ended = asyncio.Event()
+        self._engine = LoopEngine(self.loop, self.flush_answers)
+        self.fetch_waits = FetchWaits(self.loop, self.clock)
+        self.sockets = SocketServer(self.config, self.clock, self.routes, self)
+        try:
+            report = self._open_storage()
+            await self._create_configured_topics()
+            await self.sockets.start()
+        except BaseException:
+            self.abandon()
+            raise
+        self._housekeeping = Housekeeping(self)
+        self._housekeeping.start()
+        logger.info(
+            "storage opened directory=%s clean=%s partitions=%d batches_replayed=%d",
+            self.logs.root,
+            str(report.clean).lower(),
+            report.partitions,
+            report.batches_replayed,
+        )
+
+    async def stop(self) -> None:
+        """Drain, then close everything; bounded by ``barnabas.shutdown.timeout.ms``."""
+        await self.sockets.stop(self.config.shutdown_timeout_ms)
+        if self._housekeeping is not None:
+            self._housekeeping.stop()
+        await self._cancel_tasks()
+        await self.catalogue.close()
+        await self._last_checkpoint()
+        if self.failure is not None:
+            return
+        self._engine.dead = True
+        self.logs.close()
+        self._release()
+
+    async def crash(self) -> None:
+        """End as ``kill -9`` would: nothing more is written, sent or answered."""
+        self._engine.dead = True
+        await self.sockets.abort()
+        if self._housekeeping is not None:
+            self._housekeeping.stop()
+        await self._cancel_tasks()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of files and threads without writing anything more."""
+        self._engine.dead = True
+        if hasattr(self, "logs"):
+            self.logs.abandon()
+        self._release()
+
+    def fatal(self, error: BaseException) -> None:
+        """Stop serving for good: something durable can no longer be promised (D9)."""
+        if self._engine.dead:
+            return
+        self._engine.dead = True
+        self.failure = error
+        logger.critical("broker stops: what was written is not safe: %r", error)
+        for connection in list(self.sockets.connections):
+            connection.abort()
+        self._ended.set()
+
+    async def wait_for_failure(self) -> BaseException:
+        """Return what ended this broker, if anything ever does."""
+        await self._ended.wait()
+        assert self.failure is not None
+        return self.failure
+
+    # ------------------------------------------------------------------------- handlers use these
+
+    @property
+    def listeners(self) -> list[Listener]:
+        """Return the listeners; ``bound`` of each is its address once the broker has started."""
+        return self.sockets.listeners
+
+    @property
+    def ready_line(self) -> str:
+        """Return the line that says the broker is up, in words that container tools wait for."""
+        return (
+            f"[KafkaServer id={self.node_id}] started: "
+            "Transitioning from RECOVERY to RUNNING (Kafka Server started)"
+        )
+
+    def flush_answers(self) -> None:
+        """Answer the fetches that are due and write everything that is ready."""
+        self.fetch_waits.answer_due()
+        self.sockets.delivery.flush()
+
+    def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
+        """Run a background task until the broker ends; an exception in it is fatal."""
+        task = self.loop.create_task(coroutine, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._task_done)
+
+    # --------------------------------------------------------------------------------- private
+
+    def _open_storage(self) -> RecoveryReport:
+        config = self.config
+        self.logs = LogStore(
+            self.file_system,
+            config.data_directory,
+            engine=self._engine,
+            now_ms=self.clock.now_ms,
+            settings=StoreSettings(
+                journal_file_bytes=config.journal_file_bytes,
+                journal_max_bytes=config.journal_max_bytes,
+                checkpoint_journal_bytes=config.checkpoint_journal_bytes,
+                backlog_max_bytes=config.journal_backlog_max_bytes,
+            ),
+            callbacks=StoreCallbacks(
+                on_advanced=self.fetch_waits.advanced,
+                on_backlogged=self.sockets.set_backlogged,
+                on_fatal=self.fatal,
+            ),
+        )
+        lock_directory(self.logs)
+        self.metastore = self._given_metastore or SqliteMetaStore.open(
+            self.file_system.join(config.data_directory, FILE_NAME),
+            node_id=config.node_id,
+            new_cluster_id=config.cluster_id or new_cluster_id(),
+        )
+        self.cluster_id = self.metastore.identity.cluster_id
+        self.catalogue = Catalogue(
+            self.metastore,
+            self.logs,
+            config,
+            on_log_removed=self.fetch_waits.wake,
+            on_config_changed=self._use_config,
+            on_fatal=self.fatal,
+        )
+        specs = self.catalogue.load()
+        report = open_store(self.logs, specs, leader_epoch=self.metastore.begin_boot())
+        self.metastore.raise_boot_epoch(self.logs.leader_epoch)
+        self.catalogue.open()
+        self.logs.checkpoint(self.catalogue.forget_deleted)
+        return report
+
+    async def _create_configured_topics(self) -> None:
+        """Make the topics of ``barnabas.create.topics``: "ready" means that they exist."""
+        for item in self.config.create_topics:
+            name, partitions, _replication, *policy = item.split(":")
+            if self.catalogue.topic(name) is None:
+                configs = {"cleanup.policy": policy[0]} if policy else {}
+                await self.catalogue.create_topic(name, int(partitions), configs)
+
+    async def _last_checkpoint(self) -> None:
+        """Write down where everything stands, so that the next start has nothing to replay."""
+        # One may be under way already, and then the first call only waits for it.
+        for clean in (False, True):
+            done = asyncio.Event()
+            self.logs.checkpoint(done.set, clean=clean)
+            failed = self.loop.create_task(self.wait_for_failure())
+            waiting = self.loop.create_task(done.wait())
+            await asyncio.wait({failed, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            failed.cancel()
+            waiting.cancel()
+
+    def _release(self) -> None:
+        self._engine.close()
+        if self._given_metastore is None and hasattr(self, "metastore"):
+            self.metastore.close()
+
+    async def _cancel_tasks(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _task_done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.fatal(error)
+
+    def _use_config(self, config: BrokerConfig) -> None:
+        self.config = config
+        self.sockets.configure(config)
+
+
+def run(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
+    """Run a broker until SIGTERM or SIGINT; return the exit code of the process.
+
+    ``on_ready`` gets the ready line. Raises what ``BrokerServer.start`` raises. A second signal
+    ends the process without waiting; so does a failure after which nothing can be promised.
+    """
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        return runner.run(_serve(config, on_ready))
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    """Return what makes the event loop: uvloop's where it is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop
+
+
+async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
+    server = BrokerServer(config)
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def ask(number: int) -> None:
+        if asked.is_set():
+            logger.warning("second signal, ending at once signal=%s", signal.Signals(number).name)
+            end_process(128 + number)
+        asked.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ask, number)
+    await server.start()
+    on_ready(server.ready_line)
+    failure = loop.create_task(server.wait_for_failure())
+    stopping = loop.create_task(asked.wait())
+    await asyncio.wait({failure, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not failure.done():
+        logger.info("broker stops")
+        await server.stop()
+    if server.failure is not None:
+        end_process(1)
+    failure.cancel()
+    return 0
+
+
+def end_process(code: int) -> None:
+    """End without running anything more: threads may be stuck in a disk that does not answer."""
+    logging.shutdown()
+    os._exit(code)
