@@ -62,7 +62,13 @@ class Message(Generic[T]):
 
     def decode(self, view: memoryview, position: int, version: int) -> T:
         """Decode from ``position``; Malformed unless the message ends where ``view`` does."""
-        message, end = self.decode_part(view, position, version)
+        decoder = self._decoders.get(version)
+        if decoder is None:
+            raise self._unsupported(version)
+        try:
+            message, end = decoder(view, position)
+        except BROKEN_BYTES as error:
+            raise self._malformed(version, error) from error
         if end != len(view):
             raise Malformed(f"{self.name} version {version}: {len(view) - end} bytes left over")
         return message
@@ -78,7 +84,7 @@ class Message(Generic[T]):
         try:
             return decoder(view, position)
         except BROKEN_BYTES as error:
-            raise Malformed(f"{self.name} version {version}: {error}") from error
+            raise self._malformed(version, error) from error
 
     def encode(self, message: T, version: int, out: bytearray | None = None) -> Chunks:
         """Encode to a list of buffers; the first is ``out``, if given, with the message's bytes
@@ -88,6 +94,9 @@ class Message(Generic[T]):
         if encoder is None:
             raise self._unsupported(version)
         return encoder(message, bytearray() if out is None else out)
+
+    def _malformed(self, version: int, error: Exception) -> Malformed:
+        return Malformed(f"{self.name} version {version}: {error}")
 
     def _unsupported(self, version: int) -> KafkaError:
         return KafkaError(

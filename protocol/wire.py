@@ -33,6 +33,23 @@ def varint_tail(view: memoryview, position: int, low: int) -> tuple[int, int]:
     raise Malformed("varint is too long")
 
 
+def varint_end(view: memoryview, position: int, low: int) -> tuple[int, int]:
+    """Finish an unsigned varint whose first three bytes, all of them continued, add up to ``low``.
+
+    ``low`` still has the continuation bit of the third byte in it.
+    """
+    low -= 1 << 21
+    for shift in (21, 28):
+        byte = view[position]
+        position += 1
+        low |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if low > MAX_VARINT:
+                break
+            return low, position
+    raise Malformed("varint is too long")
+
+
 def read_varint(view: memoryview, position: int) -> tuple[int, int]:
     """Read one unsigned varint; return value and new position."""
     low = view[position]

@@ -104,8 +104,19 @@ class DecodeEmitter:
         self._code.add(f"{variable}: {_plain_type(field)} | None = None")
         with self._code.block("if size:"):
             with self._code.block("if size >= 0x80:"):
-                self._code.add("size, position = varint_tail(view, position, size)")
+                self._long_size(field)
             self._slice(field, variable, "position + size - 1")
+
+    def _long_size(self, field: FieldLayout) -> None:
+        if field.type != "records":
+            self._code.add("size, position = varint_tail(view, position, size)")
+            return
+        # Record batches nearly always need a length of two or three bytes: no call for those.
+        self._code.add("byte = view[position]", "position += 1", "size += (byte << 7) - 0x80")
+        with self._code.block("if byte >= 0x80:"):
+            self._code.add("byte = view[position]", "position += 1", "size += (byte << 14) - 0x4000")
+            with self._code.block("if byte >= 0x80:"):
+                self._code.add("size, position = varint_end(view, position, size)")
 
     def _classic_bytes(self, field: FieldLayout, variable: str, path: str) -> None:
         self._defer("h" if field.type == "string" else "i", "size")

@@ -26,6 +26,7 @@ HELPERS = (
     "read_tag",
     "skip_tags",
     "tag_count",
+    "varint_end",
     "varint_tail",
     "wrong_tag_size",
 )

@@ -29,6 +29,7 @@ TAKEN = frozenset(
         "tags",
         "tagged",
         "body",
+        "byte",
         "data",
         "items",
         "out",

@@ -18,6 +18,7 @@ from protocol.wire import (
     read_tag,
     skip_tags,
     tag_count,
+    varint_end,
     varint_tail,
     wrong_tag_size,
 )
@@ -237,7 +238,15 @@ def decode_request_v9(view: memoryview, position: int) -> tuple[ProduceRequest, 
             records: memoryview | None = None
             if size:
                 if size >= 0x80:
-                    size, position = varint_tail(view, position, size)
+                    byte = view[position]
+                    position += 1
+                    size += (byte << 7) - 0x80
+                    if byte >= 0x80:
+                        byte = view[position]
+                        position += 1
+                        size += (byte << 14) - 0x4000
+                        if byte >= 0x80:
+                            size, position = varint_end(view, position, size)
                 end = position + size - 1
                 records = view[position:end]
                 position = end
@@ -341,7 +350,15 @@ def decode_request_v13(view: memoryview, position: int) -> tuple[ProduceRequest,
             records: memoryview | None = None
             if size:
                 if size >= 0x80:
-                    size, position = varint_tail(view, position, size)
+                    byte = view[position]
+                    position += 1
+                    size += (byte << 7) - 0x80
+                    if byte >= 0x80:
+                        byte = view[position]
+                        position += 1
+                        size += (byte << 14) - 0x4000
+                        if byte >= 0x80:
+                            size, position = varint_end(view, position, size)
                 end = position + size - 1
                 records = view[position:end]
                 position = end
