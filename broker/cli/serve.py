@@ -1,0 +1,64 @@
+"""``barnabas serve``: a broker until SIGTERM or Ctrl-C.
+
+Log lines go to standard error. Standard output gets one line, when the broker is ready, with the
+words that Testcontainers' modules and scripts written for Kafka wait for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+
+from broker.cli.configuration import load
+from broker.cli.errors import CommandError
+from broker.config import BrokerConfig
+from broker.config_loader import LoadedConfig
+from broker.config_types import ConfigError
+from broker.logs import configure_logging
+from broker.process import tune_process
+from broker.version import __version__
+
+logger = logging.getLogger("broker.cli.serve")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run a broker; return 0 after an orderly stop."""
+    loaded = load(arguments)
+    configure_logging(loaded.config.log_level, loaded.config.log_format)
+    logger.info("barnabas starts version=%s node_id=%d", __version__, loaded.config.node_id)
+    report_keys(loaded)
+    tune_process()
+    return serve(loaded.config)
+
+
+def report_keys(loaded: LoadedConfig) -> None:
+    """Log the keys without effect in one line, and those that nobody knows in another."""
+    if loaded.ignored:
+        logger.info("settings without effect here: %s", ", ".join(loaded.ignored))
+    if loaded.unknown:
+        logger.warning("unknown settings: %s", ", ".join(loaded.unknown))
+
+
+def serve(config: BrokerConfig) -> int:
+    """Run a broker and turn what can stop it from starting into one line; raises CommandError."""
+    from broker import server
+    from broker.socket_server import ListenError
+    from storage.errors import StorageError
+    from storage.io import AlreadyLocked
+    from storage.metastore.interface import MetaStoreError
+
+    try:
+        return server.run(config, announce)
+    except AlreadyLocked:
+        directory = config.data_directory
+        raise CommandError(f"{directory}: another broker is using this data directory") from None
+    except (ConfigError, ListenError, StorageError, MetaStoreError) as error:
+        raise CommandError(str(error)) from None
+    except OSError as error:
+        place = error.filename or config.data_directory
+        raise CommandError(f"{place}: {error.strerror or error}") from None
+
+
+def announce(line: str) -> None:
+    """Print the ready line at once, whoever reads it."""
+    print(line, flush=True)
