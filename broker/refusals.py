@@ -3,7 +3,8 @@
 APIs report errors in two shapes: one ``error_code`` at the top of the response, or one per item
 (topic, partition, group) that the request named. ``refusal`` builds either from the classes: it
 walks the response's lists of structures beside the request's, copies what both name (``name``,
-``topic_id``, ``partition_index`` ...) and sets the code wherever there is a field for it. An API where that is not right registers its own function with ``@serves(..., refuse=...)``.
+``topic_id``, ``partition_index`` ...) and sets the code wherever there is a field for it.
+An API where that is not right registers its own function with ``@serves(..., refuse=...)``.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def _source(name: str, source: Any) -> str | None:  # noqa: ANN401
 def _shape(message_class: type) -> tuple[tuple[str, type | None], ...]:
     """Return each field's name, and the class of its items if it is a list of structures."""
     hints = typing.get_type_hints(message_class)
-    return tuple((field.name, _dataclass_in(hints[field.name])) for field in fields(message_class))
+    return tuple((field.name, _item_class(hints[field.name])) for field in fields(message_class))
 
 
 def _item_class(hint: Any) -> type | None:  # noqa: ANN401
