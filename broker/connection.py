@@ -37,6 +37,7 @@ from broker.dispatch import (
 from broker.refusals import refusal
 from protocol.errors import ErrorCode, KafkaError, Malformed
 from protocol.frame import FrameBuffer, FrameRefused
+from protocol.header import decode_request_header
 from protocol.wire import skip_tags
 
 if TYPE_CHECKING:
@@ -396,7 +397,7 @@ class Connection(asyncio.BufferedProtocol):
             client = bytes(frame[HEADER_BYTES:position])
         plan = self._plans.get(key_and_version)
         if plan is None or client != self._client:
-            new = self._plan(frame, key_and_version, client, client_size)
+            new = self._plan(frame, key_and_version, client)
             if new is None:
                 return
             plan = new
@@ -423,22 +424,13 @@ class Connection(asyncio.BufferedProtocol):
         chunks, size = encoded(encode, response, version, correlation_id, flexible_answer)
         self._answer(chunks, size)
 
-    def _plan(
-        self, frame: memoryview, key_and_version: int, client: bytes | None, client_size: int
-    ) -> Plan | None:
+    def _plan(self, frame: memoryview, key_and_version: int, client: bytes | None) -> Plan | None:
         """Prepare everything that stays the same for requests of this key, version and client.
 
         Returns None where the request has been dealt with: ApiVersions of an unknown version.
         """
-        key, version = key_and_version >> 16, ((key_and_version & 0xFFFF) ^ 0x8000) - 0x8000
-        if client is None:
-            client_id = None
-            if client_size < -1:
-                raise Malformed(f"client id of {client_size} bytes")
-        elif len(client) != client_size:
-            raise Malformed("client id runs past the end of the request")
-        else:
-            client_id = decode_client_id(client)
+        header, _ = decode_request_header(frame)
+        key, version = header.api_key, header.api_version
         if client != self._client:
             self._client = client
             self._plans.clear()
@@ -447,13 +439,13 @@ class Connection(asyncio.BufferedProtocol):
             raise CloseConnection("unknown api key")
         if not route.min_version <= version <= route.max_version:
             if key == API_VERSIONS_KEY:
-                self._unsupported_api_versions(frame, version, HEADER_BYTES + max(client_size, 0))
+                self._unsupported_api_versions(route, header.correlation_id)
                 return None
             raise CloseConnection(
                 f"unsupported version, served are {route.min_version} to {route.max_version}"
             )
         api = route.api
-        context = RequestContext(self._server.broker, self, key, version, client_id)
+        context = RequestContext(self._server.broker, self, key, version, header.client_id)
         plan = (
             route,
             context,
@@ -467,23 +459,22 @@ class Connection(asyncio.BufferedProtocol):
         self._plans[key_and_version] = plan
         return plan
 
-    def _unsupported_api_versions(self, frame: memoryview, version: int, position: int) -> None:
+    def _unsupported_api_versions(self, route: Route, correlation_id: int) -> None:
         """Answer what Apache Kafka answers: a v0 body with error 35 and the range of key 18.
 
         The one API with an answer for versions unknown: a client that is newer than the broker
-        learns from it what to say. Its header must still be well formed.
+        learns from it what to say.
         """
-        route = self._server.routes.get(API_VERSIONS_KEY)
-        assert route is not None
-        if version >= route.api.flexible_from:
-            position = skip_header_tags(frame, position)
-        if position > len(frame):
-            raise Malformed("the request header has no end")
-        correlation_id = _request_header(frame)[1]
         self.requests += 1
-        error = ErrorCode.UNSUPPORTED_VERSION
-        served = route.key, route.min_version, route.max_version
-        answer = _pack_range_answer(16, correlation_id, error, 1, *served)
+        answer = _pack_range_answer(
+            16,
+            correlation_id,
+            ErrorCode.UNSUPPORTED_VERSION,
+            1,
+            route.key,
+            route.min_version,
+            route.max_version,
+        )
         self._answer([answer], len(answer))
 
     def _start(
@@ -699,14 +690,6 @@ def skip_header_tags(frame: memoryview, position: int) -> int:
         return position + 1 if not low else skip_tags(frame, position + 1, low)
     except IndexError as error:
         raise Malformed("the request header has no end") from error
-
-
-def decode_client_id(raw: bytes) -> str:
-    """Return a client id as text; raise Malformed where it is none."""
-    try:
-        return raw.decode()
-    except UnicodeDecodeError as error:
-        raise Malformed("client id is not UTF-8") from error
 
 
 def plain_host(host: str) -> str:

@@ -22,7 +22,8 @@ from broker.catalogue import Catalogue, new_cluster_id
 from broker.clock import Clock, SystemClock
 from broker.config import BrokerConfig
 from broker.dispatch import ROUTES, Routes
-from broker.engine import LoopEngine
+from broker.engine import LoopEngine, Result, Subject
+from broker.fetch_sessions import FetchSessions
 from broker.housekeeping import Housekeeping
 from broker.socket_server import Listener, SocketServer
 from broker.waiting import FetchWaits
@@ -62,6 +63,9 @@ class BrokerServer:
         self.logs: LogStore
         self.catalogue: Catalogue
         self.fetch_waits: FetchWaits
+        self.fetch_sessions: FetchSessions
+        self.readers: DiskReaders
+        self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots)
         self.sockets: SocketServer
         self.failure: BaseException | None = None
         self._given_metastore = metastore
@@ -82,9 +86,13 @@ class BrokerServer:
         self._ended = asyncio.Event()
         self._engine = LoopEngine(self.loop, self.flush_answers)
         self.fetch_waits = FetchWaits(self.loop, self.clock)
+        self.fetch_sessions = FetchSessions(self.config.max_incremental_fetch_session_cache_slots)
+        self.readers = DiskReaders(self.loop)
         self.sockets = SocketServer(self.config, self.clock, self.routes, self)
         try:
             report = self._open_storage()
+            # Before anything is appended: this run's journal groups follow this checkpoint only.
+            await self._checkpoint(self.catalogue.forget_deleted)
             await self._create_configured_topics()
             await self.sockets.start()
         except BaseException:
@@ -167,6 +175,15 @@ class BrokerServer:
         self.fetch_waits.answer_due()
         self.sockets.delivery.flush()
 
+    def read_aside(
+        self,
+        work: Callable[[], Result],
+        done: Callable[[Subject, Result | BaseException | None], None],
+        subject: Subject,
+    ) -> None:
+        """Run ``work`` on a thread, then ``done(subject, result or exception)`` on the loop."""
+        self._engine.read_aside(work, done, subject)
+
     def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
         """Run a background task until the broker ends; an exception in it is fatal."""
         task = self.loop.create_task(coroutine, name=name)
@@ -213,7 +230,6 @@ class BrokerServer:
         report = open_store(self.logs, specs, leader_epoch=self.metastore.begin_boot())
         self.metastore.raise_boot_epoch(self.logs.leader_epoch)
         self.catalogue.open()
-        self.logs.checkpoint(self.catalogue.forget_deleted)
         return report
 
     async def _create_configured_topics(self) -> None:
@@ -228,16 +244,29 @@ class BrokerServer:
         """Write down where everything stands, so that the next start has nothing to replay."""
         # One may be under way already, and then the first call only waits for it.
         for clean in (False, True):
-            done = asyncio.Event()
-            self.logs.checkpoint(done.set, clean=clean)
-            failed = self.loop.create_task(self.wait_for_failure())
-            waiting = self.loop.create_task(done.wait())
-            await asyncio.wait({failed, waiting}, return_when=asyncio.FIRST_COMPLETED)
-            failed.cancel()
-            waiting.cancel()
+            await self._checkpoint(clean=clean)
+
+    async def _checkpoint(
+        self, on_done: Callable[[], None] | None = None, *, clean: bool = False
+    ) -> None:
+        """Make a checkpoint and wait until it is durable, or until the broker has failed."""
+        done = asyncio.Event()
+
+        def finish() -> None:
+            if on_done is not None:
+                on_done()
+            done.set()
+
+        self.logs.checkpoint(finish, clean=clean)
+        failed = self.loop.create_task(self.wait_for_failure())
+        waiting = self.loop.create_task(done.wait())
+        await asyncio.wait({failed, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        failed.cancel()
+        waiting.cancel()
 
     def _release(self) -> None:
         self._engine.close()
+        self.readers.close()
         if self._given_metastore is None and hasattr(self, "metastore"):
             self.metastore.close()
 

@@ -352,9 +352,9 @@ async def test_ready_answers_behind_an_owed_one_are_limited(running):
         (request(ECHO, version=-1), "api=Echo version=-1 reason=unsupported"),
         (request(PRODUCE, version=2), "unsupported version, served are 3 to 3"),
         (request(TAGGED, version=2, tags=b""), "api=Tagged version=2 reason=the request header"),
-        (struct.pack(">ihhih", 10, ECHO, 0, 1, 100), "client id runs past the end"),
-        (struct.pack(">ihhih", 10, ECHO, 0, 1, -2), "client id of -2 bytes"),
-        (request(ECHO, client=b"\xff\xfe"), "client id is not UTF-8"),
+        (struct.pack(">ihhih", 10, ECHO, 0, 1, 100), "request header is cut short"),
+        (struct.pack(">ihhih", 10, ECHO, 0, 1, -2), "negative length of the client id"),
+        (request(ECHO, client=b"\xff\xfe"), "request header: 'utf-8' codec"),
         (struct.pack(">i", 9) + b"x" * 9, "a frame of 9 bytes is outside"),
         (struct.pack(">i", -1), "a frame of -1 bytes is outside"),
         (struct.pack(">i", 0x7FFFFFFF), "a frame of 2147483647 bytes is outside"),
@@ -435,9 +435,7 @@ async def test_a_slow_sender_of_much_has_more_time():
         frame = request(ECHO, b"x" * 2_000_000)
         half = len(frame) // 2
         await client.send(frame[:half])
-        await until(
-            lambda: any(c.received_bytes == half for c in running.toy.server.connections)
-        )
+        await until(lambda: any(c.received_bytes == half for c in running.toy.server.connections))
         clock.advance(seconds=45)
         await client.send(frame[half:])
         await client.answer()
