@@ -45,7 +45,7 @@ def _check_segment(segment: Segment) -> list[str]:
     for position, header, batch in segment.scan(0):
         where = f"{segment.log_path} at byte {position}"
         problems += [f"{where}: {problem}" for problem in _check_batch(header, batch, expected)]
-        rebuilt.append(header.last_offset, header.max_timestamp, position, header.size)
+        rebuilt.append(header.last_offset, header.max_timestamp, position)
         expected = header.next_offset
     if segment.written_bytes != segment.size_bytes:
         return problems  # Still being written: its index is ahead of what can be read.
