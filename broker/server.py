@@ -21,6 +21,7 @@ import broker.handlers  # noqa: F401  registers every handler
 from broker.catalogue import Catalogue, new_cluster_id
 from broker.clock import Clock, SystemClock
 from broker.config import BrokerConfig
+from broker.disk_readers import DiskReaders
 from broker.dispatch import ROUTES, Routes
 from broker.engine import LoopEngine, Result, Subject
 from broker.fetch_sessions import FetchSessions
@@ -92,7 +93,7 @@ class BrokerServer:
         try:
             report = self._open_storage()
             # Before anything is appended: this run's journal groups follow this checkpoint only.
-            await self._checkpoint(self.catalogue.forget_deleted)
+            await self._first_checkpoint()
             await self._create_configured_topics()
             await self.sockets.start()
         except BaseException:
@@ -239,6 +240,11 @@ class BrokerServer:
             if self.catalogue.topic(name) is None:
                 configs = {"cleanup.policy": policy[0]} if policy else {}
                 await self.catalogue.create_topic(name, int(partitions), configs)
+
+    async def _first_checkpoint(self) -> None:
+        await self._checkpoint(self.catalogue.forget_deleted)
+        if self.failure is not None:
+            raise self.failure
 
     async def _last_checkpoint(self) -> None:
         """Write down where everything stands, so that the next start has nothing to replay."""

@@ -14,7 +14,7 @@ Rules of this file:
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Final, NamedTuple, Protocol
 
 from protocol.records import (
@@ -70,6 +70,7 @@ _PRODUCER_REFUSALS: Final[dict[int, type[Refused]]] = {
 }
 _base_offset = attrgetter("base_offset")
 _next_offset = attrgetter("next_offset")
+_epoch_start = itemgetter(1)
 
 
 class Environment(Protocol):
@@ -142,6 +143,8 @@ class PartitionLog:
         self.appended_bytes = 0
         self._announced_bytes = 0
         self.closed = False
+        self.damage: str | None = None
+        """What was found unreadable in this log, once it was reported."""
 
     def __repr__(self) -> str:
         return f"<PartitionLog {self.topic}-{self.partition}>"
@@ -515,6 +518,11 @@ class PartitionLog:
             else self.next_offset
         )
         return self.leader_epochs[index][0], end
+
+    def epoch_at(self, offset: int) -> int:
+        """The leader epoch in which ``offset`` was (or will be) written; -1 before the first."""
+        at = bisect_right(self.leader_epochs, offset, key=_epoch_start) - 1
+        return self.leader_epochs[at][0] if at >= 0 else -1
 
     # Moving the log start
 

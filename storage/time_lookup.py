@@ -1,11 +1,20 @@
-"""Offsets by timestamp, exact: the batch by index, then the record inside it (design §9)."""
+"""Offsets by timestamp, exact: the batch by index, then the record inside it (design §9).
 
-from typing import NamedTuple
+A search is a generator: it looks at the log on the loop and yields the work that may take long
+(reading the disk, decompressing) for its driver to do, here or on a thread. ``run`` is the driver
+that does it here.
+"""
 
-from protocol.records import BatchHeader, iterate_records
-from storage.batches import visible_batches
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+from protocol.records import BatchHeader, iterate_batches, iterate_records
 from storage.partition_log import DECOMPRESSED_BYTES_MAX, READ_UNCOMMITTED, PartitionLog
 from storage.segment import Segment
+from storage.segment_read import FileSpan, LoadedSpan, read_waiting
+
+_PIECE_BYTES = 256 * 1024
 
 
 class TimestampOffset(NamedTuple):
@@ -16,58 +25,103 @@ class TimestampOffset(NamedTuple):
     leader_epoch: int
 
 
+Found: TypeAlias = LoadedSpan | TimestampOffset | None
+Work: TypeAlias = Callable[[], Found]
+Search: TypeAlias = Generator[Work, Found, TimestampOffset | None]
+
+
+def run(search: Search) -> TimestampOffset | None:
+    """Drive a search in the caller's thread, waiting for the disk."""
+    try:
+        work = next(search)
+        while True:
+            work = search.send(work())
+    except StopIteration as stop:
+        found: TimestampOffset | None = stop.value
+        return found
+
+
 def offset_for_timestamp(
     log: PartitionLog, timestamp_ms: int, isolation: int = READ_UNCOMMITTED
-) -> TimestampOffset | None:
-    """The first visible record that is at least as young as ``timestamp_ms``; None if none is."""
-    for segment in log.segments:
+) -> Search:
+    """Search the first visible record that is at least as young as ``timestamp_ms``."""
+    for segment in list(log.segments):
         if segment.max_timestamp_ms < timestamp_ms:
             continue
         # Up to this entry every batch is older; an entry of the very time may come too late.
         start = segment.index.times.lookup(timestamp_ms - 1).offset
-        for header, batch in visible_batches(log, max(start, log.log_start_offset), isolation):
-            if header.max_timestamp < timestamp_ms or header.is_control:
-                continue
-            found = _record_at(log, header, batch, timestamp_ms)
-            if found is not None:
-                return found
-        return None
+        return (yield from _first_since(log, start, timestamp_ms, isolation))
     return None
 
 
-def offset_of_max_timestamp(
-    log: PartitionLog, isolation: int = READ_UNCOMMITTED
-) -> TimestampOffset | None:
-    """The first visible record with the largest timestamp; None without records or timestamps."""
+def offset_of_max_timestamp(log: PartitionLog, isolation: int = READ_UNCOMMITTED) -> Search:
+    """Search the first visible record with the largest timestamp."""
     candidates = [segment for segment in log.segments if segment.max_timestamp_ms >= 0]
     # A segment's index also knows batches that are not visible yet: then the next best one counts.
-    for segment in sorted(candidates, key=_largest_first):
-        found = _max_in_segment(log, segment, isolation)
-        if found is not None:
-            return found
+    for segment in sorted(candidates, key=_youngest_first):
+        youngest = segment.max_timestamp_ms
+        if segment.index.offset_of_max_timestamp >= log.high_watermark:
+            youngest = yield from _youngest_visible_ms(log, segment, isolation)
+        if youngest >= 0:
+            return (yield from offset_for_timestamp(log, youngest, isolation))
     return None
 
 
-def _largest_first(segment: Segment) -> tuple[int, int]:
+def _youngest_first(segment: Segment) -> tuple[int, int]:
     return -segment.max_timestamp_ms, segment.base_offset
 
 
-def _max_in_segment(log: PartitionLog, segment: Segment, isolation: int) -> TimestampOffset | None:
-    offset = segment.index.offset_of_max_timestamp
-    if offset < log.high_watermark:
-        return offset_for_timestamp(log, segment.max_timestamp_ms, isolation)
-    best = -1
-    for header, _ in visible_batches(
-        log, max(segment.base_offset, log.log_start_offset), isolation
-    ):
-        best = max(best, header.max_timestamp)
-    return offset_for_timestamp(log, best, isolation) if best >= 0 else None
+def _youngest_visible_ms(
+    log: PartitionLog, segment: Segment, isolation: int
+) -> Generator[Work, Found, int]:
+    """The largest timestamp in the visible part of a segment whose largest is not visible yet."""
+    youngest = -1
+    position = segment.base_offset
+    known = segment.index.times.last
+    if known.timestamp >= 0 and known.offset < log.high_watermark:
+        youngest, position = known
+    while chunks := (yield from _visible_piece(log, position, isolation)):
+        for chunk in chunks:
+            for _, header in iterate_batches(chunk):
+                youngest = max(youngest, header.max_timestamp)
+                position = header.next_offset
+    return youngest
 
 
-def _record_at(
-    log: PartitionLog, header: BatchHeader, batch: memoryview, timestamp_ms: int
+def _first_since(log: PartitionLog, offset: int, timestamp_ms: int, isolation: int) -> Search:
+    """Look through the visible batches from ``offset`` on."""
+    position = offset
+    while chunks := (yield from _visible_piece(log, position, isolation)):
+        for chunk in chunks:
+            for at, header in iterate_batches(chunk):
+                position = header.next_offset
+                if header.max_timestamp < timestamp_ms or header.is_control:
+                    continue
+                batch = chunk[at : at + header.size]
+                found = yield partial(_record_in, header, batch, timestamp_ms, log.log_start_offset)
+                if isinstance(found, TimestampOffset):
+                    return found
+    return None
+
+
+def _visible_piece(
+    log: PartitionLog, offset: int, isolation: int
+) -> Generator[Work, Found, list[memoryview]]:
+    """The next visible batches from ``offset`` on; empty at the end."""
+    plan = log.plan_read(max(offset, log.log_start_offset), _PIECE_BYTES, isolation)
+    if plan is None:
+        return []
+    if not isinstance(plan, FileSpan):
+        return plan.chunks
+    loaded = yield partial(plan.load, read_waiting)
+    assert isinstance(loaded, LoadedSpan)
+    return [loaded.data] if len(loaded.data) else []
+
+
+def _record_in(
+    header: BatchHeader, batch: memoryview, timestamp_ms: int, log_start_offset: int
 ) -> TimestampOffset | None:
     for record in iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX):
-        if record.timestamp >= timestamp_ms and record.offset >= log.log_start_offset:
+        if record.timestamp >= timestamp_ms and record.offset >= log_start_offset:
             return TimestampOffset(record.timestamp, record.offset, header.partition_leader_epoch)
     return None

@@ -1,0 +1,151 @@
+"""ListOffsets 1-11.
+
+Version notes: v2 isolation level; v4 leader epochs; v7 the offset of the largest timestamp (-3);
+v8 earliest local (-4), v9 latest tiered (-5), v11 earliest pending upload (-6): with no tiers, -4
+is the earliest offset and the other two are unknown.
+
+-1 and -2 are answered at once from two integers. Searches by timestamp run step by step, their disk
+reads and decompression on a thread, and the connection waits.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from broker.catalogue import Partition
+from broker.dispatch import Parked, RequestContext, serves
+from broker.handlers.offsets import leader_epoch_error
+from broker.storage_errors import error_code_of
+from protocol.errors import ErrorCode
+from protocol.messages.list_offsets import (
+    LIST_OFFSETS,
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from protocol.records import CorruptBatch, InvalidBatch
+from storage.errors import Corrupt, Refused
+from storage.partition_log import READ_COMMITTED, PartitionLog
+from storage.time_lookup import Search, offset_for_timestamp, offset_of_max_timestamp
+
+if TYPE_CHECKING:
+    from broker.server import BrokerServer
+
+logger = logging.getLogger(__name__)
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+MAX_TIMESTAMP: Final = -3
+EARLIEST_LOCAL: Final = -4
+LATEST_TIERED: Final = -5
+EARLIEST_PENDING_UPLOAD: Final = -6
+UNKNOWN: Final = -1
+
+_FIRST_VERSION: Final = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+_FIRST_VERSION_OF_REST: Final = 11
+
+
+@serves(LIST_OFFSETS, versions=(1, 11))
+def list_offsets(
+    context: RequestContext, request: ListOffsetsRequest
+) -> ListOffsetsResponse | Parked[ListOffsetsResponse]:
+    """Say where logs start, where they end, or where a time begins in them."""
+    catalogue = context.broker.catalogue
+    isolation = request.isolation_level
+    response = ListOffsetsResponse()
+    searches: list[tuple[Search, ListOffsetsPartitionResponse]] = []
+    seen: set[tuple[str, int]] = set()
+    for topic in request.topics:
+        results = []
+        for asked in topic.partitions:
+            result = ListOffsetsPartitionResponse(asked.partition_index)
+            results.append(result)
+            key = topic.name, asked.partition_index
+            partition = catalogue.partition(*key)
+            result.error_code = _error(context.api_version, asked, partition, twice=key in seen)
+            seen.add(key)
+            if partition is not None and not result.error_code:
+                search = _look_up(partition.log, asked.timestamp, isolation, result)
+                if search is not None:
+                    searches.append((search, result))
+        response.topics.append(ListOffsetsTopicResponse(topic.name, results))
+    return _Searching(context.broker, response, searches) if searches else response
+
+
+def _error(
+    version: int, asked: ListOffsetsPartition, partition: Partition | None, *, twice: bool
+) -> ErrorCode:
+    if twice:
+        return ErrorCode.INVALID_REQUEST
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    timestamp = asked.timestamp
+    if timestamp < EARLIEST_PENDING_UPLOAD or (
+        timestamp <= MAX_TIMESTAMP
+        and version < _FIRST_VERSION.get(timestamp, _FIRST_VERSION_OF_REST)
+    ):
+        return ErrorCode.UNSUPPORTED_VERSION
+    return leader_epoch_error(partition, asked.current_leader_epoch)
+
+
+def _look_up(
+    log: PartitionLog, timestamp: int, isolation: int, result: ListOffsetsPartitionResponse
+) -> Search | None:
+    """Fill in ``result``, or answer the search that has to be run for it."""
+    if timestamp == LATEST:
+        committed = isolation == READ_COMMITTED
+        result.offset = log.last_stable_offset if committed else log.high_watermark
+        result.leader_epoch = log.epoch_at(result.offset)
+    elif timestamp in {EARLIEST, EARLIEST_LOCAL}:
+        result.offset = log.log_start_offset
+        result.leader_epoch = log.epoch_at(result.offset)
+    elif timestamp == MAX_TIMESTAMP:
+        return offset_of_max_timestamp(log, isolation)
+    elif timestamp >= 0:
+        return offset_for_timestamp(log, timestamp, isolation)
+    return None
+
+
+class _Searching(Parked[ListOffsetsResponse]):
+    """An answer that needs searches: one after the other, one step of work at a time."""
+
+    __slots__ = ("_broker", "_gone", "_pending", "_response_so_far")
+
+    def __init__(
+        self,
+        broker: BrokerServer,
+        response: ListOffsetsResponse,
+        searches: list[tuple[Search, ListOffsetsPartitionResponse]],
+    ) -> None:
+        super().__init__()
+        self._broker = broker
+        self._response_so_far = response
+        self._pending = searches
+        self._gone = False
+        broker.spawn(self._run(), "list offsets by timestamp")
+
+    async def _run(self) -> None:
+        for search, result in self._pending:
+            await self._fill_in(search, result)
+            if self._gone:
+                return
+        self.complete(self._response_so_far)
+
+    async def _fill_in(self, search: Search, result: ListOffsetsPartitionResponse) -> None:
+        try:
+            found = await self._broker.readers.search(search)
+        except Refused as refused:
+            result.error_code = error_code_of(refused)
+        except (Corrupt, CorruptBatch, InvalidBatch, OSError) as damage:
+            logger.error("search by timestamp failed: %s", damage)  # noqa: TRY400  one line
+            result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+        else:
+            if found is not None:
+                result.timestamp, result.offset, result.leader_epoch = found
+
+    def abandoned(self) -> None:
+        """Nobody waits any more."""
+        self._gone = True

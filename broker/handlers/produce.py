@@ -1,0 +1,142 @@
+"""Produce 3-13 (advertised from 0, see ApiVersions).
+
+Version notes: v3 is the first with magic 2 batches, the only ones Kafka 4 takes; v9 is flexible;
+v13 names topics by id. Versions 10-12 changed nothing that an idempotent producer sees.
+acks=1 is answered like acks=all, once the batch is durable; acks=0 is not answered at all, an error
+closes the connection (there is no other way to tell).
+Knowingly absent: transactional batches, refused with INVALID_TXN_STATE until transactions exist.
+
+Phase one (everything here) runs before the next request of the connection is looked at, so batches
+get their places in request order; the answer leaves when the journal group is durable.
+"""
+
+from __future__ import annotations
+
+from broker.catalogue import Partition, Topic
+from broker.dispatch import CloseConnection, RequestContext, serves
+from broker.storage_errors import error_code_of
+from broker.waiting import PendingProduce
+from protocol.errors import ErrorCode
+from protocol.messages.produce import (
+    PRODUCE,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from storage.errors import InvalidRecord, InvalidTransactionState, Refused
+from storage.journal import CommitGroup
+from storage.partition_log import Appended
+
+TOPIC_IDS_SINCE = 13
+NO_OFFSET = -1
+
+_ATTRIBUTES_LOW_BYTE = 22
+_TRANSACTIONAL_BIT = 0x10
+
+
+def refuse_produce(
+    request: ProduceRequest, code: ErrorCode, message: str | None
+) -> ProduceResponse:
+    """Answer one error for every partition of the request."""
+    return ProduceResponse(
+        [
+            TopicProduceResponse(
+                topic.name,
+                topic.topic_id,
+                [_refused(data.index, code, message) for data in topic.partition_data],
+            )
+            for topic in request.topic_data
+        ]
+    )
+
+
+@serves(PRODUCE, versions=(3, 13), refuse=refuse_produce)
+def produce(
+    context: RequestContext, request: ProduceRequest
+) -> ProduceResponse | PendingProduce[ProduceResponse] | None:
+    """Append every batch of the request; each partition succeeds or fails alone (P7)."""
+    acks = request.acks
+    if not -1 <= acks <= 1:
+        return refuse_produce(request, ErrorCode.INVALID_REQUIRED_ACKS, None)
+    response = ProduceResponse()
+    newest: CommitGroup | None = None
+    for topic_data in request.topic_data:
+        results, group = _produce_topic(context, topic_data)
+        response.responses.append(
+            TopicProduceResponse(topic_data.name, topic_data.topic_id, results)
+        )
+        newest = group or newest
+    if acks == 0:
+        _hang_up_on_error(response)
+        return None
+    if newest is None:
+        return response
+    pending = PendingProduce(response)
+    newest.add_waiter(pending.durable)
+    return pending
+
+
+def _produce_topic(
+    context: RequestContext, topic_data: TopicProduceData
+) -> tuple[list[PartitionProduceResponse], CommitGroup | None]:
+    """Append the batches for one topic; answers the results and the last group to wait for."""
+    catalogue = context.broker.catalogue
+    by_id = context.api_version >= TOPIC_IDS_SINCE
+    topic = (
+        catalogue.topic_by_id(topic_data.topic_id) if by_id else catalogue.topic(topic_data.name)
+    )
+    error = _topic_error(topic, by_id=by_id)
+    if topic is None or error:
+        return [_refused(data.index, error) for data in topic_data.partition_data], None
+    newest: CommitGroup | None = None
+    results: list[PartitionProduceResponse] = []
+    stable = context.records_stay
+    partitions = topic.partitions
+    for data in topic_data.partition_data:
+        index = data.index
+        if not 0 <= index < len(partitions):
+            results.append(_refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            continue
+        try:
+            appended = _append(partitions[index], data, stable=stable)
+        except Refused as refused:
+            results.append(_refused(index, error_code_of(refused), str(refused)))
+            continue
+        base_offset, append_time_ms, log_start_offset, durable = appended
+        results.append(
+            PartitionProduceResponse(index, 0, base_offset, append_time_ms, log_start_offset)
+        )
+        newest = durable or newest
+    return results, newest
+
+
+def _topic_error(topic: Topic | None, *, by_id: bool) -> ErrorCode:
+    if topic is None:
+        return ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.INVALID_TOPIC_EXCEPTION if topic.is_internal else ErrorCode.NONE
+
+
+def _append(partition: Partition, data: PartitionProduceData, *, stable: bool) -> Appended:
+    records = data.records
+    if records is None:
+        raise InvalidRecord("no records")
+    if len(records) > _ATTRIBUTES_LOW_BYTE and records[_ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL_BIT:
+        raise InvalidTransactionState("transactions are not available yet")
+    return partition.log.append(records, stable=stable)
+
+
+def _refused(index: int, code: ErrorCode, message: str | None = None) -> PartitionProduceResponse:
+    return PartitionProduceResponse(index, code, NO_OFFSET, error_message=message)
+
+
+def _hang_up_on_error(response: ProduceResponse) -> None:
+    """A producer that asked for no answer learns of an error by losing its connection."""
+    for topic in response.responses:
+        for result in topic.partition_responses:
+            if result.error_code:
+                raise CloseConnection(
+                    f"acks=0 and error {result.error_code} for partition {result.index}"
+                )
