@@ -30,13 +30,18 @@ class ErrorCode(enum.IntEnum):
     message: str
     retriable: bool
 
-    def __new__(cls, code: int, message: str, retriable: str = "") -> Self:
+    def __new__(cls, code: int, message: str = "", retriable: str = "") -> Self:
         """Build the member whose integer value is ``code``."""
         member = int.__new__(cls, code)
         member._value_ = code
         member.message = message
         member.retriable = retriable == RETRIABLE
         return member
+
+    @classmethod
+    def _missing_(cls, value: object) -> ErrorCode | None:
+        """A code of a later Kafka is an unknown error, as it is to Kafka's own clients."""
+        return cls.UNKNOWN_SERVER_ERROR if isinstance(value, int) else None
 
     UNKNOWN_SERVER_ERROR = -1, "unexpected error in the broker"
     NONE = 0, "no error"

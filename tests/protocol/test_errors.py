@@ -1,5 +1,7 @@
 """Error codes and the exceptions that carry them."""
 
+import pytest
+
 from protocol.errors import ErrorCode, KafkaError, Malformed
 
 
@@ -10,6 +12,12 @@ def test_a_code_is_its_number_with_a_meaning():
     assert code.retriable
     assert not ErrorCode.OFFSET_OUT_OF_RANGE.retriable
     assert ErrorCode.UNKNOWN_SERVER_ERROR == -1
+
+
+def test_a_code_of_a_later_kafka_is_an_unknown_error():
+    assert ErrorCode(9999) is ErrorCode.UNKNOWN_SERVER_ERROR
+    with pytest.raises(ValueError, match="nonsense"):
+        ErrorCode("nonsense")
 
 
 def test_every_code_has_its_own_short_message():
