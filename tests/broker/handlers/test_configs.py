@@ -1,0 +1,398 @@
+"""DescribeConfigs, IncrementalAlterConfigs and AlterConfigs, as measured on Apache Kafka 4.3.0."""
+
+import pytest
+
+from broker.config import BROKER_CONFIGS, BrokerConfig
+from broker.handlers.configs import BROKER, TOPIC, ConfigOperation
+from protocol.errors import ErrorCode
+from protocol.messages.alter_configs import (
+    ALTER_CONFIGS,
+    AlterConfigsRequest,
+)
+from protocol.messages.alter_configs import AlterableConfig as LegacyConfig
+from protocol.messages.alter_configs import AlterConfigsResource as LegacyResource
+from protocol.messages.describe_configs import (
+    DESCRIBE_CONFIGS,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from protocol.messages.incremental_alter_configs import (
+    INCREMENTAL_ALTER_CONFIGS,
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from tests.broker.harness import Administration
+
+NONE = ErrorCode.NONE
+SET, DELETE, APPEND, SUBTRACT = ConfigOperation
+BAD_POLICY = (
+    "Invalid value compact,foo for configuration cleanup.policy: "
+    "String must be one of: compact, delete"
+)
+
+
+async def describe(administration, *resources, version=4, synonyms=False, documentation=False):
+    request = DescribeConfigsRequest(
+        [DescribeConfigsResource(*resource) for resource in resources], synonyms, documentation
+    )
+    return (await administration.ask(DESCRIBE_CONFIGS, request, version)).results
+
+
+async def described(administration, kind, name, key):
+    (result,) = await describe(administration, (kind, name, [key]), synonyms=True)
+    (config,) = result.configs
+    return config
+
+
+async def change(administration, kind, name, *configs, version=1, validate_only=False):
+    resource = AlterConfigsResource(
+        kind, name, [AlterableConfig(key, operation, text) for key, operation, text in configs]
+    )
+    request = IncrementalAlterConfigsRequest([resource], validate_only)
+    response = await administration.ask(INCREMENTAL_ALTER_CONFIGS, request, version)
+    (result,) = response.responses
+    assert (result.resource_type, result.resource_name) == (kind, name)
+    return ErrorCode(result.error_code), result.error_message
+
+
+async def replace(administration, kind, name, *configs, version=2, validate_only=False):
+    resource = LegacyResource(kind, name, [LegacyConfig(*config) for config in configs])
+    request = AlterConfigsRequest([resource], validate_only)
+    (result,) = (await administration.ask(ALTER_CONFIGS, request, version)).responses
+    return ErrorCode(result.error_code), result.error_message
+
+
+@pytest.fixture
+async def administration(administration):
+    configs = {"retention.ms": "60000", "cleanup.policy": "compact"}
+    await administration.catalogue.create_topic("a", 2, configs)
+    await administration.catalogue.create_topic("b", 1, {})
+    return administration
+
+
+class TestDescribeTopics:
+    @pytest.mark.parametrize("version", range(1, 5))
+    async def test_every_version(self, administration, version):
+        keys = ["retention.ms", "segment.bytes", "nope"]
+        (result,) = await describe(
+            administration,
+            (TOPIC, "a", keys),
+            version=version,
+            synonyms=True,
+            documentation=True,
+        )
+        assert (result.error_code, result.error_message) == (NONE, "")
+        assert (result.resource_type, result.resource_name) == (TOPIC, "a")
+        found = {config.name: config for config in result.configs}
+        assert set(found) == {"retention.ms", "segment.bytes"}
+        own, default = found["retention.ms"], found["segment.bytes"]
+        assert (own.value, own.config_source) == ("60000", 1)
+        assert (default.value, default.config_source) == ("1073741824", 5)
+        first = own.synonyms[0]
+        assert (first.name, first.value, first.source) == ("retention.ms", "60000", 1)
+        assert [(s.name, s.value, s.source) for s in default.synonyms] == [
+            ("log.segment.bytes", "1073741824", 5)
+        ]
+        assert not own.read_only
+        assert not own.is_sensitive
+        if version >= 3:
+            assert (own.config_type, default.config_type) == (5, 3)
+            assert own.documentation
+
+    @pytest.mark.parametrize("keys", [None, []])
+    async def test_all_keys(self, administration, keys):
+        (result,) = await describe(administration, (TOPIC, "b", keys))
+        assert len(result.configs) == 33
+        assert all(config.synonyms == [] for config in result.configs)
+        assert all(config.documentation is None for config in result.configs)
+
+    async def test_missing_and_illegal_topics(self, administration):
+        results = await describe(
+            administration, (TOPIC, "nope", None), (TOPIC, "b d", None), (TOPIC, "a", ["flush.ms"])
+        )
+        assert [result.error_code for result in results] == [
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            NONE,
+        ]
+        assert results[0].configs == results[1].configs == []
+
+    async def test_one_topic_in_two_resources(self, administration):
+        results = await describe(
+            administration, (TOPIC, "a", ["retention.ms"]), (TOPIC, "a", ["segment.ms"])
+        )
+        assert [[c.name for c in result.configs] for result in results] == [
+            ["retention.ms"],
+            ["segment.ms"],
+        ]
+
+
+class TestDescribeBrokers:
+    async def test_this_broker(self, administration):
+        (result,) = await describe(administration, (BROKER, "1", None), synonyms=True)
+        found = {config.name: config for config in result.configs}
+        assert set(found) == {key.name for key in BROKER_CONFIGS.values()}
+        assert (found["node.id"].value, found["node.id"].read_only) == ("1", True)
+        assert not found["log.retention.ms"].read_only
+        assert found["message.max.bytes"].value == "1048588"
+
+    @pytest.mark.parametrize(
+        ("name", "message"),
+        [
+            ("2", "Unexpected broker id, expected 1 or empty string, but received 2"),
+            ("x", "Node id must be an integer, but it is: x"),
+        ],
+    )
+    async def test_other_brokers(self, administration, name, message):
+        (result,) = await describe(administration, (BROKER, name, None))
+        assert (result.error_code, result.error_message) == (ErrorCode.INVALID_REQUEST, message)
+
+    async def test_what_holds_on_all_brokers(self, administration):
+        (result,) = await describe(administration, (BROKER, "", None))
+        assert (result.error_code, result.configs) == (NONE, [])
+        await change(administration, BROKER, "", ("log.retention.ms", SET, "888"))
+        config = await described(administration, BROKER, "", "log.retention.ms")
+        assert (config.value, config.config_source) == ("888", 3)
+
+    @pytest.mark.parametrize("kind", [8, 16, 32, 77, 0])
+    async def test_other_kinds_of_resources(self, administration, kind):
+        (result,) = await describe(administration, (kind, "1", None))
+        assert result.error_code == ErrorCode.INVALID_REQUEST
+
+
+class TestIncrementalAlterConfigs:
+    @pytest.mark.parametrize("version", range(2))
+    async def test_set_reaches_the_logs(self, administration, version):
+        outcome = await change(
+            administration, TOPIC, "a", ("retention.ms", SET, "5"), version=version
+        )
+        assert outcome == (NONE, None)
+        topic = administration.catalogue.topics["a"]
+        assert all(partition.log.config.retention_ms == 5 for partition in topic.partitions)
+        stored = {row.name: row.configs for row in administration.metastore.load().topics}
+        assert stored["a"] == {"retention.ms": "5", "cleanup.policy": "compact"}
+        assert (await described(administration, TOPIC, "a", "retention.ms")).value == "5"
+
+    async def test_delete_returns_to_the_default(self, administration):
+        outcome = await change(
+            administration, TOPIC, "a", ("retention.ms", DELETE, None), ("nope", DELETE, None)
+        )
+        assert outcome == (NONE, None)
+        config = await described(administration, TOPIC, "a", "retention.ms")
+        assert (config.value, config.config_source) == ("604800000", 5)
+        log = administration.catalogue.topics["a"].partitions[1].log
+        assert log.config.retention_ms == 604800000
+
+    async def test_append_and_subtract(self, administration):
+        async def policy(name="a"):
+            config = await described(administration, TOPIC, name, "cleanup.policy")
+            assert config.config_source == 1
+            return config.value
+
+        async def edit(operation, text, name="a"):
+            outcome = await change(administration, TOPIC, name, ("cleanup.policy", operation, text))
+            assert outcome == (NONE, None)
+
+        await edit(APPEND, "delete")
+        assert await policy() == "compact,delete"
+        await edit(APPEND, "delete")
+        assert await policy() == "compact,delete"
+        await edit(SUBTRACT, "compact")
+        assert await policy() == "delete"
+        await edit(SUBTRACT, "compact")
+        assert await policy() == "delete"
+        await edit(SUBTRACT, "delete")
+        assert await policy() == ""
+        assert not administration.catalogue.topics["a"].log_config.deletes
+        await edit(APPEND, "compact", "b")
+        assert await policy("b") == "delete,compact"
+
+    @pytest.mark.parametrize(
+        ("config", "code", "message"),
+        [
+            (
+                ("retention.ms", SET, "x"),
+                40,
+                "Invalid value x for configuration retention.ms: Not a number of type LONG",
+            ),
+            (("nope", SET, "x"), 40, "Unknown topic config name: nope"),
+            (("nope", APPEND, "x"), 40, "Unknown config name: nope"),
+            (("retention.ms", SET, None), 42, "Null value not supported for : retention.ms"),
+            (
+                ("retention.ms", APPEND, "1"),
+                40,
+                "Can't APPEND to key retention.ms because its type is not LIST.",
+            ),
+            (
+                ("cleanup.policy", APPEND, "foo"),
+                40,
+                BAD_POLICY,
+            ),
+            (("retention.ms", 9, "1"), 42, "Unknown operation 9 for retention.ms"),
+        ],
+    )
+    async def test_refusals_change_nothing(self, administration, config, code, message):
+        before = administration.metastore.load()
+        outcome = await change(administration, TOPIC, "a", ("segment.ms", SET, "77"), config)
+        assert outcome[0] == code
+        assert outcome[1] == message
+        assert administration.metastore.load() == before
+        assert "segment.ms" not in administration.catalogue.topics["a"].configs
+
+    @pytest.mark.parametrize(
+        ("kind", "name", "code", "message"),
+        [
+            (TOPIC, "nope", 3, "The topic 'nope' does not exist."),
+            (TOPIC, "", 42, "Default topic resources are not allowed."),
+            (TOPIC, "b d", 17, None),
+            (BROKER, "2", 42, None),
+            (BROKER, "x", 42, "Node id must be an integer, but it is: x"),
+            (77, "a", 42, "Unknown resource type 77"),
+            (8, "1", 42, "Unknown resource type 8"),
+        ],
+    )
+    async def test_resources_that_cannot_be_altered(
+        self, administration, kind, name, code, message
+    ):
+        found, text = await change(administration, kind, name, ("retention.ms", SET, "1"))
+        assert found == code
+        assert message is None or text == message
+
+    async def test_a_key_or_a_resource_given_twice(self, administration):
+        outcome = await change(
+            administration, TOPIC, "a", ("retention.ms", SET, "1"), ("retention.ms", SET, "2")
+        )
+        assert outcome == (ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+        resource = AlterConfigsResource(TOPIC, "a", [AlterableConfig("retention.ms", SET, "1")])
+        request = IncrementalAlterConfigsRequest([resource, resource])
+        response = await administration.ask(INCREMENTAL_ALTER_CONFIGS, request, 1)
+        assert [(each.error_code, each.error_message) for each in response.responses] == [
+            (ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+        ] * 2
+        assert administration.catalogue.topics["a"].configs["retention.ms"] == "60000"
+
+    async def test_validate_only(self, administration):
+        outcome = await change(
+            administration, TOPIC, "a", ("retention.ms", SET, "77"), validate_only=True
+        )
+        assert outcome == (NONE, None)
+        assert administration.catalogue.topics["a"].configs["retention.ms"] == "60000"
+        code, _ = await change(
+            administration, TOPIC, "a", ("retention.ms", SET, "x"), validate_only=True
+        )
+        assert code == ErrorCode.INVALID_CONFIG
+
+    async def test_nothing_to_change(self, administration):
+        assert await change(administration, TOPIC, "a") == (NONE, None)
+
+
+class TestBrokerSettings:
+    async def test_a_nodes_own_wins_over_the_clusters_over_the_file(self):
+        administration = Administration(config=BrokerConfig(node_id=1))
+        await administration.catalogue.create_topic("a", 1, {})
+        log = administration.catalogue.topics["a"].partitions[0].log
+        await change(administration, BROKER, "", ("log.retention.ms", SET, "888"))
+        assert log.config.retention_ms == 888
+        await change(administration, BROKER, "1", ("log.retention.ms", SET, "777"))
+        assert log.config.retention_ms == 777
+        config = await described(administration, TOPIC, "a", "retention.ms")
+        assert (config.value, config.config_source) == ("777", 2)
+        synonyms = [(each.name, each.value, each.source) for each in config.synonyms]
+        assert synonyms[:2] == [("log.retention.ms", "777", 2), ("log.retention.ms", "888", 3)]
+        await change(administration, BROKER, "1", ("log.retention.ms", DELETE, None))
+        await change(administration, BROKER, "", ("log.retention.ms", DELETE, None))
+        assert log.config.retention_ms == 604800000
+        administration.stop()
+
+    async def test_they_are_there_after_a_restart(self):
+        first = Administration()
+        await change(first, BROKER, "1", ("log.retention.ms", SET, "777"))
+        await first.catalogue.create_topic("a", 1, {})
+        first.stop()
+        second = Administration(first.file_system, first.metastore)
+        assert second.catalogue.broker_config.log_retention_ms == 777
+        assert second.catalogue.topics["a"].partitions[0].log.config.retention_ms == 777
+        second.stop()
+
+    async def test_a_topics_own_setting_stays(self, administration):
+        await change(administration, BROKER, "", ("log.retention.ms", SET, "888"))
+        assert administration.catalogue.topics["a"].log_config.retention_ms == 60000
+
+    @pytest.mark.parametrize(
+        ("name", "config", "code", "message"),
+        [
+            (
+                "1",
+                ("node.id", SET, "7"),
+                42,
+                "Cannot update these configs dynamically: [node.id]",
+            ),
+            (
+                "",
+                ("auto.create.topics.enable", SET, "false"),
+                42,
+                "Cannot update these configs dynamically: [auto.create.topics.enable]",
+            ),
+            ("1", ("nope", SET, "7"), 40, "This broker has no setting nope"),
+            (
+                "1",
+                ("message.max.bytes", SET, "xx"),
+                42,
+                "Invalid value xx for configuration message.max.bytes: Not a number of type INT",
+            ),
+        ],
+    )
+    async def test_refusals(self, administration, name, config, code, message):
+        assert await change(administration, BROKER, name, config) == (code, message)
+        assert administration.metastore.load().broker_configs == {}
+
+    async def test_a_default_that_does_not_fit_a_topic(self, administration):
+        await change(administration, TOPIC, "a", ("max.compaction.lag.ms", SET, "10"))
+        code, message = await change(
+            administration, BROKER, "", ("log.cleaner.min.compaction.lag.ms", SET, "20")
+        )
+        assert code == ErrorCode.INVALID_REQUEST
+        assert "min.compaction.lag.ms (20) > max.compaction.lag.ms (10)" in message
+
+    async def test_validate_only(self, administration):
+        outcome = await change(
+            administration, BROKER, "", ("log.retention.ms", SET, "8"), validate_only=True
+        )
+        assert outcome == (NONE, None)
+        assert administration.metastore.load().broker_configs == {}
+
+
+class TestAlterConfigs:
+    @pytest.mark.parametrize("version", range(3))
+    async def test_replaces_everything(self, administration, version):
+        outcome = await replace(
+            administration, TOPIC, "a", ("segment.ms", "60000"), version=version
+        )
+        assert outcome == (NONE, None)
+        assert administration.catalogue.topics["a"].configs == {"segment.ms": "60000"}
+        log = administration.catalogue.topics["a"].partitions[0].log
+        assert (log.config.segment_ms, log.config.retention_ms) == (60000, 604800000)
+
+    async def test_refusals(self, administration):
+        assert await replace(administration, TOPIC, "a", ("segment.ms", None)) == (
+            ErrorCode.INVALID_REQUEST,
+            "Null value not supported for : segment.ms",
+        )
+        assert (await replace(administration, TOPIC, "a", ("segment.ms", "x")))[0] == 40
+        assert (await replace(administration, TOPIC, "nope"))[0] == 3
+        assert (await replace(administration, BROKER, "1", ("node.id", "5")))[0] == 42
+
+    async def test_broker(self, administration):
+        assert await replace(administration, BROKER, "1", ("message.max.bytes", "2000000")) == (
+            NONE,
+            None,
+        )
+        assert administration.catalogue.topics["b"].log_config.max_message_bytes == 2000000
+
+    async def test_validate_only(self, administration):
+        outcome = await replace(
+            administration, TOPIC, "a", ("segment.ms", "60000"), validate_only=True
+        )
+        assert outcome == (NONE, None)
+        assert "segment.ms" not in administration.catalogue.topics["a"].configs
