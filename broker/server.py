@@ -23,7 +23,7 @@ from broker.clock import Clock, SystemClock
 from broker.config import BrokerConfig
 from broker.disk_readers import DiskReaders
 from broker.dispatch import ROUTES, Routes
-from broker.engine import LoopEngine, Result, Subject
+from broker.engine import LoopEngine
 from broker.fetch_sessions import FetchSessions
 from broker.housekeeping import Housekeeping
 from broker.socket_server import Listener, SocketServer
@@ -175,15 +175,6 @@ class BrokerServer:
         """Answer the fetches that are due and write everything that is ready."""
         self.fetch_waits.answer_due()
         self.sockets.delivery.flush()
-
-    def read_aside(
-        self,
-        work: Callable[[], Result],
-        done: Callable[[Subject, Result | BaseException | None], None],
-        subject: Subject,
-    ) -> None:
-        """Run ``work`` on a thread, then ``done(subject, result or exception)`` on the loop."""
-        self._engine.read_aside(work, done, subject)
 
     def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
         """Run a background task until the broker ends; an exception in it is fatal."""
