@@ -1,0 +1,59 @@
+"""Brokers as processes for the interop tests.
+
+`INTEROP_BROKER=kafka` runs the same tests against Apache Kafka 4.3.0: what they demand is what
+Kafka does.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.counterparts.apache_kafka import ApacheKafka
+from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.broker_process import BrokerProcess
+
+COUNTERPARTS: dict[str, type[BrokerProcess]] = {"barnabas": BarnabasProcess, "kafka": ApacheKafka}
+
+
+@pytest.fixture(scope="session")
+def broker_class() -> type[BrokerProcess]:
+    """The broker under test."""
+    return COUNTERPARTS[os.environ.get("INTEROP_BROKER", "barnabas")]
+
+
+@pytest.fixture(scope="session")
+def broker(
+    broker_class: type[BrokerProcess], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BrokerProcess]:
+    """One broker for all tests that leave it running; they use topics of their own."""
+    with broker_class(tmp_path_factory.mktemp("broker")) as running:
+        yield running
+
+
+@pytest.fixture
+def own_broker(broker_class: type[BrokerProcess], tmp_path: Path) -> Iterator[BrokerProcess]:
+    """A broker for one test, which may kill it."""
+    with broker_class(tmp_path / "broker") as running:
+        yield running
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest) -> str:
+    """A topic name that no other test uses."""
+    name = request.node.name
+    return "".join(c if c.isalnum() else "-" for c in name).strip("-")
+
+
+@pytest.fixture
+def create_topic(broker: BrokerProcess, topic: str) -> Callable[..., str]:
+    """Create the test's topic on the shared broker; returns its name."""
+    from tests.interop.administration import create
+
+    def create_it(partitions: int = 1, **configs: str) -> str:
+        settings = {key.replace("_", "."): value for key, value in configs.items()}
+        create(broker.bootstrap_servers, topic, partitions=partitions, configs=settings)
+        return topic
+
+    return create_it

@@ -1,0 +1,164 @@
+"""Idempotent producers through kill -9 of the broker: no loss, no duplicate, order kept."""
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Callable
+
+import aiokafka
+import confluent_kafka
+import pytest
+
+from tests.interop.administration import create
+from tests.interop.clients import Confluent, kafka
+
+pytestmark = [pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore")]
+PARTITIONS = 3
+# Apache Kafka comes back after twelve seconds only, its old registration has to expire first.
+KILLS = 1 if os.environ.get("INTEROP_BROKER") == "kafka" else 4
+BETWEEN_KILLS_S = 0.7
+FLUSH_S = 60
+Counts = list[int]
+
+
+def produce_with_confluent(servers: str, topic: str, stop: threading.Event) -> Counts:
+    errors = []
+    producer = confluent_kafka.Producer(
+        {
+            "bootstrap.servers": servers,
+            "enable.idempotence": True,
+            "linger.ms": 2,
+            "reconnect.backoff.max.ms": 200,
+            "message.timeout.ms": FLUSH_S * 1000,
+            "log_level": 0,
+        }
+    )
+
+    def delivered(error, _message):
+        if error is not None:
+            errors.append(error)
+
+    counts = [0] * PARTITIONS
+    while not stop.is_set():
+        for partition in range(PARTITIONS):
+            value = b"%d" % counts[partition]
+            producer.produce(topic, value, partition=partition, on_delivery=delivered)
+            counts[partition] += 1
+        producer.poll(0)
+        time.sleep(0.0005)
+    assert producer.flush(FLUSH_S) == 0
+    assert errors == []
+    return counts
+
+
+def produce_with_kafka_python(servers: str, topic: str, stop: threading.Event) -> Counts:
+    producer = kafka.KafkaProducer(
+        bootstrap_servers=servers,
+        enable_idempotence=True,
+        linger_ms=2,
+        reconnect_backoff_max_ms=200,
+        delivery_timeout_ms=FLUSH_S * 1000,
+        request_timeout_ms=10_000,
+    )
+    futures = []
+    counts = [0] * PARTITIONS
+    try:
+        while not stop.is_set():
+            for partition in range(PARTITIONS):
+                value = b"%d" % counts[partition]
+                futures.append(producer.send(topic, value, partition=partition))
+                counts[partition] += 1
+            time.sleep(0.001)
+        producer.flush(timeout=FLUSH_S)
+        for future in futures:
+            future.get(timeout=FLUSH_S)
+    finally:
+        producer.close(timeout=5)
+    return counts
+
+
+def produce_with_aiokafka(servers: str, topic: str, stop: threading.Event) -> Counts:
+    async def produce() -> Counts:
+        futures = []
+        counts = [0] * PARTITIONS
+        async with aiokafka.AIOKafkaProducer(
+            bootstrap_servers=servers,
+            enable_idempotence=True,
+            linger_ms=2,
+            request_timeout_ms=FLUSH_S * 1000,
+        ) as producer:
+            while not stop.is_set():
+                for partition in range(PARTITIONS):
+                    value = b"%d" % counts[partition]
+                    futures.append(await producer.send(topic, value, partition=partition))
+                    counts[partition] += 1
+                await asyncio.sleep(0.001)
+            await asyncio.wait_for(asyncio.gather(*futures), FLUSH_S)
+        return counts
+
+    return asyncio.run(produce())
+
+
+PRODUCERS = {
+    "confluent-kafka": produce_with_confluent,
+    "kafka-python": produce_with_kafka_python,
+    "aiokafka": produce_with_aiokafka,
+}
+
+
+class InBackground(threading.Thread):
+    """Runs a producer until told to stop; its result or its exception is handed on."""
+
+    def __init__(self, produce: Callable[..., Counts], servers: str, topic: str) -> None:
+        super().__init__(daemon=True)
+        self.stop = threading.Event()
+        self._arguments = (servers, topic, self.stop)
+        self._produce = produce
+        self._counts: Counts = []
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._counts = self._produce(*self._arguments)
+        except BaseException as error:  # noqa: BLE001 - raised again by `finish`
+            self._error = error
+
+    def finish(self) -> Counts:
+        self.stop.set()
+        self.join(FLUSH_S + 10)
+        assert not self.is_alive(), "the producer hangs"
+        if self._error is not None:
+            raise self._error
+        return self._counts
+
+
+@pytest.mark.parametrize("name", PRODUCERS)
+def test_nothing_is_lost_doubled_or_reordered_through_kills(own_broker, topic, name):
+    servers = own_broker.bootstrap_servers
+    create(servers, topic, partitions=PARTITIONS)
+    producer = InBackground(PRODUCERS[name], servers, topic)
+    producer.start()
+    for _ in range(KILLS):
+        time.sleep(BETWEEN_KILLS_S)
+        own_broker.kill()
+        own_broker.restart()
+    time.sleep(BETWEEN_KILLS_S)
+    counts = producer.finish()
+    print(f"{name}: {sum(counts)} records through {KILLS} kills")
+    assert min(counts) > 100
+    for partition, count in enumerate(counts):
+        # One more than was sent would arrive within the consumer's wait: the end is checked too.
+        received = Confluent().consume(servers, topic, partition, count)
+        assert [int(record.value) for record in received] == list(range(count))
+        assert [record.offset for record in received] == list(range(count))
+        assert end_offset(servers, topic, partition) == count
+
+
+def end_offset(servers: str, topic: str, partition: int) -> int:
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": servers, "group.id": "end"})
+    try:
+        place = confluent_kafka.TopicPartition(topic, partition)
+        return consumer.get_watermark_offsets(place, timeout=20)[1]
+    finally:
+        consumer.close()
