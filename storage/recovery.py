@@ -63,8 +63,20 @@ class RecoveryReport:
 
 def lock_directory(store: LogStore) -> None:
     """Take the data directory for this process. Raises AlreadyLocked."""
-    store.file_system.make_directory(store.root, exist_ok=True)
+    _make_root(store.file_system, store.root)
     store.lock = store.file_system.lock(store.file_system.join(store.root, LOCK_NAME))
+
+
+def _make_root(file_system: FileSystem, root: str) -> None:
+    """Make the data directory where it is missing, so that a power loss cannot take its name."""
+    path, made = root.rstrip("/"), []
+    while path not in {"", "."} and not file_system.exists(path):
+        made.append(path)
+        path = path.rpartition("/")[0]
+    if made:
+        file_system.make_directory(root, exist_ok=True)
+    for path in made:
+        file_system.sync_directory(path.rpartition("/")[0] or ("/" if path[0] == "/" else "."))
 
 
 def open_store(
