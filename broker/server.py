@@ -30,7 +30,7 @@ from broker.socket_server import Listener, SocketServer
 from broker.waiting import FetchWaits
 from storage.io import FileSystem, LocalFileSystem
 from storage.log_store import LogStore, StoreCallbacks, StoreSettings
-from storage.metastore.interface import MetaStore
+from storage.metastore.interface import IdentityMismatch, MetaStore
 from storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
 from storage.recovery import RecoveryReport, lock_directory, open_store
 
@@ -210,6 +210,11 @@ class BrokerServer:
             new_cluster_id=config.cluster_id or new_cluster_id(),
         )
         self.cluster_id = self.metastore.identity.cluster_id
+        if config.cluster_id not in {None, self.cluster_id}:
+            raise IdentityMismatch(
+                f"{config.data_directory} belongs to cluster {self.cluster_id}, "
+                f"the configuration says {config.cluster_id}"
+            )
         self.catalogue = Catalogue(
             self.metastore,
             self.logs,

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has seen enough; Python's own attempt to flush must not complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    except Exception as error:  # noqa: BLE001 - users never see a traceback, unless they ask
+    except Exception as error:
         logging.getLogger(__name__).debug("internal error", exc_info=True)
         return _report(f"internal error: {error!r} (barnabas.log.level=DEBUG says more)", FAILED)
     return result

@@ -60,15 +60,22 @@ def ask(host: str, port: int, deadline: float) -> None:
         raise NotReady("no answer in time") from None
     except OSError as error:
         raise NotReady(error.strerror or str(error)) from None
+    check_answer(answer)
+
+
+def check_answer(answer: memoryview) -> None:
+    """Check a response frame (without its length) to our request; raises NotReady."""
     try:
         correlation_id, position = decode_response_header(answer, API_VERSIONS.key, _API_VERSION)
-        response = API_VERSIONS.decode_response(answer, position, _API_VERSION)
+        if correlation_id != _CORRELATION_ID:
+            raise NotReady("the answer is not Kafka's")
+        # An error comes first in every version; with error 35 the rest has the form of version 0.
+        error_code = int.from_bytes(answer[position : position + 2], signed=True)
+        if error_code:
+            raise NotReady(f"the answer is error {error_code}")
+        API_VERSIONS.decode_response(answer, position, _API_VERSION)
     except Malformed:
         raise NotReady("the answer is not Kafka's") from None
-    if correlation_id != _CORRELATION_ID:
-        raise NotReady("the answer is not Kafka's")
-    if response.error_code:
-        raise NotReady(f"the answer is error {response.error_code}")
 
 
 def _receive(connection: socket.socket, size: int, deadline: float) -> bytes:

@@ -1,0 +1,106 @@
+"""Running the real command, in a directory of its own and without anybody's KAFKA_ variables."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+READY = (
+    "[KafkaServer id=1] started: Transitioning from RECOVERY to RUNNING (Kafka Server started)\n"
+)
+
+
+def environment(more=None):
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("KAFKA_") and key != "CLUSTER_ID"
+    }
+    return {**kept, "PYTHONPATH": str(ROOT), "COLUMNS": "80", **(more or {})}
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "broker", *map(str, arguments)]
+
+
+def barnabas(*arguments, cwd, env=None, timeout_s=30):
+    """Run a command to its end. Nothing may ever look like a traceback."""
+    result = subprocess.run(
+        command(*arguments),
+        cwd=cwd,
+        env=environment(env),
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    assert "Traceback" not in result.stderr + result.stdout
+    return result
+
+
+def error_of(result, exit_code):
+    """Return the one line that a failed command printed."""
+    assert result.returncode == exit_code, result.stderr
+    assert result.stdout == ""
+    said = [line for line in result.stderr.splitlines() if line.startswith("barnabas: ")]
+    assert len(said) == 1
+    assert result.stderr.endswith(said[0] + "\n")
+    return said[0]
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
+
+
+class Served:
+    """``with Served(tmp_path) as broker:`` a broker process that has said it is ready."""
+
+    def __init__(self, directory, *arguments, env=None, port=None):
+        self.port = port or free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self._directory = directory
+        self._arguments = arguments
+        self._env = env
+
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            command("serve", *self._arguments, f"-Xlisteners=PLAINTEXT://{self.address}"),
+            cwd=self._directory,
+            env=environment(self._env),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        readable, _, _ = select.select([self.process.stdout], [], [], 30)
+        self.ready_line = self.process.stdout.readline() if readable else ""
+        if not self.ready_line:
+            self.process.kill()
+            raise AssertionError(self.process.communicate()[1])
+        return self
+
+    def stop(self, number=signal.SIGTERM, timeout_s=20):
+        """Send a signal, wait for the end; return exit code, standard output and error."""
+        self.process.send_signal(number)
+        stdout, stderr = self.process.communicate(timeout=timeout_s)
+        assert "Traceback" not in stderr
+        return self.process.returncode, self.ready_line + stdout, stderr
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+def wait_until(condition, timeout_s=10):
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

@@ -1,0 +1,143 @@
+import json
+import signal
+import socket
+
+import pytest
+
+from tests.broker.cli.command import READY, Served, barnabas, error_of, free_port
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_drains_and_ends_well(number, tmp_path):
+    with Served(tmp_path) as broker:
+        assert (tmp_path / "data").is_dir()
+        exit_code, stdout, _ = broker.stop(number)
+    assert (exit_code, stdout) == (0, READY)
+
+
+def test_the_ready_line_names_the_broker(tmp_path):
+    with Served(tmp_path, "--override", "node.id=7") as broker:
+        assert broker.ready_line == READY.replace("id=1", "id=7")
+
+
+def test_a_second_start_finds_what_the_first_left(tmp_path):
+    for _ in range(2):
+        with Served(tmp_path, f"-Xlog.dirs={tmp_path}/elsewhere") as broker:
+            assert broker.stop()[0] == 0
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_killed_broker_starts_again(tmp_path):
+    with Served(tmp_path) as broker:
+        broker.process.kill()
+        broker.process.wait()
+    with Served(tmp_path) as broker:
+        assert broker.stop()[0] == 0
+
+
+def test_connected_clients_do_not_keep_it_from_stopping(tmp_path):
+    with Served(tmp_path) as broker, socket.create_connection(("127.0.0.1", broker.port)) as idle:
+        assert broker.stop()[0] == 0
+        assert idle.recv(1) == b""
+
+
+def test_the_file_and_the_environment_count(tmp_path):
+    (tmp_path / "server.properties").write_text("log.dirs=from-file\nx.y=1\nnum.io.threads=8\n")
+    environment = {"KAFKA_NODE_ID": "3", "KAFKA_NO_SUCH_KEY": "1"}
+    with Served(tmp_path, "server.properties", env=environment) as broker:
+        _, stdout, stderr = broker.stop()
+    assert stdout == READY.replace("id=1", "id=3")
+    assert (tmp_path / "from-file").is_dir()
+    (warning,) = (line for line in stderr.splitlines() if "WARNING" in line)
+    assert warning.endswith("unknown settings: no.such.key, x.y")
+    (note,) = (line for line in stderr.splitlines() if "without effect" in line)
+    assert note.endswith(": num.io.threads")
+
+
+def test_log_lines_in_json(tmp_path):
+    with Served(tmp_path, "-Xbarnabas.log.format=json") as broker:
+        _, _, stderr = broker.stop()
+    lines = [json.loads(line) for line in stderr.splitlines()]
+    assert lines[0]["event"].startswith("barnabas starts version=")
+    assert {line["level"] for line in lines} == {"INFO"}
+
+
+def test_a_quiet_log(tmp_path):
+    with Served(tmp_path, env={"KAFKA_LOG4J_ROOT_LOGLEVEL": "WARN"}) as broker:
+        assert broker.stop()[2] == ""
+
+
+# ------------------------------------------------------------------ what keeps it from starting
+
+
+def refused(tmp_path, *arguments, exit_code=1):
+    listener = f"-Xlisteners=PLAINTEXT://127.0.0.1:{free_port()}"
+    return error_of(barnabas("serve", listener, *arguments, cwd=tmp_path), exit_code)
+
+
+def test_the_port_is_in_use(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        line = refused(tmp_path, f"-Xlisteners=PLAINTEXT://127.0.0.1:{port}")
+    assert f"127.0.0.1:{port}" in line
+    assert "in use" in line
+
+
+def test_an_address_that_is_not_ours(tmp_path):
+    line = refused(tmp_path, "-Xlisteners=PLAINTEXT://192.0.2.1:9092")
+    assert "192.0.2.1:9092" in line
+
+
+def test_another_broker_uses_the_directory(tmp_path):
+    with Served(tmp_path) as broker:
+        line = refused(tmp_path)
+        assert line == "barnabas: ./data: another broker is using this data directory"
+        assert barnabas("ready", "-b", broker.address, cwd=tmp_path).returncode == 0
+
+
+def test_the_directory_is_a_file(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert "file" in refused(tmp_path, "-Xlog.dirs=file")
+
+
+def test_the_directory_cannot_be_written(tmp_path):
+    line = refused(tmp_path, "-Xlog.dirs=/proc/barnabas")
+    assert "/proc/barnabas" in line
+
+
+@pytest.mark.parametrize(
+    "override", ["num.partitions=zero", "no.such.key=1", "num.partitions", "listeners=SSL://:1"]
+)
+def test_bad_keys_and_values(override, tmp_path):
+    refused(tmp_path, "-X", override, exit_code=2)
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_damaged_metadata_store(tmp_path):
+    with Served(tmp_path) as broker:
+        broker.stop()
+    for path in (tmp_path / "data").glob("barnabas-metadata.sqlite*"):
+        path.write_bytes(b"damaged " * 1024)
+    assert "metadata store" in refused(tmp_path)
+
+
+def test_a_damaged_checkpoint(tmp_path):
+    with Served(tmp_path) as broker:
+        broker.stop()
+    for path in (tmp_path / "data").glob("barnabas-checkpoint-*"):
+        path.write_bytes(b"damaged")
+    assert "is corrupt at byte" in refused(tmp_path)
+
+
+def test_another_clusters_directory(tmp_path):
+    with Served(tmp_path, "-Xcluster.id=one") as broker:
+        broker.stop()
+    line = refused(tmp_path, "-Xcluster.id=two")
+    assert line.endswith("./data belongs to cluster one, the configuration says two")
+
+
+def test_another_brokers_directory(tmp_path):
+    with Served(tmp_path) as broker:
+        broker.stop()
+    line = refused(tmp_path, "-Xnode.id=2")
+    assert line.endswith("belongs to node 1, the configuration says 2")
