@@ -15,6 +15,16 @@ def test_a_signal_drains_and_ends_well(number, tmp_path):
     assert (exit_code, stdout) == (0, READY)
 
 
+def test_a_second_signal_ends_at_once(tmp_path):
+    with Served(tmp_path) as broker:
+        # While the process is held, both arrive; it meets the second before the drain is done.
+        for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
+            broker.process.send_signal(number)
+        exit_code, _, stderr = broker.stop()
+    assert exit_code in {128 + signal.SIGTERM, 128 + signal.SIGINT}
+    assert "second signal" in stderr
+
+
 def test_the_ready_line_names_the_broker(tmp_path):
     with Served(tmp_path, "--override", "node.id=7") as broker:
         assert broker.ready_line == READY.replace("id=1", "id=7")
