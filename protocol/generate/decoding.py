@@ -31,7 +31,7 @@ class DecodeEmitter:
         self._names = Names()
         head = f"def {name}(view: memoryview, position: int) -> tuple[{layout.struct}, int]:"
         with self._code.block(head):
-            arguments = self._structure(layout)
+            arguments = self._structure(layout, snake_case(layout.struct))
             message = f"{layout.struct}({', '.join(arguments)})"
             if len(message) < 75:
                 self._code.add(f"return {message}, position")
@@ -39,9 +39,11 @@ class DecodeEmitter:
                 self._code.call(f"message = {layout.struct}(", arguments)
                 self._code.add("return message, position")
 
-    def _structure(self, layout: Layout) -> list[str]:
-        """Emit the reading of one structure; return the arguments of its constructor."""
-        owner = snake_case(layout.struct)
+    def _structure(self, layout: Layout, owner: str) -> list[str]:
+        """Emit the reading of one structure; return the arguments of its constructor.
+
+        ``owner`` is what the structure is read into; it tells apart variables of the same name.
+        """
         variables = {
             field.name: self._names.new(field.name, owner)
             for field in (*layout.fields, *layout.tagged)
@@ -114,7 +116,8 @@ class DecodeEmitter:
         # Record batches nearly always need a length of two or three bytes: no call for those.
         self._code.add("byte = view[position]", "position += 1", "size += (byte << 7) - 0x80")
         with self._code.block("if byte >= 0x80:"):
-            self._code.add("byte = view[position]", "position += 1", "size += (byte << 14) - 0x4000")
+            self._code.add("byte = view[position]", "position += 1")
+            self._code.add("size += (byte << 14) - 0x4000")
             with self._code.block("if byte >= 0x80:"):
                 self._code.add("size, position = varint_end(view, position, size)")
 
@@ -142,19 +145,20 @@ class DecodeEmitter:
 
     def _lone_structure(self, field: FieldLayout, element: Layout, variable: str) -> None:
         if not field.nullable:
-            self._construct(f"{variable} = {element.struct}(", element)
+            self._construct(variable, element)
             return
         present = self._names.new(f"{field.name}_present", variable)
         self._defer("b", present)
         self._flush()
         self._code.add(f"{variable}: {element.struct} | None = None")
         with self._code.block(f"if {present} >= 0:"):
-            self._construct(f"{variable} = {element.struct}(", element)
+            self._construct(variable, element)
 
-    def _construct(self, head: str, element: Layout) -> None:
+    def _construct(self, variable: str, element: Layout) -> None:
         # A run must not span the boundary of a structure: its arguments are complete only after a
         # flush.
-        self._code.call(head, self._structure(element))
+        arguments = self._structure(element, variable)
+        self._code.call(f"{variable} = {element.struct}(", arguments)
 
     # Arrays
 
@@ -201,7 +205,7 @@ class DecodeEmitter:
             self._code.add(f"{variable}.append({item})")
 
     def _append_structure(self, variable: str, element: Layout) -> None:
-        arguments = self._structure(element)
+        arguments = self._structure(element, variable)
         line = f"{variable}.append({element.struct}({', '.join(arguments)}))"
         if self._code.fits(line):
             self._code.add(line)

@@ -279,18 +279,14 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[AlterPartitionR
             count, position = long_count(view, position, count, 8)
         partitions: list[ReassignablePartitionResponse] = []
         for _ in range(count - 1):
-            (
-                partition_index,
-                reassignable_partition_response_error_code,
-                size,
-            ) = unpack_ihB(view, position)
+            partition_index, partitions_error_code, size = unpack_ihB(view, position)
             position += 7
-            reassignable_partition_response_error_message: str | None = None
+            partitions_error_message: str | None = None
             if size:
                 if size >= 0x80:
                     size, position = varint_tail(view, position, size)
                 end = position + size - 1
-                reassignable_partition_response_error_message = view[position:end].tobytes().decode()
+                partitions_error_message = view[position:end].tobytes().decode()
                 position = end
             tags = view[position]
             position += 1
@@ -299,8 +295,8 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[AlterPartitionR
             partitions.append(
                 ReassignablePartitionResponse(
                     partition_index,
-                    reassignable_partition_response_error_code,
-                    reassignable_partition_response_error_message,
+                    partitions_error_code,
+                    partitions_error_message,
                 )
             )
         tags = view[position]
@@ -412,18 +408,14 @@ def decode_response_v1(view: memoryview, position: int) -> tuple[AlterPartitionR
             count, position = long_count(view, position, count, 8)
         partitions: list[ReassignablePartitionResponse] = []
         for _ in range(count - 1):
-            (
-                partition_index,
-                reassignable_partition_response_error_code,
-                size,
-            ) = unpack_ihB(view, position)
+            partition_index, partitions_error_code, size = unpack_ihB(view, position)
             position += 7
-            reassignable_partition_response_error_message: str | None = None
+            partitions_error_message: str | None = None
             if size:
                 if size >= 0x80:
                     size, position = varint_tail(view, position, size)
                 end = position + size - 1
-                reassignable_partition_response_error_message = view[position:end].tobytes().decode()
+                partitions_error_message = view[position:end].tobytes().decode()
                 position = end
             tags = view[position]
             position += 1
@@ -432,8 +424,8 @@ def decode_response_v1(view: memoryview, position: int) -> tuple[AlterPartitionR
             partitions.append(
                 ReassignablePartitionResponse(
                     partition_index,
-                    reassignable_partition_response_error_code,
-                    reassignable_partition_response_error_message,
+                    partitions_error_code,
+                    partitions_error_message,
                 )
             )
         tags = view[position]

@@ -189,18 +189,14 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[AlterShareGroup
             count, position = long_count(view, position, count, 8)
         partitions: list[AlterShareGroupOffsetsResponsePartition] = []
         for _ in range(count - 1):
-            (
-                partition_index,
-                alter_share_group_offsets_response_partition_error_code,
-                size,
-            ) = unpack_ihB(view, position)
+            partition_index, partitions_error_code, size = unpack_ihB(view, position)
             position += 7
-            alter_share_group_offsets_response_partition_error_message: str | None = None
+            partitions_error_message: str | None = None
             if size:
                 if size >= 0x80:
                     size, position = varint_tail(view, position, size)
                 end = position + size - 1
-                alter_share_group_offsets_response_partition_error_message = view[position:end].tobytes().decode()
+                partitions_error_message = view[position:end].tobytes().decode()
                 position = end
             tags = view[position]
             position += 1
@@ -209,8 +205,8 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[AlterShareGroup
             partitions.append(
                 AlterShareGroupOffsetsResponsePartition(
                     partition_index,
-                    alter_share_group_offsets_response_partition_error_code,
-                    alter_share_group_offsets_response_partition_error_message,
+                    partitions_error_code,
+                    partitions_error_message,
                 )
             )
         tags = view[position]

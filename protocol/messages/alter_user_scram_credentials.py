@@ -92,9 +92,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[AlterUserScramCr
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
         end = position + size - 1
-        scram_credential_upsertion_name = view[position:end].tobytes().decode()
+        upsertions_name = view[position:end].tobytes().decode()
         position = end
-        scram_credential_upsertion_mechanism, iterations, size = unpack_biB(view, position)
+        upsertions_mechanism, iterations, size = unpack_biB(view, position)
         position += 6
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
@@ -114,8 +114,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[AlterUserScramCr
             position = skip_tags(view, position, tags)
         upsertions.append(
             ScramCredentialUpsertion(
-                scram_credential_upsertion_name,
-                scram_credential_upsertion_mechanism,
+                upsertions_name,
+                upsertions_mechanism,
                 iterations,
                 salt,
                 salted_password,

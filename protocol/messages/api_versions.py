@@ -220,8 +220,8 @@ def decode_response_v3(view: memoryview, position: int) -> tuple[ApiVersionsResp
                     name = view[position:end].tobytes().decode()
                     position = end
                     (
-                        supported_feature_key_min_version,
-                        supported_feature_key_max_version,
+                        tagged_supported_features_min_version,
+                        tagged_supported_features_max_version,
                         tags,
                     ) = unpack_hhB(view, position)
                     position += 5
@@ -230,8 +230,8 @@ def decode_response_v3(view: memoryview, position: int) -> tuple[ApiVersionsResp
                     tagged_supported_features.append(
                         SupportedFeatureKey(
                             name,
-                            supported_feature_key_min_version,
-                            supported_feature_key_max_version,
+                            tagged_supported_features_min_version,
+                            tagged_supported_features_max_version,
                         )
                     )
                 supported_features = tagged_supported_features
@@ -254,7 +254,7 @@ def decode_response_v3(view: memoryview, position: int) -> tuple[ApiVersionsResp
                     if not 0 < size < 0x80:
                         size, position = long_size(view, position, size)
                     end = position + size - 1
-                    finalized_feature_key_name = view[position:end].tobytes().decode()
+                    tagged_finalized_features_name = view[position:end].tobytes().decode()
                     position = end
                     max_version_level, min_version_level, tags = unpack_hhB(view, position)
                     position += 5
@@ -262,7 +262,7 @@ def decode_response_v3(view: memoryview, position: int) -> tuple[ApiVersionsResp
                         position = skip_tags(view, position, tags)
                     tagged_finalized_features.append(
                         FinalizedFeatureKey(
-                            finalized_feature_key_name,
+                            tagged_finalized_features_name,
                             max_version_level,
                             min_version_level,
                         )

@@ -99,13 +99,13 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[ConsumerGroupCurre
         count -= 1
         partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
-        topic_partitions_tags = view[position]
+        assigned_partitions_tags = view[position]
         position += 1
         assignment_epochs: list[int] | None = None
-        if topic_partitions_tags:
-            topic_partitions_tags, position = tag_count(view, position, topic_partitions_tags)
-            for _ in range(topic_partitions_tags):
-                tag, position, topic_partitions_tag_end = read_tag(view, position)
+        if assigned_partitions_tags:
+            assigned_partitions_tags, position = tag_count(view, position, assigned_partitions_tags)
+            for _ in range(assigned_partitions_tags):
+                tag, position, assigned_partitions_tag_end = read_tag(view, position)
                 if tag == 0:
                     count = view[position]
                     position += 1
@@ -117,9 +117,9 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[ConsumerGroupCurre
                         tagged_assignment_epochs = list(unpack_from(f">{count}i", view, position))
                         position += count * 4
                     assignment_epochs = tagged_assignment_epochs
-                    if position != topic_partitions_tag_end:
+                    if position != assigned_partitions_tag_end:
                         raise wrong_tag_size(0)
-                position = topic_partitions_tag_end
+                position = assigned_partitions_tag_end
         assigned_partitions.append(TopicPartitions(topic_id, partitions, assignment_epochs))
     count = view[position]
     position += 1
@@ -127,39 +127,39 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[ConsumerGroupCurre
         count, position = long_count(view, position, count, 18)
     partitions_pending_revocation: list[TopicPartitions] = []
     for _ in range(count - 1):
-        topic_partitions_topic_id, count = unpack_16sB(view, position)
+        partitions_pending_revocation_topic_id, count = unpack_16sB(view, position)
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         count -= 1
-        topic_partitions_partitions = list(unpack_from(f">{count}i", view, position))
+        partitions_pending_revocation_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
-        known_topic_partitions_tags = view[position]
+        partitions_pending_revocation_tags = view[position]
         position += 1
-        topic_partitions_assignment_epochs: list[int] | None = None
-        if known_topic_partitions_tags:
-            known_topic_partitions_tags, position = tag_count(view, position, known_topic_partitions_tags)
-            for _ in range(known_topic_partitions_tags):
-                tag, position, known_topic_partitions_tag_end = read_tag(view, position)
+        partitions_pending_revocation_assignment_epochs: list[int] | None = None
+        if partitions_pending_revocation_tags:
+            partitions_pending_revocation_tags, position = tag_count(view, position, partitions_pending_revocation_tags)
+            for _ in range(partitions_pending_revocation_tags):
+                tag, position, partitions_pending_revocation_tag_end = read_tag(view, position)
                 if tag == 0:
                     count = view[position]
                     position += 1
-                    tagged_topic_partitions_assignment_epochs: list[int] | None = None
+                    tagged_partitions_pending_revocation_assignment_epochs: list[int] | None = None
                     if count:
                         if not 0 < count < 0x80:
                             count, position = long_count(view, position, count, 4)
                         count -= 1
-                        tagged_topic_partitions_assignment_epochs = list(unpack_from(f">{count}i", view, position))
+                        tagged_partitions_pending_revocation_assignment_epochs = list(unpack_from(f">{count}i", view, position))
                         position += count * 4
-                    topic_partitions_assignment_epochs = tagged_topic_partitions_assignment_epochs
-                    if position != known_topic_partitions_tag_end:
+                    partitions_pending_revocation_assignment_epochs = tagged_partitions_pending_revocation_assignment_epochs
+                    if position != partitions_pending_revocation_tag_end:
                         raise wrong_tag_size(0)
-                position = known_topic_partitions_tag_end
+                position = partitions_pending_revocation_tag_end
         partitions_pending_revocation.append(
             TopicPartitions(
-                topic_partitions_topic_id,
-                topic_partitions_partitions,
-                topic_partitions_assignment_epochs,
+                partitions_pending_revocation_topic_id,
+                partitions_pending_revocation_partitions,
+                partitions_pending_revocation_assignment_epochs,
             )
         )
     tags = view[position]

@@ -276,38 +276,38 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[ConsumerGroupDe
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 19)
-            assignment_topic_partitions: list[TopicPartitions] = []
+            target_assignment_topic_partitions: list[TopicPartitions] = []
             for _ in range(count - 1):
-                topic_partitions_topic_id, size = unpack_16sB(view, position)
+                target_assignment_topic_partitions_topic_id, size = unpack_16sB(view, position)
                 position += 17
                 if not 0 < size < 0x80:
                     size, position = long_size(view, position, size)
                 end = position + size - 1
-                topic_partitions_topic_name = view[position:end].tobytes().decode()
+                target_assignment_topic_partitions_topic_name = view[position:end].tobytes().decode()
                 position = end
                 count = view[position]
                 position += 1
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
                 count -= 1
-                topic_partitions_partitions = list(unpack_from(f">{count}i", view, position))
+                target_assignment_topic_partitions_partitions = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
                 tags = view[position]
                 position += 1
                 if tags:
                     position = skip_tags(view, position, tags)
-                assignment_topic_partitions.append(
+                target_assignment_topic_partitions.append(
                     TopicPartitions(
-                        topic_partitions_topic_id,
-                        topic_partitions_topic_name,
-                        topic_partitions_partitions,
+                        target_assignment_topic_partitions_topic_id,
+                        target_assignment_topic_partitions_topic_name,
+                        target_assignment_topic_partitions_partitions,
                     )
                 )
             tags = view[position]
             position += 1
             if tags:
                 position = skip_tags(view, position, tags)
-            target_assignment = Assignment(assignment_topic_partitions)
+            target_assignment = Assignment(target_assignment_topic_partitions)
             tags = view[position]
             position += 1
             if tags:
@@ -670,38 +670,38 @@ def decode_response_v1(view: memoryview, position: int) -> tuple[ConsumerGroupDe
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 19)
-            assignment_topic_partitions: list[TopicPartitions] = []
+            target_assignment_topic_partitions: list[TopicPartitions] = []
             for _ in range(count - 1):
-                topic_partitions_topic_id, size = unpack_16sB(view, position)
+                target_assignment_topic_partitions_topic_id, size = unpack_16sB(view, position)
                 position += 17
                 if not 0 < size < 0x80:
                     size, position = long_size(view, position, size)
                 end = position + size - 1
-                topic_partitions_topic_name = view[position:end].tobytes().decode()
+                target_assignment_topic_partitions_topic_name = view[position:end].tobytes().decode()
                 position = end
                 count = view[position]
                 position += 1
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
                 count -= 1
-                topic_partitions_partitions = list(unpack_from(f">{count}i", view, position))
+                target_assignment_topic_partitions_partitions = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
                 tags = view[position]
                 position += 1
                 if tags:
                     position = skip_tags(view, position, tags)
-                assignment_topic_partitions.append(
+                target_assignment_topic_partitions.append(
                     TopicPartitions(
-                        topic_partitions_topic_id,
-                        topic_partitions_topic_name,
-                        topic_partitions_partitions,
+                        target_assignment_topic_partitions_topic_id,
+                        target_assignment_topic_partitions_topic_name,
+                        target_assignment_topic_partitions_partitions,
                     )
                 )
             tags = view[position]
             position += 1
             if tags:
                 position = skip_tags(view, position, tags)
-            target_assignment = Assignment(assignment_topic_partitions)
+            target_assignment = Assignment(target_assignment_topic_partitions)
             member_type, tags = unpack_bB(view, position)
             position += 2
             if tags:

@@ -89,7 +89,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[CreatePartitions
         end = position + size
         name = view[position:end].tobytes().decode()
         position = end
-        create_partitions_topic_count, count = unpack_ii(view, position)
+        topics_count, count = unpack_ii(view, position)
         position += 8
         assignments: list[CreatePartitionsAssignment] | None = None
         if count != -1:
@@ -104,7 +104,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[CreatePartitions
                 broker_ids = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
                 assignments.append(CreatePartitionsAssignment(broker_ids))
-        topics.append(CreatePartitionsTopic(name, create_partitions_topic_count, assignments))
+        topics.append(CreatePartitionsTopic(name, topics_count, assignments))
     timeout_ms, validate_only = unpack_it(view, position)
     position += 5
     return CreatePartitionsRequest(topics, timeout_ms, validate_only), position
@@ -145,7 +145,7 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[CreatePartitions
         end = position + size - 1
         name = view[position:end].tobytes().decode()
         position = end
-        create_partitions_topic_count, count = unpack_iB(view, position)
+        topics_count, count = unpack_iB(view, position)
         position += 5
         assignments: list[CreatePartitionsAssignment] | None = None
         if count:
@@ -169,7 +169,7 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[CreatePartitions
         position += 1
         if tags:
             position = skip_tags(view, position, tags)
-        topics.append(CreatePartitionsTopic(name, create_partitions_topic_count, assignments))
+        topics.append(CreatePartitionsTopic(name, topics_count, assignments))
     timeout_ms, validate_only, tags = unpack_itB(view, position)
     position += 6
     if tags:

@@ -153,7 +153,7 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[CreateTopicsRequ
             if size < 0:
                 raise Malformed("CreatableTopicConfig.name: negative length")
             end = position + size
-            creatable_topic_config_name = view[position:end].tobytes().decode()
+            configs_name = view[position:end].tobytes().decode()
             position = end
             (size,) = unpack_h(view, position)
             position += 2
@@ -164,7 +164,7 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[CreateTopicsRequ
                 position = end
             elif size != -1:
                 raise Malformed("CreatableTopicConfig.value: negative length")
-            configs.append(CreatableTopicConfig(creatable_topic_config_name, value))
+            configs.append(CreatableTopicConfig(configs_name, value))
         topics.append(
             CreatableTopic(name, num_partitions, replication_factor, assignments, configs)
         )
@@ -249,7 +249,7 @@ def decode_request_v5(view: memoryview, position: int) -> tuple[CreateTopicsRequ
             if not 0 < size < 0x80:
                 size, position = long_size(view, position, size)
             end = position + size - 1
-            creatable_topic_config_name = view[position:end].tobytes().decode()
+            configs_name = view[position:end].tobytes().decode()
             position = end
             size = view[position]
             position += 1
@@ -264,7 +264,7 @@ def decode_request_v5(view: memoryview, position: int) -> tuple[CreateTopicsRequ
             position += 1
             if tags:
                 position = skip_tags(view, position, tags)
-            configs.append(CreatableTopicConfig(creatable_topic_config_name, value))
+            configs.append(CreatableTopicConfig(configs_name, value))
         tags = view[position]
         position += 1
         if tags:
@@ -427,7 +427,7 @@ def decode_response_v5(view: memoryview, position: int) -> tuple[CreateTopicsRes
                 if not 0 < size < 0x80:
                     size, position = long_size(view, position, size)
                 end = position + size - 1
-                creatable_topic_configs_name = view[position:end].tobytes().decode()
+                configs_name = view[position:end].tobytes().decode()
                 position = end
                 size = view[position]
                 position += 1
@@ -444,26 +444,26 @@ def decode_response_v5(view: memoryview, position: int) -> tuple[CreateTopicsRes
                     position = skip_tags(view, position, tags)
                 configs.append(
                     CreatableTopicConfigs(
-                        creatable_topic_configs_name,
+                        configs_name,
                         value,
                         read_only,
                         config_source,
                         is_sensitive,
                     )
                 )
-        creatable_topic_result_tags = view[position]
+        topics_tags = view[position]
         position += 1
         topic_config_error_code: int = 0
-        if creatable_topic_result_tags:
-            creatable_topic_result_tags, position = tag_count(view, position, creatable_topic_result_tags)
-            for _ in range(creatable_topic_result_tags):
-                tag, position, creatable_topic_result_tag_end = read_tag(view, position)
+        if topics_tags:
+            topics_tags, position = tag_count(view, position, topics_tags)
+            for _ in range(topics_tags):
+                tag, position, topics_tag_end = read_tag(view, position)
                 if tag == 0:
                     (topic_config_error_code,) = unpack_h(view, position)
                     position += 2
-                    if position != creatable_topic_result_tag_end:
+                    if position != topics_tag_end:
                         raise wrong_tag_size(0)
-                position = creatable_topic_result_tag_end
+                position = topics_tag_end
         topics.append(
             CreatableTopicResult(
                 name,
@@ -603,7 +603,7 @@ def decode_response_v7(view: memoryview, position: int) -> tuple[CreateTopicsRes
                 if not 0 < size < 0x80:
                     size, position = long_size(view, position, size)
                 end = position + size - 1
-                creatable_topic_configs_name = view[position:end].tobytes().decode()
+                configs_name = view[position:end].tobytes().decode()
                 position = end
                 size = view[position]
                 position += 1
@@ -620,26 +620,26 @@ def decode_response_v7(view: memoryview, position: int) -> tuple[CreateTopicsRes
                     position = skip_tags(view, position, tags)
                 configs.append(
                     CreatableTopicConfigs(
-                        creatable_topic_configs_name,
+                        configs_name,
                         value,
                         read_only,
                         config_source,
                         is_sensitive,
                     )
                 )
-        creatable_topic_result_tags = view[position]
+        topics_tags = view[position]
         position += 1
         topic_config_error_code: int = 0
-        if creatable_topic_result_tags:
-            creatable_topic_result_tags, position = tag_count(view, position, creatable_topic_result_tags)
-            for _ in range(creatable_topic_result_tags):
-                tag, position, creatable_topic_result_tag_end = read_tag(view, position)
+        if topics_tags:
+            topics_tags, position = tag_count(view, position, topics_tags)
+            for _ in range(topics_tags):
+                tag, position, topics_tag_end = read_tag(view, position)
                 if tag == 0:
                     (topic_config_error_code,) = unpack_h(view, position)
                     position += 2
-                    if position != creatable_topic_result_tag_end:
+                    if position != topics_tag_end:
                         raise wrong_tag_size(0)
-                position = creatable_topic_result_tag_end
+                position = topics_tag_end
         topics.append(
             CreatableTopicResult(
                 name,

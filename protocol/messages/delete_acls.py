@@ -291,12 +291,12 @@ def decode_response_v1(view: memoryview, position: int) -> tuple[DeleteAclsRespo
             check_count(view, position, count, 14)
         matching_acls: list[DeleteAclsMatchingAcl] = []
         for _ in range(count):
-            delete_acls_matching_acl_error_code, size = unpack_hh(view, position)
+            matching_acls_error_code, size = unpack_hh(view, position)
             position += 4
-            delete_acls_matching_acl_error_message: str | None = None
+            matching_acls_error_message: str | None = None
             if size >= 0:
                 end = position + size
-                delete_acls_matching_acl_error_message = view[position:end].tobytes().decode()
+                matching_acls_error_message = view[position:end].tobytes().decode()
                 position = end
             elif size != -1:
                 raise Malformed("DeleteAclsMatchingAcl.error_message: negative length")
@@ -325,8 +325,8 @@ def decode_response_v1(view: memoryview, position: int) -> tuple[DeleteAclsRespo
             position += 2
             matching_acls.append(
                 DeleteAclsMatchingAcl(
-                    delete_acls_matching_acl_error_code,
-                    delete_acls_matching_acl_error_message,
+                    matching_acls_error_code,
+                    matching_acls_error_message,
                     resource_type,
                     resource_name,
                     pattern_type,
@@ -402,14 +402,14 @@ def decode_response_v2(view: memoryview, position: int) -> tuple[DeleteAclsRespo
             count, position = long_count(view, position, count, 11)
         matching_acls: list[DeleteAclsMatchingAcl] = []
         for _ in range(count - 1):
-            delete_acls_matching_acl_error_code, size = unpack_hB(view, position)
+            matching_acls_error_code, size = unpack_hB(view, position)
             position += 3
-            delete_acls_matching_acl_error_message: str | None = None
+            matching_acls_error_message: str | None = None
             if size:
                 if size >= 0x80:
                     size, position = varint_tail(view, position, size)
                 end = position + size - 1
-                delete_acls_matching_acl_error_message = view[position:end].tobytes().decode()
+                matching_acls_error_message = view[position:end].tobytes().decode()
                 position = end
             resource_type, size = unpack_bB(view, position)
             position += 2
@@ -438,8 +438,8 @@ def decode_response_v2(view: memoryview, position: int) -> tuple[DeleteAclsRespo
                 position = skip_tags(view, position, tags)
             matching_acls.append(
                 DeleteAclsMatchingAcl(
-                    delete_acls_matching_acl_error_code,
-                    delete_acls_matching_acl_error_message,
+                    matching_acls_error_code,
+                    matching_acls_error_message,
                     resource_type,
                     resource_name,
                     pattern_type,

@@ -142,18 +142,14 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[DeleteShareGrou
         end = position + size - 1
         topic_name = view[position:end].tobytes().decode()
         position = end
-        (
-            topic_id,
-            delete_share_group_offsets_response_topic_error_code,
-            size,
-        ) = unpack_16shB(view, position)
+        topic_id, responses_error_code, size = unpack_16shB(view, position)
         position += 19
-        delete_share_group_offsets_response_topic_error_message: str | None = None
+        responses_error_message: str | None = None
         if size:
             if size >= 0x80:
                 size, position = varint_tail(view, position, size)
             end = position + size - 1
-            delete_share_group_offsets_response_topic_error_message = view[position:end].tobytes().decode()
+            responses_error_message = view[position:end].tobytes().decode()
             position = end
         tags = view[position]
         position += 1
@@ -163,8 +159,8 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[DeleteShareGrou
             DeleteShareGroupOffsetsResponseTopic(
                 topic_name,
                 topic_id,
-                delete_share_group_offsets_response_topic_error_code,
-                delete_share_group_offsets_response_topic_error_message,
+                responses_error_code,
+                responses_error_message,
             )
         )
     tags = view[position]

@@ -350,26 +350,20 @@ def decode_response_v1(view: memoryview, position: int) -> tuple[DescribeConfigs
                 if size < 0:
                     raise Malformed("DescribeConfigsSynonym.name: negative length")
                 end = position + size
-                describe_configs_synonym_name = view[position:end].tobytes().decode()
+                synonyms_name = view[position:end].tobytes().decode()
                 position = end
                 (size,) = unpack_h(view, position)
                 position += 2
-                describe_configs_synonym_value: str | None = None
+                synonyms_value: str | None = None
                 if size >= 0:
                     end = position + size
-                    describe_configs_synonym_value = view[position:end].tobytes().decode()
+                    synonyms_value = view[position:end].tobytes().decode()
                     position = end
                 elif size != -1:
                     raise Malformed("DescribeConfigsSynonym.value: negative length")
                 (source,) = unpack_b(view, position)
                 position += 1
-                synonyms.append(
-                    DescribeConfigsSynonym(
-                        describe_configs_synonym_name,
-                        describe_configs_synonym_value,
-                        source,
-                    )
-                )
+                synonyms.append(DescribeConfigsSynonym(synonyms_name, synonyms_value, source))
             configs.append(
                 DescribeConfigsResourceResult(
                     name,
@@ -490,26 +484,20 @@ def decode_response_v3(view: memoryview, position: int) -> tuple[DescribeConfigs
                 if size < 0:
                     raise Malformed("DescribeConfigsSynonym.name: negative length")
                 end = position + size
-                describe_configs_synonym_name = view[position:end].tobytes().decode()
+                synonyms_name = view[position:end].tobytes().decode()
                 position = end
                 (size,) = unpack_h(view, position)
                 position += 2
-                describe_configs_synonym_value: str | None = None
+                synonyms_value: str | None = None
                 if size >= 0:
                     end = position + size
-                    describe_configs_synonym_value = view[position:end].tobytes().decode()
+                    synonyms_value = view[position:end].tobytes().decode()
                     position = end
                 elif size != -1:
                     raise Malformed("DescribeConfigsSynonym.value: negative length")
                 (source,) = unpack_b(view, position)
                 position += 1
-                synonyms.append(
-                    DescribeConfigsSynonym(
-                        describe_configs_synonym_name,
-                        describe_configs_synonym_value,
-                        source,
-                    )
-                )
+                synonyms.append(DescribeConfigsSynonym(synonyms_name, synonyms_value, source))
             config_type, size = unpack_bh(view, position)
             position += 3
             documentation: str | None = None
@@ -646,28 +634,22 @@ def decode_response_v4(view: memoryview, position: int) -> tuple[DescribeConfigs
                 if not 0 < size < 0x80:
                     size, position = long_size(view, position, size)
                 end = position + size - 1
-                describe_configs_synonym_name = view[position:end].tobytes().decode()
+                synonyms_name = view[position:end].tobytes().decode()
                 position = end
                 size = view[position]
                 position += 1
-                describe_configs_synonym_value: str | None = None
+                synonyms_value: str | None = None
                 if size:
                     if size >= 0x80:
                         size, position = varint_tail(view, position, size)
                     end = position + size - 1
-                    describe_configs_synonym_value = view[position:end].tobytes().decode()
+                    synonyms_value = view[position:end].tobytes().decode()
                     position = end
                 source, tags = unpack_bB(view, position)
                 position += 2
                 if tags:
                     position = skip_tags(view, position, tags)
-                synonyms.append(
-                    DescribeConfigsSynonym(
-                        describe_configs_synonym_name,
-                        describe_configs_synonym_value,
-                        source,
-                    )
-                )
+                synonyms.append(DescribeConfigsSynonym(synonyms_name, synonyms_value, source))
             config_type, size = unpack_bB(view, position)
             position += 2
             documentation: str | None = None

@@ -227,20 +227,17 @@ def decode_response_v1(view: memoryview, position: int) -> tuple[DescribeDelegat
             if size < 0:
                 raise Malformed("DescribedDelegationTokenRenewer.principal_type: negative length")
             end = position + size
-            described_delegation_token_renewer_principal_type = view[position:end].tobytes().decode()
+            renewers_principal_type = view[position:end].tobytes().decode()
             position = end
             (size,) = unpack_h(view, position)
             position += 2
             if size < 0:
                 raise Malformed("DescribedDelegationTokenRenewer.principal_name: negative length")
             end = position + size
-            described_delegation_token_renewer_principal_name = view[position:end].tobytes().decode()
+            renewers_principal_name = view[position:end].tobytes().decode()
             position = end
             renewers.append(
-                DescribedDelegationTokenRenewer(
-                    described_delegation_token_renewer_principal_type,
-                    described_delegation_token_renewer_principal_name,
-                )
+                DescribedDelegationTokenRenewer(renewers_principal_type, renewers_principal_name)
             )
         tokens.append(
             DescribedDelegationToken(
@@ -346,24 +343,21 @@ def decode_response_v2(view: memoryview, position: int) -> tuple[DescribeDelegat
             if not 0 < size < 0x80:
                 size, position = long_size(view, position, size)
             end = position + size - 1
-            described_delegation_token_renewer_principal_type = view[position:end].tobytes().decode()
+            renewers_principal_type = view[position:end].tobytes().decode()
             position = end
             size = view[position]
             position += 1
             if not 0 < size < 0x80:
                 size, position = long_size(view, position, size)
             end = position + size - 1
-            described_delegation_token_renewer_principal_name = view[position:end].tobytes().decode()
+            renewers_principal_name = view[position:end].tobytes().decode()
             position = end
             tags = view[position]
             position += 1
             if tags:
                 position = skip_tags(view, position, tags)
             renewers.append(
-                DescribedDelegationTokenRenewer(
-                    described_delegation_token_renewer_principal_type,
-                    described_delegation_token_renewer_principal_name,
-                )
+                DescribedDelegationTokenRenewer(renewers_principal_type, renewers_principal_name)
             )
         tags = view[position]
         position += 1
@@ -524,24 +518,21 @@ def decode_response_v3(view: memoryview, position: int) -> tuple[DescribeDelegat
             if not 0 < size < 0x80:
                 size, position = long_size(view, position, size)
             end = position + size - 1
-            described_delegation_token_renewer_principal_type = view[position:end].tobytes().decode()
+            renewers_principal_type = view[position:end].tobytes().decode()
             position = end
             size = view[position]
             position += 1
             if not 0 < size < 0x80:
                 size, position = long_size(view, position, size)
             end = position + size - 1
-            described_delegation_token_renewer_principal_name = view[position:end].tobytes().decode()
+            renewers_principal_name = view[position:end].tobytes().decode()
             position = end
             tags = view[position]
             position += 1
             if tags:
                 position = skip_tags(view, position, tags)
             renewers.append(
-                DescribedDelegationTokenRenewer(
-                    described_delegation_token_renewer_principal_type,
-                    described_delegation_token_renewer_principal_name,
-                )
+                DescribedDelegationTokenRenewer(renewers_principal_type, renewers_principal_name)
             )
         tags = view[position]
         position += 1

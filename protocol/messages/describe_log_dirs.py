@@ -398,7 +398,7 @@ def decode_response_v3(view: memoryview, position: int) -> tuple[DescribeLogDirs
         count, position = long_count(view, position, count, 5)
     results: list[DescribeLogDirsResult] = []
     for _ in range(count - 1):
-        describe_log_dirs_result_error_code, size = unpack_hB(view, position)
+        results_error_code, size = unpack_hB(view, position)
         position += 3
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
@@ -451,16 +451,7 @@ def decode_response_v3(view: memoryview, position: int) -> tuple[DescribeLogDirs
         position += 1
         if tags:
             position = skip_tags(view, position, tags)
-        results.append(
-            DescribeLogDirsResult(
-                describe_log_dirs_result_error_code,
-                log_dir,
-                topics,
-                -1,
-                -1,
-                False,
-            )
-        )
+        results.append(DescribeLogDirsResult(results_error_code, log_dir, topics, -1, -1, False))
     tags = view[position]
     position += 1
     if tags:
@@ -527,7 +518,7 @@ def decode_response_v4(view: memoryview, position: int) -> tuple[DescribeLogDirs
         count, position = long_count(view, position, count, 21)
     results: list[DescribeLogDirsResult] = []
     for _ in range(count - 1):
-        describe_log_dirs_result_error_code, size = unpack_hB(view, position)
+        results_error_code, size = unpack_hB(view, position)
         position += 3
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
@@ -582,7 +573,7 @@ def decode_response_v4(view: memoryview, position: int) -> tuple[DescribeLogDirs
             position = skip_tags(view, position, tags)
         results.append(
             DescribeLogDirsResult(
-                describe_log_dirs_result_error_code,
+                results_error_code,
                 log_dir,
                 topics,
                 total_bytes,
@@ -656,7 +647,7 @@ def decode_response_v5(view: memoryview, position: int) -> tuple[DescribeLogDirs
         count, position = long_count(view, position, count, 22)
     results: list[DescribeLogDirsResult] = []
     for _ in range(count - 1):
-        describe_log_dirs_result_error_code, size = unpack_hB(view, position)
+        results_error_code, size = unpack_hB(view, position)
         position += 3
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
@@ -711,7 +702,7 @@ def decode_response_v5(view: memoryview, position: int) -> tuple[DescribeLogDirs
             position = skip_tags(view, position, tags)
         results.append(
             DescribeLogDirsResult(
-                describe_log_dirs_result_error_code,
+                results_error_code,
                 log_dir,
                 topics,
                 total_bytes,

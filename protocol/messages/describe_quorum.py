@@ -207,7 +207,7 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[DescribeQuorumR
         for _ in range(count - 1):
             (
                 partition_index,
-                partition_data_result_error_code,
+                partitions_error_code,
                 leader_id,
                 leader_epoch,
                 high_watermark,
@@ -229,22 +229,12 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[DescribeQuorumR
                 count, position = long_count(view, position, count, 13)
             observers: list[ReplicaState] = []
             for _ in range(count - 1):
-                (
-                    replica_state_replica_id,
-                    replica_state_log_end_offset,
-                    tags,
-                ) = unpack_iqB(view, position)
+                observers_replica_id, observers_log_end_offset, tags = unpack_iqB(view, position)
                 position += 13
                 if tags:
                     position = skip_tags(view, position, tags)
                 observers.append(
-                    ReplicaState(
-                        replica_state_replica_id,
-                        ZERO_UUID,
-                        replica_state_log_end_offset,
-                        -1,
-                        -1,
-                    )
+                    ReplicaState(observers_replica_id, ZERO_UUID, observers_log_end_offset, -1, -1)
                 )
             tags = view[position]
             position += 1
@@ -253,7 +243,7 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[DescribeQuorumR
             partitions.append(
                 PartitionDataResult(
                     partition_index,
-                    partition_data_result_error_code,
+                    partitions_error_code,
                     "",
                     leader_id,
                     leader_epoch,
@@ -352,7 +342,7 @@ def decode_response_v1(view: memoryview, position: int) -> tuple[DescribeQuorumR
         for _ in range(count - 1):
             (
                 partition_index,
-                partition_data_result_error_code,
+                partitions_error_code,
                 leader_id,
                 leader_epoch,
                 high_watermark,
@@ -389,10 +379,10 @@ def decode_response_v1(view: memoryview, position: int) -> tuple[DescribeQuorumR
             observers: list[ReplicaState] = []
             for _ in range(count - 1):
                 (
-                    replica_state_replica_id,
-                    replica_state_log_end_offset,
-                    replica_state_last_fetch_timestamp,
-                    replica_state_last_caught_up_timestamp,
+                    observers_replica_id,
+                    observers_log_end_offset,
+                    observers_last_fetch_timestamp,
+                    observers_last_caught_up_timestamp,
                     tags,
                 ) = unpack_iqqqB(view, position)
                 position += 29
@@ -400,11 +390,11 @@ def decode_response_v1(view: memoryview, position: int) -> tuple[DescribeQuorumR
                     position = skip_tags(view, position, tags)
                 observers.append(
                     ReplicaState(
-                        replica_state_replica_id,
+                        observers_replica_id,
                         ZERO_UUID,
-                        replica_state_log_end_offset,
-                        replica_state_last_fetch_timestamp,
-                        replica_state_last_caught_up_timestamp,
+                        observers_log_end_offset,
+                        observers_last_fetch_timestamp,
+                        observers_last_caught_up_timestamp,
                     )
                 )
             tags = view[position]
@@ -414,7 +404,7 @@ def decode_response_v1(view: memoryview, position: int) -> tuple[DescribeQuorumR
             partitions.append(
                 PartitionDataResult(
                     partition_index,
-                    partition_data_result_error_code,
+                    partitions_error_code,
                     "",
                     leader_id,
                     leader_epoch,
@@ -527,14 +517,14 @@ def decode_response_v2(view: memoryview, position: int) -> tuple[DescribeQuorumR
             count, position = long_count(view, position, count, 26)
         partitions: list[PartitionDataResult] = []
         for _ in range(count - 1):
-            partition_index, partition_data_result_error_code, size = unpack_ihB(view, position)
+            partition_index, partitions_error_code, size = unpack_ihB(view, position)
             position += 7
-            partition_data_result_error_message: str | None = None
+            partitions_error_message: str | None = None
             if size:
                 if size >= 0x80:
                     size, position = varint_tail(view, position, size)
                 end = position + size - 1
-                partition_data_result_error_message = view[position:end].tobytes().decode()
+                partitions_error_message = view[position:end].tobytes().decode()
                 position = end
             leader_id, leader_epoch, high_watermark, count = unpack_iiqB(view, position)
             position += 17
@@ -569,11 +559,11 @@ def decode_response_v2(view: memoryview, position: int) -> tuple[DescribeQuorumR
             observers: list[ReplicaState] = []
             for _ in range(count - 1):
                 (
-                    replica_state_replica_id,
-                    replica_state_replica_directory_id,
-                    replica_state_log_end_offset,
-                    replica_state_last_fetch_timestamp,
-                    replica_state_last_caught_up_timestamp,
+                    observers_replica_id,
+                    observers_replica_directory_id,
+                    observers_log_end_offset,
+                    observers_last_fetch_timestamp,
+                    observers_last_caught_up_timestamp,
                     tags,
                 ) = unpack_i16sqqqB(view, position)
                 position += 45
@@ -581,11 +571,11 @@ def decode_response_v2(view: memoryview, position: int) -> tuple[DescribeQuorumR
                     position = skip_tags(view, position, tags)
                 observers.append(
                     ReplicaState(
-                        replica_state_replica_id,
-                        replica_state_replica_directory_id,
-                        replica_state_log_end_offset,
-                        replica_state_last_fetch_timestamp,
-                        replica_state_last_caught_up_timestamp,
+                        observers_replica_id,
+                        observers_replica_directory_id,
+                        observers_log_end_offset,
+                        observers_last_fetch_timestamp,
+                        observers_last_caught_up_timestamp,
                     )
                 )
             tags = view[position]
@@ -595,8 +585,8 @@ def decode_response_v2(view: memoryview, position: int) -> tuple[DescribeQuorumR
             partitions.append(
                 PartitionDataResult(
                     partition_index,
-                    partition_data_result_error_code,
-                    partition_data_result_error_message,
+                    partitions_error_code,
+                    partitions_error_message,
                     leader_id,
                     leader_epoch,
                     high_watermark,

@@ -227,16 +227,16 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[DescribeShareGr
                     partition_index,
                     start_offset,
                     leader_epoch,
-                    describe_share_group_offsets_response_partition_error_code,
+                    partitions_error_code,
                     size,
                 ) = unpack_iqihB(view, position)
                 position += 19
-                describe_share_group_offsets_response_partition_error_message: str | None = None
+                partitions_error_message: str | None = None
                 if size:
                     if size >= 0x80:
                         size, position = varint_tail(view, position, size)
                     end = position + size - 1
-                    describe_share_group_offsets_response_partition_error_message = view[position:end].tobytes().decode()
+                    partitions_error_message = view[position:end].tobytes().decode()
                     position = end
                 tags = view[position]
                 position += 1
@@ -248,8 +248,8 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[DescribeShareGr
                         start_offset,
                         leader_epoch,
                         -1,
-                        describe_share_group_offsets_response_partition_error_code,
-                        describe_share_group_offsets_response_partition_error_message,
+                        partitions_error_code,
+                        partitions_error_message,
                     )
                 )
             tags = view[position]
@@ -394,16 +394,16 @@ def decode_response_v1(view: memoryview, position: int) -> tuple[DescribeShareGr
                     start_offset,
                     leader_epoch,
                     lag,
-                    describe_share_group_offsets_response_partition_error_code,
+                    partitions_error_code,
                     size,
                 ) = unpack_iqiqhB(view, position)
                 position += 27
-                describe_share_group_offsets_response_partition_error_message: str | None = None
+                partitions_error_message: str | None = None
                 if size:
                     if size >= 0x80:
                         size, position = varint_tail(view, position, size)
                     end = position + size - 1
-                    describe_share_group_offsets_response_partition_error_message = view[position:end].tobytes().decode()
+                    partitions_error_message = view[position:end].tobytes().decode()
                     position = end
                 tags = view[position]
                 position += 1
@@ -415,8 +415,8 @@ def decode_response_v1(view: memoryview, position: int) -> tuple[DescribeShareGr
                         start_offset,
                         leader_epoch,
                         lag,
-                        describe_share_group_offsets_response_partition_error_code,
-                        describe_share_group_offsets_response_partition_error_message,
+                        partitions_error_code,
+                        partitions_error_message,
                     )
                 )
             tags = view[position]

@@ -190,7 +190,7 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[DescribeTopicPa
         partitions: list[DescribeTopicPartitionsResponsePartition] = []
         for _ in range(count - 1):
             (
-                describe_topic_partitions_response_partition_error_code,
+                partitions_error_code,
                 partition_index,
                 leader_id,
                 leader_epoch,
@@ -240,7 +240,7 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[DescribeTopicPa
                 position = skip_tags(view, position, tags)
             partitions.append(
                 DescribeTopicPartitionsResponsePartition(
-                    describe_topic_partitions_response_partition_error_code,
+                    partitions_error_code,
                     partition_index,
                     leader_id,
                     leader_epoch,
@@ -276,11 +276,11 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[DescribeTopicPa
         end = position + size - 1
         topic_name = view[position:end].tobytes().decode()
         position = end
-        cursor_partition_index, tags = unpack_iB(view, position)
+        next_cursor_partition_index, tags = unpack_iB(view, position)
         position += 5
         if tags:
             position = skip_tags(view, position, tags)
-        next_cursor = Cursor(topic_name, cursor_partition_index)
+        next_cursor = Cursor(topic_name, next_cursor_partition_index)
     tags = view[position]
     position += 1
     if tags:

@@ -133,14 +133,14 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[DescribeUserScr
         end = position + size - 1
         user = view[position:end].tobytes().decode()
         position = end
-        describe_user_scram_credentials_result_error_code, size = unpack_hB(view, position)
+        results_error_code, size = unpack_hB(view, position)
         position += 3
-        describe_user_scram_credentials_result_error_message: str | None = None
+        results_error_message: str | None = None
         if size:
             if size >= 0x80:
                 size, position = varint_tail(view, position, size)
             end = position + size - 1
-            describe_user_scram_credentials_result_error_message = view[position:end].tobytes().decode()
+            results_error_message = view[position:end].tobytes().decode()
             position = end
         count = view[position]
         position += 1
@@ -160,8 +160,8 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[DescribeUserScr
         results.append(
             DescribeUserScramCredentialsResult(
                 user,
-                describe_user_scram_credentials_result_error_code,
-                describe_user_scram_credentials_result_error_message,
+                results_error_code,
+                results_error_message,
                 credential_infos,
             )
         )

@@ -447,16 +447,16 @@ def decode_request_v7(view: memoryview, position: int) -> tuple[FetchRequest, in
         if size < 0:
             raise Malformed("ForgottenTopic.topic: negative length")
         end = position + size
-        forgotten_topic_topic = view[position:end].tobytes().decode()
+        forgotten_topics_data_topic = view[position:end].tobytes().decode()
         position = end
         (count,) = unpack_i(view, position)
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 4)
-        forgotten_topic_partitions = list(unpack_from(f">{count}i", view, position))
+        forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         forgotten_topics_data.append(
-            ForgottenTopic(forgotten_topic_topic, ZERO_UUID, forgotten_topic_partitions)
+            ForgottenTopic(forgotten_topics_data_topic, ZERO_UUID, forgotten_topics_data_partitions)
         )
     message = FetchRequest(
         None,
@@ -575,16 +575,16 @@ def decode_request_v9(view: memoryview, position: int) -> tuple[FetchRequest, in
         if size < 0:
             raise Malformed("ForgottenTopic.topic: negative length")
         end = position + size
-        forgotten_topic_topic = view[position:end].tobytes().decode()
+        forgotten_topics_data_topic = view[position:end].tobytes().decode()
         position = end
         (count,) = unpack_i(view, position)
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 4)
-        forgotten_topic_partitions = list(unpack_from(f">{count}i", view, position))
+        forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         forgotten_topics_data.append(
-            ForgottenTopic(forgotten_topic_topic, ZERO_UUID, forgotten_topic_partitions)
+            ForgottenTopic(forgotten_topics_data_topic, ZERO_UUID, forgotten_topics_data_partitions)
         )
     message = FetchRequest(
         None,
@@ -704,16 +704,16 @@ def decode_request_v11(view: memoryview, position: int) -> tuple[FetchRequest, i
         if size < 0:
             raise Malformed("ForgottenTopic.topic: negative length")
         end = position + size
-        forgotten_topic_topic = view[position:end].tobytes().decode()
+        forgotten_topics_data_topic = view[position:end].tobytes().decode()
         position = end
         (count,) = unpack_i(view, position)
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 4)
-        forgotten_topic_partitions = list(unpack_from(f">{count}i", view, position))
+        forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         forgotten_topics_data.append(
-            ForgottenTopic(forgotten_topic_topic, ZERO_UUID, forgotten_topic_partitions)
+            ForgottenTopic(forgotten_topics_data_topic, ZERO_UUID, forgotten_topics_data_partitions)
         )
     (size,) = unpack_h(view, position)
     position += 2
@@ -852,21 +852,21 @@ def decode_request_v12(view: memoryview, position: int) -> tuple[FetchRequest, i
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
         end = position + size - 1
-        forgotten_topic_topic = view[position:end].tobytes().decode()
+        forgotten_topics_data_topic = view[position:end].tobytes().decode()
         position = end
         count = view[position]
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         count -= 1
-        forgotten_topic_partitions = list(unpack_from(f">{count}i", view, position))
+        forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         tags = view[position]
         position += 1
         if tags:
             position = skip_tags(view, position, tags)
         forgotten_topics_data.append(
-            ForgottenTopic(forgotten_topic_topic, ZERO_UUID, forgotten_topic_partitions)
+            ForgottenTopic(forgotten_topics_data_topic, ZERO_UUID, forgotten_topics_data_partitions)
         )
     size = view[position]
     position += 1
@@ -1064,19 +1064,19 @@ def decode_request_v13(view: memoryview, position: int) -> tuple[FetchRequest, i
         count, position = long_count(view, position, count, 18)
     forgotten_topics_data: list[ForgottenTopic] = []
     for _ in range(count - 1):
-        forgotten_topic_topic_id, count = unpack_16sB(view, position)
+        forgotten_topics_data_topic_id, count = unpack_16sB(view, position)
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         count -= 1
-        forgotten_topic_partitions = list(unpack_from(f">{count}i", view, position))
+        forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         tags = view[position]
         position += 1
         if tags:
             position = skip_tags(view, position, tags)
         forgotten_topics_data.append(
-            ForgottenTopic("", forgotten_topic_topic_id, forgotten_topic_partitions)
+            ForgottenTopic("", forgotten_topics_data_topic_id, forgotten_topics_data_partitions)
         )
     size = view[position]
     position += 1
@@ -1259,19 +1259,19 @@ def decode_request_v15(view: memoryview, position: int) -> tuple[FetchRequest, i
         count, position = long_count(view, position, count, 18)
     forgotten_topics_data: list[ForgottenTopic] = []
     for _ in range(count - 1):
-        forgotten_topic_topic_id, count = unpack_16sB(view, position)
+        forgotten_topics_data_topic_id, count = unpack_16sB(view, position)
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         count -= 1
-        forgotten_topic_partitions = list(unpack_from(f">{count}i", view, position))
+        forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         tags = view[position]
         position += 1
         if tags:
             position = skip_tags(view, position, tags)
         forgotten_topics_data.append(
-            ForgottenTopic("", forgotten_topic_topic_id, forgotten_topic_partitions)
+            ForgottenTopic("", forgotten_topics_data_topic_id, forgotten_topics_data_partitions)
         )
     size = view[position]
     position += 1
@@ -1440,20 +1440,20 @@ def decode_request_v17(view: memoryview, position: int) -> tuple[FetchRequest, i
                 last_fetched_epoch,
                 log_start_offset,
                 partition_max_bytes,
-                fetch_partition_tags,
+                partitions_tags,
             ) = unpack_iiqiqiB(view, position)
             position += 33
             replica_directory_id: bytes = ZERO_UUID
-            if fetch_partition_tags:
-                fetch_partition_tags, position = tag_count(view, position, fetch_partition_tags)
-                for _ in range(fetch_partition_tags):
-                    tag, position, fetch_partition_tag_end = read_tag(view, position)
+            if partitions_tags:
+                partitions_tags, position = tag_count(view, position, partitions_tags)
+                for _ in range(partitions_tags):
+                    tag, position, partitions_tag_end = read_tag(view, position)
                     if tag == 0:
                         (replica_directory_id,) = unpack_16s(view, position)
                         position += 16
-                        if position != fetch_partition_tag_end:
+                        if position != partitions_tag_end:
                             raise wrong_tag_size(0)
-                    position = fetch_partition_tag_end
+                    position = partitions_tag_end
             partitions.append(
                 FetchPartition(
                     partition,
@@ -1477,19 +1477,19 @@ def decode_request_v17(view: memoryview, position: int) -> tuple[FetchRequest, i
         count, position = long_count(view, position, count, 18)
     forgotten_topics_data: list[ForgottenTopic] = []
     for _ in range(count - 1):
-        forgotten_topic_topic_id, count = unpack_16sB(view, position)
+        forgotten_topics_data_topic_id, count = unpack_16sB(view, position)
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         count -= 1
-        forgotten_topic_partitions = list(unpack_from(f">{count}i", view, position))
+        forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         tags = view[position]
         position += 1
         if tags:
             position = skip_tags(view, position, tags)
         forgotten_topics_data.append(
-            ForgottenTopic("", forgotten_topic_topic_id, forgotten_topic_partitions)
+            ForgottenTopic("", forgotten_topics_data_topic_id, forgotten_topics_data_partitions)
         )
     size = view[position]
     position += 1
@@ -1671,26 +1671,26 @@ def decode_request_v18(view: memoryview, position: int) -> tuple[FetchRequest, i
                 last_fetched_epoch,
                 log_start_offset,
                 partition_max_bytes,
-                fetch_partition_tags,
+                partitions_tags,
             ) = unpack_iiqiqiB(view, position)
             position += 33
             replica_directory_id: bytes = ZERO_UUID
             high_watermark: int = 9223372036854775807
-            if fetch_partition_tags:
-                fetch_partition_tags, position = tag_count(view, position, fetch_partition_tags)
-                for _ in range(fetch_partition_tags):
-                    tag, position, fetch_partition_tag_end = read_tag(view, position)
+            if partitions_tags:
+                partitions_tags, position = tag_count(view, position, partitions_tags)
+                for _ in range(partitions_tags):
+                    tag, position, partitions_tag_end = read_tag(view, position)
                     if tag == 0:
                         (replica_directory_id,) = unpack_16s(view, position)
                         position += 16
-                        if position != fetch_partition_tag_end:
+                        if position != partitions_tag_end:
                             raise wrong_tag_size(0)
                     elif tag == 1:
                         (high_watermark,) = unpack_q(view, position)
                         position += 8
-                        if position != fetch_partition_tag_end:
+                        if position != partitions_tag_end:
                             raise wrong_tag_size(1)
-                    position = fetch_partition_tag_end
+                    position = partitions_tag_end
             partitions.append(
                 FetchPartition(
                     partition,
@@ -1714,19 +1714,19 @@ def decode_request_v18(view: memoryview, position: int) -> tuple[FetchRequest, i
         count, position = long_count(view, position, count, 18)
     forgotten_topics_data: list[ForgottenTopic] = []
     for _ in range(count - 1):
-        forgotten_topic_topic_id, count = unpack_16sB(view, position)
+        forgotten_topics_data_topic_id, count = unpack_16sB(view, position)
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         count -= 1
-        forgotten_topic_partitions = list(unpack_from(f">{count}i", view, position))
+        forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         tags = view[position]
         position += 1
         if tags:
             position = skip_tags(view, position, tags)
         forgotten_topics_data.append(
-            ForgottenTopic("", forgotten_topic_topic_id, forgotten_topic_partitions)
+            ForgottenTopic("", forgotten_topics_data_topic_id, forgotten_topics_data_partitions)
         )
     size = view[position]
     position += 1
@@ -2107,7 +2107,7 @@ def decode_response_v7(view: memoryview, position: int) -> tuple[FetchResponse, 
         for _ in range(count):
             (
                 partition_index,
-                partition_data_error_code,
+                partitions_error_code,
                 high_watermark,
                 last_stable_offset,
                 log_start_offset,
@@ -2135,7 +2135,7 @@ def decode_response_v7(view: memoryview, position: int) -> tuple[FetchResponse, 
             partitions.append(
                 PartitionData(
                     partition_index,
-                    partition_data_error_code,
+                    partitions_error_code,
                     high_watermark,
                     last_stable_offset,
                     log_start_offset,
@@ -2211,7 +2211,7 @@ def decode_response_v11(view: memoryview, position: int) -> tuple[FetchResponse,
         for _ in range(count):
             (
                 partition_index,
-                partition_data_error_code,
+                partitions_error_code,
                 high_watermark,
                 last_stable_offset,
                 log_start_offset,
@@ -2239,7 +2239,7 @@ def decode_response_v11(view: memoryview, position: int) -> tuple[FetchResponse,
             partitions.append(
                 PartitionData(
                     partition_index,
-                    partition_data_error_code,
+                    partitions_error_code,
                     high_watermark,
                     last_stable_offset,
                     log_start_offset,
@@ -2318,7 +2318,7 @@ def decode_response_v12(view: memoryview, position: int) -> tuple[FetchResponse,
         for _ in range(count - 1):
             (
                 partition_index,
-                partition_data_error_code,
+                partitions_error_code,
                 high_watermark,
                 last_stable_offset,
                 log_start_offset,
@@ -2353,22 +2353,22 @@ def decode_response_v12(view: memoryview, position: int) -> tuple[FetchResponse,
                 end = position + size - 1
                 records = view[position:end]
                 position = end
-            partition_data_tags = view[position]
+            partitions_tags = view[position]
             position += 1
             diverging_epoch: EpochEndOffset | None = None
             current_leader: LeaderIdAndEpoch | None = None
             snapshot_id: SnapshotId | None = None
-            if partition_data_tags:
-                partition_data_tags, position = tag_count(view, position, partition_data_tags)
-                for _ in range(partition_data_tags):
-                    tag, position, partition_data_tag_end = read_tag(view, position)
+            if partitions_tags:
+                partitions_tags, position = tag_count(view, position, partitions_tags)
+                for _ in range(partitions_tags):
+                    tag, position, partitions_tag_end = read_tag(view, position)
                     if tag == 0:
                         epoch, end_offset, tags = unpack_iqB(view, position)
                         position += 13
                         if tags:
                             position = skip_tags(view, position, tags)
                         diverging_epoch = EpochEndOffset(epoch, end_offset)
-                        if position != partition_data_tag_end:
+                        if position != partitions_tag_end:
                             raise wrong_tag_size(0)
                     elif tag == 1:
                         leader_id, leader_epoch, tags = unpack_iiB(view, position)
@@ -2376,7 +2376,7 @@ def decode_response_v12(view: memoryview, position: int) -> tuple[FetchResponse,
                         if tags:
                             position = skip_tags(view, position, tags)
                         current_leader = LeaderIdAndEpoch(leader_id, leader_epoch)
-                        if position != partition_data_tag_end:
+                        if position != partitions_tag_end:
                             raise wrong_tag_size(1)
                     elif tag == 2:
                         snapshot_id_end_offset, snapshot_id_epoch, tags = unpack_qiB(view, position)
@@ -2384,13 +2384,13 @@ def decode_response_v12(view: memoryview, position: int) -> tuple[FetchResponse,
                         if tags:
                             position = skip_tags(view, position, tags)
                         snapshot_id = SnapshotId(snapshot_id_end_offset, snapshot_id_epoch)
-                        if position != partition_data_tag_end:
+                        if position != partitions_tag_end:
                             raise wrong_tag_size(2)
-                    position = partition_data_tag_end
+                    position = partitions_tag_end
             partitions.append(
                 PartitionData(
                     partition_index,
-                    partition_data_error_code,
+                    partitions_error_code,
                     high_watermark,
                     last_stable_offset,
                     log_start_offset,
@@ -2529,7 +2529,7 @@ def decode_response_v13(view: memoryview, position: int) -> tuple[FetchResponse,
         for _ in range(count - 1):
             (
                 partition_index,
-                partition_data_error_code,
+                partitions_error_code,
                 high_watermark,
                 last_stable_offset,
                 log_start_offset,
@@ -2564,22 +2564,22 @@ def decode_response_v13(view: memoryview, position: int) -> tuple[FetchResponse,
                 end = position + size - 1
                 records = view[position:end]
                 position = end
-            partition_data_tags = view[position]
+            partitions_tags = view[position]
             position += 1
             diverging_epoch: EpochEndOffset | None = None
             current_leader: LeaderIdAndEpoch | None = None
             snapshot_id: SnapshotId | None = None
-            if partition_data_tags:
-                partition_data_tags, position = tag_count(view, position, partition_data_tags)
-                for _ in range(partition_data_tags):
-                    tag, position, partition_data_tag_end = read_tag(view, position)
+            if partitions_tags:
+                partitions_tags, position = tag_count(view, position, partitions_tags)
+                for _ in range(partitions_tags):
+                    tag, position, partitions_tag_end = read_tag(view, position)
                     if tag == 0:
                         epoch, end_offset, tags = unpack_iqB(view, position)
                         position += 13
                         if tags:
                             position = skip_tags(view, position, tags)
                         diverging_epoch = EpochEndOffset(epoch, end_offset)
-                        if position != partition_data_tag_end:
+                        if position != partitions_tag_end:
                             raise wrong_tag_size(0)
                     elif tag == 1:
                         leader_id, leader_epoch, tags = unpack_iiB(view, position)
@@ -2587,7 +2587,7 @@ def decode_response_v13(view: memoryview, position: int) -> tuple[FetchResponse,
                         if tags:
                             position = skip_tags(view, position, tags)
                         current_leader = LeaderIdAndEpoch(leader_id, leader_epoch)
-                        if position != partition_data_tag_end:
+                        if position != partitions_tag_end:
                             raise wrong_tag_size(1)
                     elif tag == 2:
                         snapshot_id_end_offset, snapshot_id_epoch, tags = unpack_qiB(view, position)
@@ -2595,13 +2595,13 @@ def decode_response_v13(view: memoryview, position: int) -> tuple[FetchResponse,
                         if tags:
                             position = skip_tags(view, position, tags)
                         snapshot_id = SnapshotId(snapshot_id_end_offset, snapshot_id_epoch)
-                        if position != partition_data_tag_end:
+                        if position != partitions_tag_end:
                             raise wrong_tag_size(2)
-                    position = partition_data_tag_end
+                    position = partitions_tag_end
             partitions.append(
                 PartitionData(
                     partition_index,
-                    partition_data_error_code,
+                    partitions_error_code,
                     high_watermark,
                     last_stable_offset,
                     log_start_offset,
@@ -2733,7 +2733,7 @@ def decode_response_v16(view: memoryview, position: int) -> tuple[FetchResponse,
         for _ in range(count - 1):
             (
                 partition_index,
-                partition_data_error_code,
+                partitions_error_code,
                 high_watermark,
                 last_stable_offset,
                 log_start_offset,
@@ -2768,22 +2768,22 @@ def decode_response_v16(view: memoryview, position: int) -> tuple[FetchResponse,
                 end = position + size - 1
                 records = view[position:end]
                 position = end
-            partition_data_tags = view[position]
+            partitions_tags = view[position]
             position += 1
             diverging_epoch: EpochEndOffset | None = None
             current_leader: LeaderIdAndEpoch | None = None
             snapshot_id: SnapshotId | None = None
-            if partition_data_tags:
-                partition_data_tags, position = tag_count(view, position, partition_data_tags)
-                for _ in range(partition_data_tags):
-                    tag, position, partition_data_tag_end = read_tag(view, position)
+            if partitions_tags:
+                partitions_tags, position = tag_count(view, position, partitions_tags)
+                for _ in range(partitions_tags):
+                    tag, position, partitions_tag_end = read_tag(view, position)
                     if tag == 0:
                         epoch, end_offset, tags = unpack_iqB(view, position)
                         position += 13
                         if tags:
                             position = skip_tags(view, position, tags)
                         diverging_epoch = EpochEndOffset(epoch, end_offset)
-                        if position != partition_data_tag_end:
+                        if position != partitions_tag_end:
                             raise wrong_tag_size(0)
                     elif tag == 1:
                         leader_id, leader_epoch, tags = unpack_iiB(view, position)
@@ -2791,7 +2791,7 @@ def decode_response_v16(view: memoryview, position: int) -> tuple[FetchResponse,
                         if tags:
                             position = skip_tags(view, position, tags)
                         current_leader = LeaderIdAndEpoch(leader_id, leader_epoch)
-                        if position != partition_data_tag_end:
+                        if position != partitions_tag_end:
                             raise wrong_tag_size(1)
                     elif tag == 2:
                         snapshot_id_end_offset, snapshot_id_epoch, tags = unpack_qiB(view, position)
@@ -2799,13 +2799,13 @@ def decode_response_v16(view: memoryview, position: int) -> tuple[FetchResponse,
                         if tags:
                             position = skip_tags(view, position, tags)
                         snapshot_id = SnapshotId(snapshot_id_end_offset, snapshot_id_epoch)
-                        if position != partition_data_tag_end:
+                        if position != partitions_tag_end:
                             raise wrong_tag_size(2)
-                    position = partition_data_tag_end
+                    position = partitions_tag_end
             partitions.append(
                 PartitionData(
                     partition_index,
-                    partition_data_error_code,
+                    partitions_error_code,
                     high_watermark,
                     last_stable_offset,
                     log_start_offset,

@@ -670,7 +670,7 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[JoinGroupRespon
         if size < 0:
             raise Malformed("JoinGroupResponseMember.member_id: negative length")
         end = position + size
-        join_group_response_member_member_id = view[position:end].tobytes().decode()
+        members_member_id = view[position:end].tobytes().decode()
         position = end
         (size,) = unpack_i(view, position)
         position += 4
@@ -679,9 +679,7 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[JoinGroupRespon
         end = position + size
         metadata = view[position:end].tobytes()
         position = end
-        members.append(
-            JoinGroupResponseMember(join_group_response_member_member_id, None, metadata)
-        )
+        members.append(JoinGroupResponseMember(members_member_id, None, metadata))
     message = JoinGroupResponse(
         0,
         error_code,
@@ -757,7 +755,7 @@ def decode_response_v2(view: memoryview, position: int) -> tuple[JoinGroupRespon
         if size < 0:
             raise Malformed("JoinGroupResponseMember.member_id: negative length")
         end = position + size
-        join_group_response_member_member_id = view[position:end].tobytes().decode()
+        members_member_id = view[position:end].tobytes().decode()
         position = end
         (size,) = unpack_i(view, position)
         position += 4
@@ -766,9 +764,7 @@ def decode_response_v2(view: memoryview, position: int) -> tuple[JoinGroupRespon
         end = position + size
         metadata = view[position:end].tobytes()
         position = end
-        members.append(
-            JoinGroupResponseMember(join_group_response_member_member_id, None, metadata)
-        )
+        members.append(JoinGroupResponseMember(members_member_id, None, metadata))
     message = JoinGroupResponse(
         throttle_time_ms,
         error_code,
@@ -844,7 +840,7 @@ def decode_response_v5(view: memoryview, position: int) -> tuple[JoinGroupRespon
         if size < 0:
             raise Malformed("JoinGroupResponseMember.member_id: negative length")
         end = position + size
-        join_group_response_member_member_id = view[position:end].tobytes().decode()
+        members_member_id = view[position:end].tobytes().decode()
         position = end
         (size,) = unpack_h(view, position)
         position += 2
@@ -862,13 +858,7 @@ def decode_response_v5(view: memoryview, position: int) -> tuple[JoinGroupRespon
         end = position + size
         metadata = view[position:end].tobytes()
         position = end
-        members.append(
-            JoinGroupResponseMember(
-                join_group_response_member_member_id,
-                group_instance_id,
-                metadata,
-            )
-        )
+        members.append(JoinGroupResponseMember(members_member_id, group_instance_id, metadata))
     message = JoinGroupResponse(
         throttle_time_ms,
         error_code,
@@ -948,7 +938,7 @@ def decode_response_v6(view: memoryview, position: int) -> tuple[JoinGroupRespon
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
         end = position + size - 1
-        join_group_response_member_member_id = view[position:end].tobytes().decode()
+        members_member_id = view[position:end].tobytes().decode()
         position = end
         size = view[position]
         position += 1
@@ -970,13 +960,7 @@ def decode_response_v6(view: memoryview, position: int) -> tuple[JoinGroupRespon
         position += 1
         if tags:
             position = skip_tags(view, position, tags)
-        members.append(
-            JoinGroupResponseMember(
-                join_group_response_member_member_id,
-                group_instance_id,
-                metadata,
-            )
-        )
+        members.append(JoinGroupResponseMember(members_member_id, group_instance_id, metadata))
     tags = view[position]
     position += 1
     if tags:
@@ -1105,7 +1089,7 @@ def decode_response_v7(view: memoryview, position: int) -> tuple[JoinGroupRespon
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
         end = position + size - 1
-        join_group_response_member_member_id = view[position:end].tobytes().decode()
+        members_member_id = view[position:end].tobytes().decode()
         position = end
         size = view[position]
         position += 1
@@ -1127,13 +1111,7 @@ def decode_response_v7(view: memoryview, position: int) -> tuple[JoinGroupRespon
         position += 1
         if tags:
             position = skip_tags(view, position, tags)
-        members.append(
-            JoinGroupResponseMember(
-                join_group_response_member_member_id,
-                group_instance_id,
-                metadata,
-            )
-        )
+        members.append(JoinGroupResponseMember(members_member_id, group_instance_id, metadata))
     tags = view[position]
     position += 1
     if tags:
@@ -1274,7 +1252,7 @@ def decode_response_v9(view: memoryview, position: int) -> tuple[JoinGroupRespon
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
         end = position + size - 1
-        join_group_response_member_member_id = view[position:end].tobytes().decode()
+        members_member_id = view[position:end].tobytes().decode()
         position = end
         size = view[position]
         position += 1
@@ -1296,13 +1274,7 @@ def decode_response_v9(view: memoryview, position: int) -> tuple[JoinGroupRespon
         position += 1
         if tags:
             position = skip_tags(view, position, tags)
-        members.append(
-            JoinGroupResponseMember(
-                join_group_response_member_member_id,
-                group_instance_id,
-                metadata,
-            )
-        )
+        members.append(JoinGroupResponseMember(members_member_id, group_instance_id, metadata))
     tags = view[position]
     position += 1
     if tags:

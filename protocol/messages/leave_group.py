@@ -378,9 +378,9 @@ def decode_response_v3(view: memoryview, position: int) -> tuple[LeaveGroupRespo
             position = end
         elif size != -1:
             raise Malformed("MemberResponse.group_instance_id: negative length")
-        (member_response_error_code,) = unpack_h(view, position)
+        (members_error_code,) = unpack_h(view, position)
         position += 2
-        members.append(MemberResponse(member_id, group_instance_id, member_response_error_code))
+        members.append(MemberResponse(member_id, group_instance_id, members_error_code))
     return LeaveGroupResponse(throttle_time_ms, error_code, members), position
 
 
@@ -423,11 +423,11 @@ def decode_response_v4(view: memoryview, position: int) -> tuple[LeaveGroupRespo
             end = position + size - 1
             group_instance_id = view[position:end].tobytes().decode()
             position = end
-        member_response_error_code, tags = unpack_hB(view, position)
+        members_error_code, tags = unpack_hB(view, position)
         position += 3
         if tags:
             position = skip_tags(view, position, tags)
-        members.append(MemberResponse(member_id, group_instance_id, member_response_error_code))
+        members.append(MemberResponse(member_id, group_instance_id, members_error_code))
     tags = view[position]
     position += 1
     if tags:

@@ -519,12 +519,7 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[MetadataRespons
             check_count(view, position, count, 18)
         partitions: list[MetadataResponsePartition] = []
         for _ in range(count):
-            (
-                metadata_response_partition_error_code,
-                partition_index,
-                leader_id,
-                count,
-            ) = unpack_hiii(view, position)
+            partitions_error_code, partition_index, leader_id, count = unpack_hiii(view, position)
             position += 14
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 4)
@@ -538,7 +533,7 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[MetadataRespons
             position += count * 4
             partitions.append(
                 MetadataResponsePartition(
-                    metadata_response_partition_error_code,
+                    partitions_error_code,
                     partition_index,
                     leader_id,
                     -1,
@@ -631,12 +626,7 @@ def decode_response_v1(view: memoryview, position: int) -> tuple[MetadataRespons
             check_count(view, position, count, 18)
         partitions: list[MetadataResponsePartition] = []
         for _ in range(count):
-            (
-                metadata_response_partition_error_code,
-                partition_index,
-                leader_id,
-                count,
-            ) = unpack_hiii(view, position)
+            partitions_error_code, partition_index, leader_id, count = unpack_hiii(view, position)
             position += 14
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 4)
@@ -650,7 +640,7 @@ def decode_response_v1(view: memoryview, position: int) -> tuple[MetadataRespons
             position += count * 4
             partitions.append(
                 MetadataResponsePartition(
-                    metadata_response_partition_error_code,
+                    partitions_error_code,
                     partition_index,
                     leader_id,
                     -1,
@@ -755,12 +745,7 @@ def decode_response_v2(view: memoryview, position: int) -> tuple[MetadataRespons
             check_count(view, position, count, 18)
         partitions: list[MetadataResponsePartition] = []
         for _ in range(count):
-            (
-                metadata_response_partition_error_code,
-                partition_index,
-                leader_id,
-                count,
-            ) = unpack_hiii(view, position)
+            partitions_error_code, partition_index, leader_id, count = unpack_hiii(view, position)
             position += 14
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 4)
@@ -774,7 +759,7 @@ def decode_response_v2(view: memoryview, position: int) -> tuple[MetadataRespons
             position += count * 4
             partitions.append(
                 MetadataResponsePartition(
-                    metadata_response_partition_error_code,
+                    partitions_error_code,
                     partition_index,
                     leader_id,
                     -1,
@@ -884,12 +869,7 @@ def decode_response_v3(view: memoryview, position: int) -> tuple[MetadataRespons
             check_count(view, position, count, 18)
         partitions: list[MetadataResponsePartition] = []
         for _ in range(count):
-            (
-                metadata_response_partition_error_code,
-                partition_index,
-                leader_id,
-                count,
-            ) = unpack_hiii(view, position)
+            partitions_error_code, partition_index, leader_id, count = unpack_hiii(view, position)
             position += 14
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 4)
@@ -903,7 +883,7 @@ def decode_response_v3(view: memoryview, position: int) -> tuple[MetadataRespons
             position += count * 4
             partitions.append(
                 MetadataResponsePartition(
-                    metadata_response_partition_error_code,
+                    partitions_error_code,
                     partition_index,
                     leader_id,
                     -1,
@@ -1021,12 +1001,7 @@ def decode_response_v5(view: memoryview, position: int) -> tuple[MetadataRespons
             check_count(view, position, count, 22)
         partitions: list[MetadataResponsePartition] = []
         for _ in range(count):
-            (
-                metadata_response_partition_error_code,
-                partition_index,
-                leader_id,
-                count,
-            ) = unpack_hiii(view, position)
+            partitions_error_code, partition_index, leader_id, count = unpack_hiii(view, position)
             position += 14
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 4)
@@ -1046,7 +1021,7 @@ def decode_response_v5(view: memoryview, position: int) -> tuple[MetadataRespons
             position += count * 4
             partitions.append(
                 MetadataResponsePartition(
-                    metadata_response_partition_error_code,
+                    partitions_error_code,
                     partition_index,
                     leader_id,
                     -1,
@@ -1168,7 +1143,7 @@ def decode_response_v7(view: memoryview, position: int) -> tuple[MetadataRespons
         partitions: list[MetadataResponsePartition] = []
         for _ in range(count):
             (
-                metadata_response_partition_error_code,
+                partitions_error_code,
                 partition_index,
                 leader_id,
                 leader_epoch,
@@ -1193,7 +1168,7 @@ def decode_response_v7(view: memoryview, position: int) -> tuple[MetadataRespons
             position += count * 4
             partitions.append(
                 MetadataResponsePartition(
-                    metadata_response_partition_error_code,
+                    partitions_error_code,
                     partition_index,
                     leader_id,
                     leader_epoch,
@@ -1316,7 +1291,7 @@ def decode_response_v8(view: memoryview, position: int) -> tuple[MetadataRespons
         partitions: list[MetadataResponsePartition] = []
         for _ in range(count):
             (
-                metadata_response_partition_error_code,
+                partitions_error_code,
                 partition_index,
                 leader_id,
                 leader_epoch,
@@ -1341,7 +1316,7 @@ def decode_response_v8(view: memoryview, position: int) -> tuple[MetadataRespons
             position += count * 4
             partitions.append(
                 MetadataResponsePartition(
-                    metadata_response_partition_error_code,
+                    partitions_error_code,
                     partition_index,
                     leader_id,
                     leader_epoch,
@@ -1481,7 +1456,7 @@ def decode_response_v9(view: memoryview, position: int) -> tuple[MetadataRespons
         partitions: list[MetadataResponsePartition] = []
         for _ in range(count - 1):
             (
-                metadata_response_partition_error_code,
+                partitions_error_code,
                 partition_index,
                 leader_id,
                 leader_epoch,
@@ -1513,7 +1488,7 @@ def decode_response_v9(view: memoryview, position: int) -> tuple[MetadataRespons
                 position = skip_tags(view, position, tags)
             partitions.append(
                 MetadataResponsePartition(
-                    metadata_response_partition_error_code,
+                    partitions_error_code,
                     partition_index,
                     leader_id,
                     leader_epoch,
@@ -1711,7 +1686,7 @@ def decode_response_v10(view: memoryview, position: int) -> tuple[MetadataRespon
         partitions: list[MetadataResponsePartition] = []
         for _ in range(count - 1):
             (
-                metadata_response_partition_error_code,
+                partitions_error_code,
                 partition_index,
                 leader_id,
                 leader_epoch,
@@ -1743,7 +1718,7 @@ def decode_response_v10(view: memoryview, position: int) -> tuple[MetadataRespon
                 position = skip_tags(view, position, tags)
             partitions.append(
                 MetadataResponsePartition(
-                    metadata_response_partition_error_code,
+                    partitions_error_code,
                     partition_index,
                     leader_id,
                     leader_epoch,
@@ -1941,7 +1916,7 @@ def decode_response_v11(view: memoryview, position: int) -> tuple[MetadataRespon
         partitions: list[MetadataResponsePartition] = []
         for _ in range(count - 1):
             (
-                metadata_response_partition_error_code,
+                partitions_error_code,
                 partition_index,
                 leader_id,
                 leader_epoch,
@@ -1973,7 +1948,7 @@ def decode_response_v11(view: memoryview, position: int) -> tuple[MetadataRespon
                 position = skip_tags(view, position, tags)
             partitions.append(
                 MetadataResponsePartition(
-                    metadata_response_partition_error_code,
+                    partitions_error_code,
                     partition_index,
                     leader_id,
                     leader_epoch,
@@ -2173,7 +2148,7 @@ def decode_response_v12(view: memoryview, position: int) -> tuple[MetadataRespon
         partitions: list[MetadataResponsePartition] = []
         for _ in range(count - 1):
             (
-                metadata_response_partition_error_code,
+                partitions_error_code,
                 partition_index,
                 leader_id,
                 leader_epoch,
@@ -2205,7 +2180,7 @@ def decode_response_v12(view: memoryview, position: int) -> tuple[MetadataRespon
                 position = skip_tags(view, position, tags)
             partitions.append(
                 MetadataResponsePartition(
-                    metadata_response_partition_error_code,
+                    partitions_error_code,
                     partition_index,
                     leader_id,
                     leader_epoch,
@@ -2390,7 +2365,7 @@ def decode_response_v13(view: memoryview, position: int) -> tuple[MetadataRespon
         count, position = long_count(view, position, count, 26)
     topics: list[MetadataResponseTopic] = []
     for _ in range(count - 1):
-        metadata_response_topic_error_code, size = unpack_hB(view, position)
+        topics_error_code, size = unpack_hB(view, position)
         position += 3
         name: str | None = None
         if size:
@@ -2406,7 +2381,7 @@ def decode_response_v13(view: memoryview, position: int) -> tuple[MetadataRespon
         partitions: list[MetadataResponsePartition] = []
         for _ in range(count - 1):
             (
-                metadata_response_partition_error_code,
+                partitions_error_code,
                 partition_index,
                 leader_id,
                 leader_epoch,
@@ -2438,7 +2413,7 @@ def decode_response_v13(view: memoryview, position: int) -> tuple[MetadataRespon
                 position = skip_tags(view, position, tags)
             partitions.append(
                 MetadataResponsePartition(
-                    metadata_response_partition_error_code,
+                    partitions_error_code,
                     partition_index,
                     leader_id,
                     leader_epoch,
@@ -2453,7 +2428,7 @@ def decode_response_v13(view: memoryview, position: int) -> tuple[MetadataRespon
             position = skip_tags(view, position, tags)
         topics.append(
             MetadataResponseTopic(
-                metadata_response_topic_error_code,
+                topics_error_code,
                 name,
                 topic_id,
                 is_internal,

@@ -140,14 +140,9 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[OffsetDeleteRes
             check_count(view, position, count, 6)
         partitions: list[OffsetDeleteResponsePartition] = []
         for _ in range(count):
-            partition_index, offset_delete_response_partition_error_code = unpack_ih(view, position)
+            partition_index, partitions_error_code = unpack_ih(view, position)
             position += 6
-            partitions.append(
-                OffsetDeleteResponsePartition(
-                    partition_index,
-                    offset_delete_response_partition_error_code,
-                )
-            )
+            partitions.append(OffsetDeleteResponsePartition(partition_index, partitions_error_code))
         topics.append(OffsetDeleteResponseTopic(name, partitions))
     return OffsetDeleteResponse(error_code, throttle_time_ms, topics), position
 

@@ -823,7 +823,7 @@ def decode_response_v2(view: memoryview, position: int) -> tuple[OffsetFetchResp
                 position = end
             elif size != -1:
                 raise Malformed("OffsetFetchResponsePartition.metadata: negative length")
-            (offset_fetch_response_partition_error_code,) = unpack_h(view, position)
+            (partitions_error_code,) = unpack_h(view, position)
             position += 2
             partitions.append(
                 OffsetFetchResponsePartition(
@@ -831,7 +831,7 @@ def decode_response_v2(view: memoryview, position: int) -> tuple[OffsetFetchResp
                     committed_offset,
                     -1,
                     metadata,
-                    offset_fetch_response_partition_error_code,
+                    partitions_error_code,
                 )
             )
         topics.append(OffsetFetchResponseTopic(name, partitions))
@@ -893,7 +893,7 @@ def decode_response_v3(view: memoryview, position: int) -> tuple[OffsetFetchResp
                 position = end
             elif size != -1:
                 raise Malformed("OffsetFetchResponsePartition.metadata: negative length")
-            (offset_fetch_response_partition_error_code,) = unpack_h(view, position)
+            (partitions_error_code,) = unpack_h(view, position)
             position += 2
             partitions.append(
                 OffsetFetchResponsePartition(
@@ -901,7 +901,7 @@ def decode_response_v3(view: memoryview, position: int) -> tuple[OffsetFetchResp
                     committed_offset,
                     -1,
                     metadata,
-                    offset_fetch_response_partition_error_code,
+                    partitions_error_code,
                 )
             )
         topics.append(OffsetFetchResponseTopic(name, partitions))
@@ -968,7 +968,7 @@ def decode_response_v5(view: memoryview, position: int) -> tuple[OffsetFetchResp
                 position = end
             elif size != -1:
                 raise Malformed("OffsetFetchResponsePartition.metadata: negative length")
-            (offset_fetch_response_partition_error_code,) = unpack_h(view, position)
+            (partitions_error_code,) = unpack_h(view, position)
             position += 2
             partitions.append(
                 OffsetFetchResponsePartition(
@@ -976,7 +976,7 @@ def decode_response_v5(view: memoryview, position: int) -> tuple[OffsetFetchResp
                     committed_offset,
                     committed_leader_epoch,
                     metadata,
-                    offset_fetch_response_partition_error_code,
+                    partitions_error_code,
                 )
             )
         topics.append(OffsetFetchResponseTopic(name, partitions))
@@ -1044,7 +1044,7 @@ def decode_response_v6(view: memoryview, position: int) -> tuple[OffsetFetchResp
                 end = position + size - 1
                 metadata = view[position:end].tobytes().decode()
                 position = end
-            offset_fetch_response_partition_error_code, tags = unpack_hB(view, position)
+            partitions_error_code, tags = unpack_hB(view, position)
             position += 3
             if tags:
                 position = skip_tags(view, position, tags)
@@ -1054,7 +1054,7 @@ def decode_response_v6(view: memoryview, position: int) -> tuple[OffsetFetchResp
                     committed_offset,
                     committed_leader_epoch,
                     metadata,
-                    offset_fetch_response_partition_error_code,
+                    partitions_error_code,
                 )
             )
         tags = view[position]
@@ -1162,7 +1162,7 @@ def decode_response_v8(view: memoryview, position: int) -> tuple[OffsetFetchResp
                     end = position + size - 1
                     metadata = view[position:end].tobytes().decode()
                     position = end
-                offset_fetch_response_partitions_error_code, tags = unpack_hB(view, position)
+                partitions_error_code, tags = unpack_hB(view, position)
                 position += 3
                 if tags:
                     position = skip_tags(view, position, tags)
@@ -1172,7 +1172,7 @@ def decode_response_v8(view: memoryview, position: int) -> tuple[OffsetFetchResp
                         committed_offset,
                         committed_leader_epoch,
                         metadata,
-                        offset_fetch_response_partitions_error_code,
+                        partitions_error_code,
                     )
                 )
             tags = view[position]
@@ -1294,7 +1294,7 @@ def decode_response_v10(view: memoryview, position: int) -> tuple[OffsetFetchRes
                     end = position + size - 1
                     metadata = view[position:end].tobytes().decode()
                     position = end
-                offset_fetch_response_partitions_error_code, tags = unpack_hB(view, position)
+                partitions_error_code, tags = unpack_hB(view, position)
                 position += 3
                 if tags:
                     position = skip_tags(view, position, tags)
@@ -1304,7 +1304,7 @@ def decode_response_v10(view: memoryview, position: int) -> tuple[OffsetFetchRes
                         committed_offset,
                         committed_leader_epoch,
                         metadata,
-                        offset_fetch_response_partitions_error_code,
+                        partitions_error_code,
                     )
                 )
             tags = view[position]

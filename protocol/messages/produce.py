@@ -876,22 +876,22 @@ def decode_response_v10(view: memoryview, position: int) -> tuple[ProduceRespons
                 end = position + size - 1
                 error_message = view[position:end].tobytes().decode()
                 position = end
-            partition_produce_response_tags = view[position]
+            partition_responses_tags = view[position]
             position += 1
             current_leader: LeaderIdAndEpoch | None = None
-            if partition_produce_response_tags:
-                partition_produce_response_tags, position = tag_count(view, position, partition_produce_response_tags)
-                for _ in range(partition_produce_response_tags):
-                    tag, position, partition_produce_response_tag_end = read_tag(view, position)
+            if partition_responses_tags:
+                partition_responses_tags, position = tag_count(view, position, partition_responses_tags)
+                for _ in range(partition_responses_tags):
+                    tag, position, partition_responses_tag_end = read_tag(view, position)
                     if tag == 0:
                         leader_id, leader_epoch, tags = unpack_iiB(view, position)
                         position += 9
                         if tags:
                             position = skip_tags(view, position, tags)
                         current_leader = LeaderIdAndEpoch(leader_id, leader_epoch)
-                        if position != partition_produce_response_tag_end:
+                        if position != partition_responses_tag_end:
                             raise wrong_tag_size(0)
-                    position = partition_produce_response_tag_end
+                    position = partition_responses_tag_end
             partition_responses.append(
                 PartitionProduceResponse(
                     index,
@@ -1124,22 +1124,22 @@ def decode_response_v13(view: memoryview, position: int) -> tuple[ProduceRespons
                 end = position + size - 1
                 error_message = view[position:end].tobytes().decode()
                 position = end
-            partition_produce_response_tags = view[position]
+            partition_responses_tags = view[position]
             position += 1
             current_leader: LeaderIdAndEpoch | None = None
-            if partition_produce_response_tags:
-                partition_produce_response_tags, position = tag_count(view, position, partition_produce_response_tags)
-                for _ in range(partition_produce_response_tags):
-                    tag, position, partition_produce_response_tag_end = read_tag(view, position)
+            if partition_responses_tags:
+                partition_responses_tags, position = tag_count(view, position, partition_responses_tags)
+                for _ in range(partition_responses_tags):
+                    tag, position, partition_responses_tag_end = read_tag(view, position)
                     if tag == 0:
                         leader_id, leader_epoch, tags = unpack_iiB(view, position)
                         position += 9
                         if tags:
                             position = skip_tags(view, position, tags)
                         current_leader = LeaderIdAndEpoch(leader_id, leader_epoch)
-                        if position != partition_produce_response_tag_end:
+                        if position != partition_responses_tag_end:
                             raise wrong_tag_size(0)
-                    position = partition_produce_response_tag_end
+                    position = partition_responses_tag_end
             partition_responses.append(
                 PartitionProduceResponse(
                     index,

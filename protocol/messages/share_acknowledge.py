@@ -410,14 +410,14 @@ def decode_response_v1(view: memoryview, position: int) -> tuple[ShareAcknowledg
             count, position = long_count(view, position, count, 17)
         partitions: list[PartitionData] = []
         for _ in range(count - 1):
-            partition_index, partition_data_error_code, size = unpack_ihB(view, position)
+            partition_index, partitions_error_code, size = unpack_ihB(view, position)
             position += 7
-            partition_data_error_message: str | None = None
+            partitions_error_message: str | None = None
             if size:
                 if size >= 0x80:
                     size, position = varint_tail(view, position, size)
                 end = position + size - 1
-                partition_data_error_message = view[position:end].tobytes().decode()
+                partitions_error_message = view[position:end].tobytes().decode()
                 position = end
             leader_id, leader_epoch, tags = unpack_iiB(view, position)
             position += 9
@@ -431,8 +431,8 @@ def decode_response_v1(view: memoryview, position: int) -> tuple[ShareAcknowledg
             partitions.append(
                 PartitionData(
                     partition_index,
-                    partition_data_error_code,
-                    partition_data_error_message,
+                    partitions_error_code,
+                    partitions_error_message,
                     current_leader,
                 )
             )
@@ -583,14 +583,14 @@ def decode_response_v2(view: memoryview, position: int) -> tuple[ShareAcknowledg
             count, position = long_count(view, position, count, 17)
         partitions: list[PartitionData] = []
         for _ in range(count - 1):
-            partition_index, partition_data_error_code, size = unpack_ihB(view, position)
+            partition_index, partitions_error_code, size = unpack_ihB(view, position)
             position += 7
-            partition_data_error_message: str | None = None
+            partitions_error_message: str | None = None
             if size:
                 if size >= 0x80:
                     size, position = varint_tail(view, position, size)
                 end = position + size - 1
-                partition_data_error_message = view[position:end].tobytes().decode()
+                partitions_error_message = view[position:end].tobytes().decode()
                 position = end
             leader_id, leader_epoch, tags = unpack_iiB(view, position)
             position += 9
@@ -604,8 +604,8 @@ def decode_response_v2(view: memoryview, position: int) -> tuple[ShareAcknowledg
             partitions.append(
                 PartitionData(
                     partition_index,
-                    partition_data_error_code,
-                    partition_data_error_message,
+                    partitions_error_code,
+                    partitions_error_message,
                     current_leader,
                 )
             )

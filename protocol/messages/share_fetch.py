@@ -224,19 +224,19 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[ShareFetchReques
         count, position = long_count(view, position, count, 18)
     forgotten_topics_data: list[ForgottenTopic] = []
     for _ in range(count - 1):
-        forgotten_topic_topic_id, count = unpack_16sB(view, position)
+        forgotten_topics_data_topic_id, count = unpack_16sB(view, position)
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         count -= 1
-        forgotten_topic_partitions = list(unpack_from(f">{count}i", view, position))
+        forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         tags = view[position]
         position += 1
         if tags:
             position = skip_tags(view, position, tags)
         forgotten_topics_data.append(
-            ForgottenTopic(forgotten_topic_topic_id, forgotten_topic_partitions)
+            ForgottenTopic(forgotten_topics_data_topic_id, forgotten_topics_data_partitions)
         )
     tags = view[position]
     position += 1
@@ -424,19 +424,19 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[ShareFetchReques
         count, position = long_count(view, position, count, 18)
     forgotten_topics_data: list[ForgottenTopic] = []
     for _ in range(count - 1):
-        forgotten_topic_topic_id, count = unpack_16sB(view, position)
+        forgotten_topics_data_topic_id, count = unpack_16sB(view, position)
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         count -= 1
-        forgotten_topic_partitions = list(unpack_from(f">{count}i", view, position))
+        forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         tags = view[position]
         position += 1
         if tags:
             position = skip_tags(view, position, tags)
         forgotten_topics_data.append(
-            ForgottenTopic(forgotten_topic_topic_id, forgotten_topic_partitions)
+            ForgottenTopic(forgotten_topics_data_topic_id, forgotten_topics_data_partitions)
         )
     tags = view[position]
     position += 1
@@ -571,14 +571,14 @@ def decode_response_v1(view: memoryview, position: int) -> tuple[ShareFetchRespo
             count, position = long_count(view, position, count, 22)
         partitions: list[PartitionData] = []
         for _ in range(count - 1):
-            partition_index, partition_data_error_code, size = unpack_ihB(view, position)
+            partition_index, partitions_error_code, size = unpack_ihB(view, position)
             position += 7
-            partition_data_error_message: str | None = None
+            partitions_error_message: str | None = None
             if size:
                 if size >= 0x80:
                     size, position = varint_tail(view, position, size)
                 end = position + size - 1
-                partition_data_error_message = view[position:end].tobytes().decode()
+                partitions_error_message = view[position:end].tobytes().decode()
                 position = end
             acknowledge_error_code, size = unpack_hB(view, position)
             position += 3
@@ -619,8 +619,8 @@ def decode_response_v1(view: memoryview, position: int) -> tuple[ShareFetchRespo
             partitions.append(
                 PartitionData(
                     partition_index,
-                    partition_data_error_code,
-                    partition_data_error_message,
+                    partitions_error_code,
+                    partitions_error_message,
                     acknowledge_error_code,
                     acknowledge_error_message,
                     current_leader,

@@ -99,19 +99,19 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[ShareGroupStatePar
         count, position = long_count(view, position, count, 19)
     initialized_topics: list[TopicPartitionsInfo] = []
     for _ in range(count - 1):
-        topic_partitions_info_topic_id, size = unpack_16sB(view, position)
+        initialized_topics_topic_id, size = unpack_16sB(view, position)
         position += 17
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
         end = position + size - 1
-        topic_partitions_info_topic_name = view[position:end].tobytes().decode()
+        initialized_topics_topic_name = view[position:end].tobytes().decode()
         position = end
         count = view[position]
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         count -= 1
-        topic_partitions_info_partitions = list(unpack_from(f">{count}i", view, position))
+        initialized_topics_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         tags = view[position]
         position += 1
@@ -119,9 +119,9 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[ShareGroupStatePar
             position = skip_tags(view, position, tags)
         initialized_topics.append(
             TopicPartitionsInfo(
-                topic_partitions_info_topic_id,
-                topic_partitions_info_topic_name,
-                topic_partitions_info_partitions,
+                initialized_topics_topic_id,
+                initialized_topics_topic_name,
+                initialized_topics_partitions,
             )
         )
     count = view[position]
@@ -130,18 +130,18 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[ShareGroupStatePar
         count, position = long_count(view, position, count, 18)
     deleting_topics: list[TopicInfo] = []
     for _ in range(count - 1):
-        topic_info_topic_id, size = unpack_16sB(view, position)
+        deleting_topics_topic_id, size = unpack_16sB(view, position)
         position += 17
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
         end = position + size - 1
-        topic_info_topic_name = view[position:end].tobytes().decode()
+        deleting_topics_topic_name = view[position:end].tobytes().decode()
         position = end
         tags = view[position]
         position += 1
         if tags:
             position = skip_tags(view, position, tags)
-        deleting_topics.append(TopicInfo(topic_info_topic_id, topic_info_topic_name))
+        deleting_topics.append(TopicInfo(deleting_topics_topic_id, deleting_topics_topic_name))
     tags = view[position]
     position += 1
     if tags:

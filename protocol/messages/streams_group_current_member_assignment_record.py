@@ -108,13 +108,13 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupCurren
         count -= 1
         partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
-        task_ids_tags = view[position]
+        active_tasks_tags = view[position]
         position += 1
         assignment_epochs: list[int] | None = None
-        if task_ids_tags:
-            task_ids_tags, position = tag_count(view, position, task_ids_tags)
-            for _ in range(task_ids_tags):
-                tag, position, task_ids_tag_end = read_tag(view, position)
+        if active_tasks_tags:
+            active_tasks_tags, position = tag_count(view, position, active_tasks_tags)
+            for _ in range(active_tasks_tags):
+                tag, position, active_tasks_tag_end = read_tag(view, position)
                 if tag == 0:
                     count = view[position]
                     position += 1
@@ -126,9 +126,9 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupCurren
                         tagged_assignment_epochs = list(unpack_from(f">{count}i", view, position))
                         position += count * 4
                     assignment_epochs = tagged_assignment_epochs
-                    if position != task_ids_tag_end:
+                    if position != active_tasks_tag_end:
                         raise wrong_tag_size(0)
-                position = task_ids_tag_end
+                position = active_tasks_tag_end
         active_tasks.append(TaskIds(subtopology_id, partitions, assignment_epochs))
     count = view[position]
     position += 1
@@ -141,38 +141,42 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupCurren
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
         end = position + size - 1
-        task_ids_subtopology_id = view[position:end].tobytes().decode()
+        standby_tasks_subtopology_id = view[position:end].tobytes().decode()
         position = end
         count = view[position]
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         count -= 1
-        task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+        standby_tasks_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
-        known_task_ids_tags = view[position]
+        standby_tasks_tags = view[position]
         position += 1
-        task_ids_assignment_epochs: list[int] | None = None
-        if known_task_ids_tags:
-            known_task_ids_tags, position = tag_count(view, position, known_task_ids_tags)
-            for _ in range(known_task_ids_tags):
-                tag, position, known_task_ids_tag_end = read_tag(view, position)
+        standby_tasks_assignment_epochs: list[int] | None = None
+        if standby_tasks_tags:
+            standby_tasks_tags, position = tag_count(view, position, standby_tasks_tags)
+            for _ in range(standby_tasks_tags):
+                tag, position, standby_tasks_tag_end = read_tag(view, position)
                 if tag == 0:
                     count = view[position]
                     position += 1
-                    tagged_task_ids_assignment_epochs: list[int] | None = None
+                    tagged_standby_tasks_assignment_epochs: list[int] | None = None
                     if count:
                         if not 0 < count < 0x80:
                             count, position = long_count(view, position, count, 4)
                         count -= 1
-                        tagged_task_ids_assignment_epochs = list(unpack_from(f">{count}i", view, position))
+                        tagged_standby_tasks_assignment_epochs = list(unpack_from(f">{count}i", view, position))
                         position += count * 4
-                    task_ids_assignment_epochs = tagged_task_ids_assignment_epochs
-                    if position != known_task_ids_tag_end:
+                    standby_tasks_assignment_epochs = tagged_standby_tasks_assignment_epochs
+                    if position != standby_tasks_tag_end:
                         raise wrong_tag_size(0)
-                position = known_task_ids_tag_end
+                position = standby_tasks_tag_end
         standby_tasks.append(
-            TaskIds(task_ids_subtopology_id, task_ids_partitions, task_ids_assignment_epochs)
+            TaskIds(
+                standby_tasks_subtopology_id,
+                standby_tasks_partitions,
+                standby_tasks_assignment_epochs,
+            )
         )
     count = view[position]
     position += 1
@@ -185,41 +189,41 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupCurren
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
         end = position + size - 1
-        task_ids_task_ids_subtopology_id = view[position:end].tobytes().decode()
+        warmup_tasks_subtopology_id = view[position:end].tobytes().decode()
         position = end
         count = view[position]
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         count -= 1
-        task_ids_task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+        warmup_tasks_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
-        known_known_task_ids_tags = view[position]
+        warmup_tasks_tags = view[position]
         position += 1
-        task_ids_task_ids_assignment_epochs: list[int] | None = None
-        if known_known_task_ids_tags:
-            known_known_task_ids_tags, position = tag_count(view, position, known_known_task_ids_tags)
-            for _ in range(known_known_task_ids_tags):
-                tag, position, known_known_task_ids_tag_end = read_tag(view, position)
+        warmup_tasks_assignment_epochs: list[int] | None = None
+        if warmup_tasks_tags:
+            warmup_tasks_tags, position = tag_count(view, position, warmup_tasks_tags)
+            for _ in range(warmup_tasks_tags):
+                tag, position, warmup_tasks_tag_end = read_tag(view, position)
                 if tag == 0:
                     count = view[position]
                     position += 1
-                    tagged_task_ids_task_ids_assignment_epochs: list[int] | None = None
+                    tagged_warmup_tasks_assignment_epochs: list[int] | None = None
                     if count:
                         if not 0 < count < 0x80:
                             count, position = long_count(view, position, count, 4)
                         count -= 1
-                        tagged_task_ids_task_ids_assignment_epochs = list(unpack_from(f">{count}i", view, position))
+                        tagged_warmup_tasks_assignment_epochs = list(unpack_from(f">{count}i", view, position))
                         position += count * 4
-                    task_ids_task_ids_assignment_epochs = tagged_task_ids_task_ids_assignment_epochs
-                    if position != known_known_task_ids_tag_end:
+                    warmup_tasks_assignment_epochs = tagged_warmup_tasks_assignment_epochs
+                    if position != warmup_tasks_tag_end:
                         raise wrong_tag_size(0)
-                position = known_known_task_ids_tag_end
+                position = warmup_tasks_tag_end
         warmup_tasks.append(
             TaskIds(
-                task_ids_task_ids_subtopology_id,
-                task_ids_task_ids_partitions,
-                task_ids_task_ids_assignment_epochs,
+                warmup_tasks_subtopology_id,
+                warmup_tasks_partitions,
+                warmup_tasks_assignment_epochs,
             )
         )
     count = view[position]
@@ -233,41 +237,41 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupCurren
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
         end = position + size - 1
-        task_ids_task_ids_task_ids_subtopology_id = view[position:end].tobytes().decode()
+        active_tasks_pending_revocation_subtopology_id = view[position:end].tobytes().decode()
         position = end
         count = view[position]
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         count -= 1
-        task_ids_task_ids_task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+        active_tasks_pending_revocation_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
-        known_known_known_task_ids_tags = view[position]
+        active_tasks_pending_revocation_tags = view[position]
         position += 1
-        task_ids_task_ids_task_ids_assignment_epochs: list[int] | None = None
-        if known_known_known_task_ids_tags:
-            known_known_known_task_ids_tags, position = tag_count(view, position, known_known_known_task_ids_tags)
-            for _ in range(known_known_known_task_ids_tags):
-                tag, position, known_known_known_task_ids_tag_end = read_tag(view, position)
+        active_tasks_pending_revocation_assignment_epochs: list[int] | None = None
+        if active_tasks_pending_revocation_tags:
+            active_tasks_pending_revocation_tags, position = tag_count(view, position, active_tasks_pending_revocation_tags)
+            for _ in range(active_tasks_pending_revocation_tags):
+                tag, position, active_tasks_pending_revocation_tag_end = read_tag(view, position)
                 if tag == 0:
                     count = view[position]
                     position += 1
-                    tagged_task_ids_task_ids_task_ids_assignment_epochs: list[int] | None = None
+                    tagged_active_tasks_pending_revocation_assignment_epochs: list[int] | None = None
                     if count:
                         if not 0 < count < 0x80:
                             count, position = long_count(view, position, count, 4)
                         count -= 1
-                        tagged_task_ids_task_ids_task_ids_assignment_epochs = list(unpack_from(f">{count}i", view, position))
+                        tagged_active_tasks_pending_revocation_assignment_epochs = list(unpack_from(f">{count}i", view, position))
                         position += count * 4
-                    task_ids_task_ids_task_ids_assignment_epochs = tagged_task_ids_task_ids_task_ids_assignment_epochs
-                    if position != known_known_known_task_ids_tag_end:
+                    active_tasks_pending_revocation_assignment_epochs = tagged_active_tasks_pending_revocation_assignment_epochs
+                    if position != active_tasks_pending_revocation_tag_end:
                         raise wrong_tag_size(0)
-                position = known_known_known_task_ids_tag_end
+                position = active_tasks_pending_revocation_tag_end
         active_tasks_pending_revocation.append(
             TaskIds(
-                task_ids_task_ids_task_ids_subtopology_id,
-                task_ids_task_ids_task_ids_partitions,
-                task_ids_task_ids_task_ids_assignment_epochs,
+                active_tasks_pending_revocation_subtopology_id,
+                active_tasks_pending_revocation_partitions,
+                active_tasks_pending_revocation_assignment_epochs,
             )
         )
     count = view[position]
@@ -281,41 +285,41 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupCurren
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
         end = position + size - 1
-        task_ids_task_ids_task_ids_task_ids_subtopology_id = view[position:end].tobytes().decode()
+        standby_tasks_pending_revocation_subtopology_id = view[position:end].tobytes().decode()
         position = end
         count = view[position]
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         count -= 1
-        task_ids_task_ids_task_ids_task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+        standby_tasks_pending_revocation_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
-        known_known_known_known_task_ids_tags = view[position]
+        standby_tasks_pending_revocation_tags = view[position]
         position += 1
-        task_ids_task_ids_task_ids_task_ids_assignment_epochs: list[int] | None = None
-        if known_known_known_known_task_ids_tags:
-            known_known_known_known_task_ids_tags, position = tag_count(view, position, known_known_known_known_task_ids_tags)
-            for _ in range(known_known_known_known_task_ids_tags):
-                tag, position, known_known_known_known_task_ids_tag_end = read_tag(view, position)
+        standby_tasks_pending_revocation_assignment_epochs: list[int] | None = None
+        if standby_tasks_pending_revocation_tags:
+            standby_tasks_pending_revocation_tags, position = tag_count(view, position, standby_tasks_pending_revocation_tags)
+            for _ in range(standby_tasks_pending_revocation_tags):
+                tag, position, standby_tasks_pending_revocation_tag_end = read_tag(view, position)
                 if tag == 0:
                     count = view[position]
                     position += 1
-                    tagged_task_ids_task_ids_task_ids_task_ids_assignment_epochs: list[int] | None = None
+                    tagged_standby_tasks_pending_revocation_assignment_epochs: list[int] | None = None
                     if count:
                         if not 0 < count < 0x80:
                             count, position = long_count(view, position, count, 4)
                         count -= 1
-                        tagged_task_ids_task_ids_task_ids_task_ids_assignment_epochs = list(unpack_from(f">{count}i", view, position))
+                        tagged_standby_tasks_pending_revocation_assignment_epochs = list(unpack_from(f">{count}i", view, position))
                         position += count * 4
-                    task_ids_task_ids_task_ids_task_ids_assignment_epochs = tagged_task_ids_task_ids_task_ids_task_ids_assignment_epochs
-                    if position != known_known_known_known_task_ids_tag_end:
+                    standby_tasks_pending_revocation_assignment_epochs = tagged_standby_tasks_pending_revocation_assignment_epochs
+                    if position != standby_tasks_pending_revocation_tag_end:
                         raise wrong_tag_size(0)
-                position = known_known_known_known_task_ids_tag_end
+                position = standby_tasks_pending_revocation_tag_end
         standby_tasks_pending_revocation.append(
             TaskIds(
-                task_ids_task_ids_task_ids_task_ids_subtopology_id,
-                task_ids_task_ids_task_ids_task_ids_partitions,
-                task_ids_task_ids_task_ids_task_ids_assignment_epochs,
+                standby_tasks_pending_revocation_subtopology_id,
+                standby_tasks_pending_revocation_partitions,
+                standby_tasks_pending_revocation_assignment_epochs,
             )
         )
     count = view[position]
@@ -329,41 +333,41 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupCurren
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
         end = position + size - 1
-        task_ids_task_ids_task_ids_task_ids_task_ids_subtopology_id = view[position:end].tobytes().decode()
+        warmup_tasks_pending_revocation_subtopology_id = view[position:end].tobytes().decode()
         position = end
         count = view[position]
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         count -= 1
-        task_ids_task_ids_task_ids_task_ids_task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+        warmup_tasks_pending_revocation_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
-        known_known_known_known_known_task_ids_tags = view[position]
+        warmup_tasks_pending_revocation_tags = view[position]
         position += 1
-        task_ids_task_ids_task_ids_task_ids_task_ids_assignment_epochs: list[int] | None = None
-        if known_known_known_known_known_task_ids_tags:
-            known_known_known_known_known_task_ids_tags, position = tag_count(view, position, known_known_known_known_known_task_ids_tags)
-            for _ in range(known_known_known_known_known_task_ids_tags):
-                tag, position, known_known_known_known_known_task_ids_tag_end = read_tag(view, position)
+        warmup_tasks_pending_revocation_assignment_epochs: list[int] | None = None
+        if warmup_tasks_pending_revocation_tags:
+            warmup_tasks_pending_revocation_tags, position = tag_count(view, position, warmup_tasks_pending_revocation_tags)
+            for _ in range(warmup_tasks_pending_revocation_tags):
+                tag, position, warmup_tasks_pending_revocation_tag_end = read_tag(view, position)
                 if tag == 0:
                     count = view[position]
                     position += 1
-                    tagged_task_ids_task_ids_task_ids_task_ids_task_ids_assignment_epochs: list[int] | None = None
+                    tagged_warmup_tasks_pending_revocation_assignment_epochs: list[int] | None = None
                     if count:
                         if not 0 < count < 0x80:
                             count, position = long_count(view, position, count, 4)
                         count -= 1
-                        tagged_task_ids_task_ids_task_ids_task_ids_task_ids_assignment_epochs = list(unpack_from(f">{count}i", view, position))
+                        tagged_warmup_tasks_pending_revocation_assignment_epochs = list(unpack_from(f">{count}i", view, position))
                         position += count * 4
-                    task_ids_task_ids_task_ids_task_ids_task_ids_assignment_epochs = tagged_task_ids_task_ids_task_ids_task_ids_task_ids_assignment_epochs
-                    if position != known_known_known_known_known_task_ids_tag_end:
+                    warmup_tasks_pending_revocation_assignment_epochs = tagged_warmup_tasks_pending_revocation_assignment_epochs
+                    if position != warmup_tasks_pending_revocation_tag_end:
                         raise wrong_tag_size(0)
-                position = known_known_known_known_known_task_ids_tag_end
+                position = warmup_tasks_pending_revocation_tag_end
         warmup_tasks_pending_revocation.append(
             TaskIds(
-                task_ids_task_ids_task_ids_task_ids_task_ids_subtopology_id,
-                task_ids_task_ids_task_ids_task_ids_task_ids_partitions,
-                task_ids_task_ids_task_ids_task_ids_task_ids_assignment_epochs,
+                warmup_tasks_pending_revocation_subtopology_id,
+                warmup_tasks_pending_revocation_partitions,
+                warmup_tasks_pending_revocation_assignment_epochs,
             )
         )
     tags = view[position]

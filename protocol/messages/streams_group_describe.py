@@ -324,38 +324,41 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[StreamsGroupDes
                         if not 0 < size < 0x80:
                             size, position = long_size(view, position, size)
                         end = position + size - 1
-                        topic_info_name = view[position:end].tobytes().decode()
+                        repartition_source_topics_name = view[position:end].tobytes().decode()
                         position = end
                         (
-                            topic_info_partitions,
-                            topic_info_replication_factor,
+                            repartition_source_topics_partitions,
+                            repartition_source_topics_replication_factor,
                             count,
                         ) = unpack_ihB(view, position)
                         position += 7
                         if not 0 < count < 0x80:
                             count, position = long_count(view, position, count, 3)
-                        topic_info_topic_configs: list[KeyValue] = []
+                        repartition_source_topics_topic_configs: list[KeyValue] = []
                         for _ in range(count - 1):
                             size = view[position]
                             position += 1
                             if not 0 < size < 0x80:
                                 size, position = long_size(view, position, size)
                             end = position + size - 1
-                            key_value_key = view[position:end].tobytes().decode()
+                            repartition_source_topics_topic_configs_key = view[position:end].tobytes().decode()
                             position = end
                             size = view[position]
                             position += 1
                             if not 0 < size < 0x80:
                                 size, position = long_size(view, position, size)
                             end = position + size - 1
-                            key_value_value = view[position:end].tobytes().decode()
+                            repartition_source_topics_topic_configs_value = view[position:end].tobytes().decode()
                             position = end
                             tags = view[position]
                             position += 1
                             if tags:
                                 position = skip_tags(view, position, tags)
-                            topic_info_topic_configs.append(
-                                KeyValue(key_value_key, key_value_value)
+                            repartition_source_topics_topic_configs.append(
+                                KeyValue(
+                                    repartition_source_topics_topic_configs_key,
+                                    repartition_source_topics_topic_configs_value,
+                                )
                             )
                         tags = view[position]
                         position += 1
@@ -363,10 +366,10 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[StreamsGroupDes
                             position = skip_tags(view, position, tags)
                         repartition_source_topics.append(
                             TopicInfo(
-                                topic_info_name,
-                                topic_info_partitions,
-                                topic_info_replication_factor,
-                                topic_info_topic_configs,
+                                repartition_source_topics_name,
+                                repartition_source_topics_partitions,
+                                repartition_source_topics_replication_factor,
+                                repartition_source_topics_topic_configs,
                             )
                         )
                     tags = view[position]
@@ -466,20 +469,20 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[StreamsGroupDes
                 if not 0 < size < 0x80:
                     size, position = long_size(view, position, size)
                 end = position + size - 1
-                key_value_key_value_key = view[position:end].tobytes().decode()
+                client_tags_key = view[position:end].tobytes().decode()
                 position = end
                 size = view[position]
                 position += 1
                 if not 0 < size < 0x80:
                     size, position = long_size(view, position, size)
                 end = position + size - 1
-                key_value_key_value_value = view[position:end].tobytes().decode()
+                client_tags_value = view[position:end].tobytes().decode()
                 position = end
                 tags = view[position]
                 position += 1
                 if tags:
                     position = skip_tags(view, position, tags)
-                client_tags.append(KeyValue(key_value_key_value_key, key_value_key_value_value))
+                client_tags.append(KeyValue(client_tags_key, client_tags_value))
             count = view[position]
             position += 1
             if not 0 < count < 0x80:
@@ -491,13 +494,13 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[StreamsGroupDes
                 if not 0 < size < 0x80:
                     size, position = long_size(view, position, size)
                 end = position + size - 1
-                task_offset_subtopology_id = view[position:end].tobytes().decode()
+                task_offsets_subtopology_id = view[position:end].tobytes().decode()
                 position = end
                 partition, offset, tags = unpack_iqB(view, position)
                 position += 13
                 if tags:
                     position = skip_tags(view, position, tags)
-                task_offsets.append(TaskOffset(task_offset_subtopology_id, partition, offset))
+                task_offsets.append(TaskOffset(task_offsets_subtopology_id, partition, offset))
             count = view[position]
             position += 1
             if not 0 < count < 0x80:
@@ -509,17 +512,21 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[StreamsGroupDes
                 if not 0 < size < 0x80:
                     size, position = long_size(view, position, size)
                 end = position + size - 1
-                task_offset_task_offset_subtopology_id = view[position:end].tobytes().decode()
+                task_end_offsets_subtopology_id = view[position:end].tobytes().decode()
                 position = end
-                task_offset_partition, task_offset_offset, tags = unpack_iqB(view, position)
+                (
+                    task_end_offsets_partition,
+                    task_end_offsets_offset,
+                    tags,
+                ) = unpack_iqB(view, position)
                 position += 13
                 if tags:
                     position = skip_tags(view, position, tags)
                 task_end_offsets.append(
                     TaskOffset(
-                        task_offset_task_offset_subtopology_id,
-                        task_offset_partition,
-                        task_offset_offset,
+                        task_end_offsets_subtopology_id,
+                        task_end_offsets_partition,
+                        task_end_offsets_offset,
                     )
                 )
             count = view[position]
@@ -533,20 +540,20 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[StreamsGroupDes
                 if not 0 < size < 0x80:
                     size, position = long_size(view, position, size)
                 end = position + size - 1
-                task_ids_subtopology_id = view[position:end].tobytes().decode()
+                active_tasks_subtopology_id = view[position:end].tobytes().decode()
                 position = end
                 count = view[position]
                 position += 1
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
                 count -= 1
-                task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+                active_tasks_partitions = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
                 tags = view[position]
                 position += 1
                 if tags:
                     position = skip_tags(view, position, tags)
-                active_tasks.append(TaskIds(task_ids_subtopology_id, task_ids_partitions))
+                active_tasks.append(TaskIds(active_tasks_subtopology_id, active_tasks_partitions))
             count = view[position]
             position += 1
             if not 0 < count < 0x80:
@@ -558,21 +565,21 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[StreamsGroupDes
                 if not 0 < size < 0x80:
                     size, position = long_size(view, position, size)
                 end = position + size - 1
-                task_ids_task_ids_subtopology_id = view[position:end].tobytes().decode()
+                standby_tasks_subtopology_id = view[position:end].tobytes().decode()
                 position = end
                 count = view[position]
                 position += 1
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
                 count -= 1
-                task_ids_task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+                standby_tasks_partitions = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
                 tags = view[position]
                 position += 1
                 if tags:
                     position = skip_tags(view, position, tags)
                 standby_tasks.append(
-                    TaskIds(task_ids_task_ids_subtopology_id, task_ids_task_ids_partitions)
+                    TaskIds(standby_tasks_subtopology_id, standby_tasks_partitions)
                 )
             count = view[position]
             position += 1
@@ -585,25 +592,20 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[StreamsGroupDes
                 if not 0 < size < 0x80:
                     size, position = long_size(view, position, size)
                 end = position + size - 1
-                task_ids_task_ids_task_ids_subtopology_id = view[position:end].tobytes().decode()
+                warmup_tasks_subtopology_id = view[position:end].tobytes().decode()
                 position = end
                 count = view[position]
                 position += 1
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
                 count -= 1
-                task_ids_task_ids_task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+                warmup_tasks_partitions = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
                 tags = view[position]
                 position += 1
                 if tags:
                     position = skip_tags(view, position, tags)
-                warmup_tasks.append(
-                    TaskIds(
-                        task_ids_task_ids_task_ids_subtopology_id,
-                        task_ids_task_ids_task_ids_partitions,
-                    )
-                )
+                warmup_tasks.append(TaskIds(warmup_tasks_subtopology_id, warmup_tasks_partitions))
             tags = view[position]
             position += 1
             if tags:
@@ -613,90 +615,90 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[StreamsGroupDes
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 3)
-            assignment_active_tasks: list[TaskIds] = []
+            target_assignment_active_tasks: list[TaskIds] = []
             for _ in range(count - 1):
                 size = view[position]
                 position += 1
                 if not 0 < size < 0x80:
                     size, position = long_size(view, position, size)
                 end = position + size - 1
-                task_ids_task_ids_task_ids_task_ids_subtopology_id = view[position:end].tobytes().decode()
+                target_assignment_active_tasks_subtopology_id = view[position:end].tobytes().decode()
                 position = end
                 count = view[position]
                 position += 1
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
                 count -= 1
-                task_ids_task_ids_task_ids_task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+                target_assignment_active_tasks_partitions = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
                 tags = view[position]
                 position += 1
                 if tags:
                     position = skip_tags(view, position, tags)
-                assignment_active_tasks.append(
+                target_assignment_active_tasks.append(
                     TaskIds(
-                        task_ids_task_ids_task_ids_task_ids_subtopology_id,
-                        task_ids_task_ids_task_ids_task_ids_partitions,
+                        target_assignment_active_tasks_subtopology_id,
+                        target_assignment_active_tasks_partitions,
                     )
                 )
             count = view[position]
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 3)
-            assignment_standby_tasks: list[TaskIds] = []
+            target_assignment_standby_tasks: list[TaskIds] = []
             for _ in range(count - 1):
                 size = view[position]
                 position += 1
                 if not 0 < size < 0x80:
                     size, position = long_size(view, position, size)
                 end = position + size - 1
-                task_ids_task_ids_task_ids_task_ids_task_ids_subtopology_id = view[position:end].tobytes().decode()
+                target_assignment_standby_tasks_subtopology_id = view[position:end].tobytes().decode()
                 position = end
                 count = view[position]
                 position += 1
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
                 count -= 1
-                task_ids_task_ids_task_ids_task_ids_task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+                target_assignment_standby_tasks_partitions = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
                 tags = view[position]
                 position += 1
                 if tags:
                     position = skip_tags(view, position, tags)
-                assignment_standby_tasks.append(
+                target_assignment_standby_tasks.append(
                     TaskIds(
-                        task_ids_task_ids_task_ids_task_ids_task_ids_subtopology_id,
-                        task_ids_task_ids_task_ids_task_ids_task_ids_partitions,
+                        target_assignment_standby_tasks_subtopology_id,
+                        target_assignment_standby_tasks_partitions,
                     )
                 )
             count = view[position]
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 3)
-            assignment_warmup_tasks: list[TaskIds] = []
+            target_assignment_warmup_tasks: list[TaskIds] = []
             for _ in range(count - 1):
                 size = view[position]
                 position += 1
                 if not 0 < size < 0x80:
                     size, position = long_size(view, position, size)
                 end = position + size - 1
-                task_ids_task_ids_task_ids_task_ids_task_ids_task_ids_subtopology_id = view[position:end].tobytes().decode()
+                target_assignment_warmup_tasks_subtopology_id = view[position:end].tobytes().decode()
                 position = end
                 count = view[position]
                 position += 1
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
                 count -= 1
-                task_ids_task_ids_task_ids_task_ids_task_ids_task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+                target_assignment_warmup_tasks_partitions = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
                 tags = view[position]
                 position += 1
                 if tags:
                     position = skip_tags(view, position, tags)
-                assignment_warmup_tasks.append(
+                target_assignment_warmup_tasks.append(
                     TaskIds(
-                        task_ids_task_ids_task_ids_task_ids_task_ids_task_ids_subtopology_id,
-                        task_ids_task_ids_task_ids_task_ids_task_ids_task_ids_partitions,
+                        target_assignment_warmup_tasks_subtopology_id,
+                        target_assignment_warmup_tasks_partitions,
                     )
                 )
             tags = view[position]
@@ -704,9 +706,9 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[StreamsGroupDes
             if tags:
                 position = skip_tags(view, position, tags)
             target_assignment = Assignment(
-                assignment_active_tasks,
-                assignment_standby_tasks,
-                assignment_warmup_tasks,
+                target_assignment_active_tasks,
+                target_assignment_standby_tasks,
+                target_assignment_warmup_tasks,
             )
             is_classic, tags = unpack_tB(view, position)
             position += 2

@@ -317,47 +317,52 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
                 if not 0 < size < 0x80:
                     size, position = long_size(view, position, size)
                 end = position + size - 1
-                topic_info_name = view[position:end].tobytes().decode()
+                repartition_source_topics_name = view[position:end].tobytes().decode()
                 position = end
                 (
-                    topic_info_partitions,
-                    topic_info_replication_factor,
+                    repartition_source_topics_partitions,
+                    repartition_source_topics_replication_factor,
                     count,
                 ) = unpack_ihB(view, position)
                 position += 7
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 3)
-                topic_info_topic_configs: list[KeyValue] = []
+                repartition_source_topics_topic_configs: list[KeyValue] = []
                 for _ in range(count - 1):
                     size = view[position]
                     position += 1
                     if not 0 < size < 0x80:
                         size, position = long_size(view, position, size)
                     end = position + size - 1
-                    key_value_key = view[position:end].tobytes().decode()
+                    repartition_source_topics_topic_configs_key = view[position:end].tobytes().decode()
                     position = end
                     size = view[position]
                     position += 1
                     if not 0 < size < 0x80:
                         size, position = long_size(view, position, size)
                     end = position + size - 1
-                    key_value_value = view[position:end].tobytes().decode()
+                    repartition_source_topics_topic_configs_value = view[position:end].tobytes().decode()
                     position = end
                     tags = view[position]
                     position += 1
                     if tags:
                         position = skip_tags(view, position, tags)
-                    topic_info_topic_configs.append(KeyValue(key_value_key, key_value_value))
+                    repartition_source_topics_topic_configs.append(
+                        KeyValue(
+                            repartition_source_topics_topic_configs_key,
+                            repartition_source_topics_topic_configs_value,
+                        )
+                    )
                 tags = view[position]
                 position += 1
                 if tags:
                     position = skip_tags(view, position, tags)
                 repartition_source_topics.append(
                     TopicInfo(
-                        topic_info_name,
-                        topic_info_partitions,
-                        topic_info_replication_factor,
-                        topic_info_topic_configs,
+                        repartition_source_topics_name,
+                        repartition_source_topics_partitions,
+                        repartition_source_topics_replication_factor,
+                        repartition_source_topics_topic_configs,
                     )
                 )
             count = view[position]
@@ -371,21 +376,21 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 2)
                 count -= 1
-                copartition_group_source_topics = list(unpack_from(f">{count}h", view, position))
+                copartition_groups_source_topics = list(unpack_from(f">{count}h", view, position))
                 position += count * 2
                 count = view[position]
                 position += 1
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 2)
                 count -= 1
-                copartition_group_source_topic_regex = list(unpack_from(f">{count}h", view, position))
+                copartition_groups_source_topic_regex = list(unpack_from(f">{count}h", view, position))
                 position += count * 2
                 count = view[position]
                 position += 1
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 2)
                 count -= 1
-                copartition_group_repartition_source_topics = list(unpack_from(f">{count}h", view, position))
+                copartition_groups_repartition_source_topics = list(unpack_from(f">{count}h", view, position))
                 position += count * 2
                 tags = view[position]
                 position += 1
@@ -393,9 +398,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
                     position = skip_tags(view, position, tags)
                 copartition_groups.append(
                     CopartitionGroup(
-                        copartition_group_source_topics,
-                        copartition_group_source_topic_regex,
-                        copartition_group_repartition_source_topics,
+                        copartition_groups_source_topics,
+                        copartition_groups_source_topic_regex,
+                        copartition_groups_repartition_source_topics,
                     )
                 )
             tags = view[position]
@@ -431,20 +436,20 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             if not 0 < size < 0x80:
                 size, position = long_size(view, position, size)
             end = position + size - 1
-            task_ids_subtopology_id = view[position:end].tobytes().decode()
+            active_tasks_subtopology_id = view[position:end].tobytes().decode()
             position = end
             count = view[position]
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
             count -= 1
-            task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+            active_tasks_partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             tags = view[position]
             position += 1
             if tags:
                 position = skip_tags(view, position, tags)
-            active_tasks.append(TaskIds(task_ids_subtopology_id, task_ids_partitions))
+            active_tasks.append(TaskIds(active_tasks_subtopology_id, active_tasks_partitions))
     count = view[position]
     position += 1
     standby_tasks: list[TaskIds] | None = None
@@ -458,22 +463,20 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             if not 0 < size < 0x80:
                 size, position = long_size(view, position, size)
             end = position + size - 1
-            task_ids_task_ids_subtopology_id = view[position:end].tobytes().decode()
+            standby_tasks_subtopology_id = view[position:end].tobytes().decode()
             position = end
             count = view[position]
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
             count -= 1
-            task_ids_task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+            standby_tasks_partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             tags = view[position]
             position += 1
             if tags:
                 position = skip_tags(view, position, tags)
-            standby_tasks.append(
-                TaskIds(task_ids_task_ids_subtopology_id, task_ids_task_ids_partitions)
-            )
+            standby_tasks.append(TaskIds(standby_tasks_subtopology_id, standby_tasks_partitions))
     count = view[position]
     position += 1
     warmup_tasks: list[TaskIds] | None = None
@@ -487,25 +490,20 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             if not 0 < size < 0x80:
                 size, position = long_size(view, position, size)
             end = position + size - 1
-            task_ids_task_ids_task_ids_subtopology_id = view[position:end].tobytes().decode()
+            warmup_tasks_subtopology_id = view[position:end].tobytes().decode()
             position = end
             count = view[position]
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
             count -= 1
-            task_ids_task_ids_task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+            warmup_tasks_partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             tags = view[position]
             position += 1
             if tags:
                 position = skip_tags(view, position, tags)
-            warmup_tasks.append(
-                TaskIds(
-                    task_ids_task_ids_task_ids_subtopology_id,
-                    task_ids_task_ids_task_ids_partitions,
-                )
-            )
+            warmup_tasks.append(TaskIds(warmup_tasks_subtopology_id, warmup_tasks_partitions))
     size = view[position]
     position += 1
     process_id: str | None = None
@@ -544,20 +542,20 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             if not 0 < size < 0x80:
                 size, position = long_size(view, position, size)
             end = position + size - 1
-            key_value_key_value_key = view[position:end].tobytes().decode()
+            client_tags_key = view[position:end].tobytes().decode()
             position = end
             size = view[position]
             position += 1
             if not 0 < size < 0x80:
                 size, position = long_size(view, position, size)
             end = position + size - 1
-            key_value_key_value_value = view[position:end].tobytes().decode()
+            client_tags_value = view[position:end].tobytes().decode()
             position = end
             tags = view[position]
             position += 1
             if tags:
                 position = skip_tags(view, position, tags)
-            client_tags.append(KeyValue(key_value_key_value_key, key_value_key_value_value))
+            client_tags.append(KeyValue(client_tags_key, client_tags_value))
     count = view[position]
     position += 1
     task_offsets: list[TaskOffset] | None = None
@@ -571,13 +569,13 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             if not 0 < size < 0x80:
                 size, position = long_size(view, position, size)
             end = position + size - 1
-            task_offset_subtopology_id = view[position:end].tobytes().decode()
+            task_offsets_subtopology_id = view[position:end].tobytes().decode()
             position = end
             partition, offset, tags = unpack_iqB(view, position)
             position += 13
             if tags:
                 position = skip_tags(view, position, tags)
-            task_offsets.append(TaskOffset(task_offset_subtopology_id, partition, offset))
+            task_offsets.append(TaskOffset(task_offsets_subtopology_id, partition, offset))
     count = view[position]
     position += 1
     task_end_offsets: list[TaskOffset] | None = None
@@ -591,17 +589,17 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             if not 0 < size < 0x80:
                 size, position = long_size(view, position, size)
             end = position + size - 1
-            task_offset_task_offset_subtopology_id = view[position:end].tobytes().decode()
+            task_end_offsets_subtopology_id = view[position:end].tobytes().decode()
             position = end
-            task_offset_partition, task_offset_offset, tags = unpack_iqB(view, position)
+            task_end_offsets_partition, task_end_offsets_offset, tags = unpack_iqB(view, position)
             position += 13
             if tags:
                 position = skip_tags(view, position, tags)
             task_end_offsets.append(
                 TaskOffset(
-                    task_offset_task_offset_subtopology_id,
-                    task_offset_partition,
-                    task_offset_offset,
+                    task_end_offsets_subtopology_id,
+                    task_end_offsets_partition,
+                    task_end_offsets_offset,
                 )
             )
     shutdown_application, tags = unpack_tB(view, position)
@@ -1108,20 +1106,20 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[StreamsGroupHea
             if not 0 < size < 0x80:
                 size, position = long_size(view, position, size)
             end = position + size - 1
-            task_ids_subtopology_id = view[position:end].tobytes().decode()
+            standby_tasks_subtopology_id = view[position:end].tobytes().decode()
             position = end
             count = view[position]
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
             count -= 1
-            task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+            standby_tasks_partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             tags = view[position]
             position += 1
             if tags:
                 position = skip_tags(view, position, tags)
-            standby_tasks.append(TaskIds(task_ids_subtopology_id, task_ids_partitions))
+            standby_tasks.append(TaskIds(standby_tasks_subtopology_id, standby_tasks_partitions))
     count = view[position]
     position += 1
     warmup_tasks: list[TaskIds] | None = None
@@ -1135,22 +1133,20 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[StreamsGroupHea
             if not 0 < size < 0x80:
                 size, position = long_size(view, position, size)
             end = position + size - 1
-            task_ids_task_ids_subtopology_id = view[position:end].tobytes().decode()
+            warmup_tasks_subtopology_id = view[position:end].tobytes().decode()
             position = end
             count = view[position]
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
             count -= 1
-            task_ids_task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+            warmup_tasks_partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             tags = view[position]
             position += 1
             if tags:
                 position = skip_tags(view, position, tags)
-            warmup_tasks.append(
-                TaskIds(task_ids_task_ids_subtopology_id, task_ids_task_ids_partitions)
-            )
+            warmup_tasks.append(TaskIds(warmup_tasks_subtopology_id, warmup_tasks_partitions))
     endpoint_information_epoch, count = unpack_iB(view, position)
     position += 5
     partitions_by_user_endpoint: list[EndpointToPartitions] | None = None
@@ -1189,13 +1185,13 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[StreamsGroupHea
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
                 count -= 1
-                topic_partition_partitions = list(unpack_from(f">{count}i", view, position))
+                active_partitions_partitions = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
                 tags = view[position]
                 position += 1
                 if tags:
                     position = skip_tags(view, position, tags)
-                active_partitions.append(TopicPartition(topic, topic_partition_partitions))
+                active_partitions.append(TopicPartition(topic, active_partitions_partitions))
             count = view[position]
             position += 1
             if not 0 < count < 0x80:
@@ -1207,24 +1203,21 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[StreamsGroupHea
                 if not 0 < size < 0x80:
                     size, position = long_size(view, position, size)
                 end = position + size - 1
-                topic_partition_topic = view[position:end].tobytes().decode()
+                standby_partitions_topic = view[position:end].tobytes().decode()
                 position = end
                 count = view[position]
                 position += 1
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
                 count -= 1
-                topic_partition_topic_partition_partitions = list(unpack_from(f">{count}i", view, position))
+                standby_partitions_partitions = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
                 tags = view[position]
                 position += 1
                 if tags:
                     position = skip_tags(view, position, tags)
                 standby_partitions.append(
-                    TopicPartition(
-                        topic_partition_topic,
-                        topic_partition_topic_partition_partitions,
-                    )
+                    TopicPartition(standby_partitions_topic, standby_partitions_partitions)
                 )
             tags = view[position]
             position += 1

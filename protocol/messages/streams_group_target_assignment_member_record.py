@@ -105,20 +105,20 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupTarget
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
         end = position + size - 1
-        task_ids_subtopology_id = view[position:end].tobytes().decode()
+        standby_tasks_subtopology_id = view[position:end].tobytes().decode()
         position = end
         count = view[position]
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         count -= 1
-        task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+        standby_tasks_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         tags = view[position]
         position += 1
         if tags:
             position = skip_tags(view, position, tags)
-        standby_tasks.append(TaskIds(task_ids_subtopology_id, task_ids_partitions))
+        standby_tasks.append(TaskIds(standby_tasks_subtopology_id, standby_tasks_partitions))
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -130,20 +130,20 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupTarget
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
         end = position + size - 1
-        task_ids_task_ids_subtopology_id = view[position:end].tobytes().decode()
+        warmup_tasks_subtopology_id = view[position:end].tobytes().decode()
         position = end
         count = view[position]
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         count -= 1
-        task_ids_task_ids_partitions = list(unpack_from(f">{count}i", view, position))
+        warmup_tasks_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         tags = view[position]
         position += 1
         if tags:
             position = skip_tags(view, position, tags)
-        warmup_tasks.append(TaskIds(task_ids_task_ids_subtopology_id, task_ids_task_ids_partitions))
+        warmup_tasks.append(TaskIds(warmup_tasks_subtopology_id, warmup_tasks_partitions))
     tags = view[position]
     position += 1
     if tags:

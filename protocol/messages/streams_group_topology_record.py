@@ -203,43 +203,52 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupTopolo
             if not 0 < size < 0x80:
                 size, position = long_size(view, position, size)
             end = position + size - 1
-            topic_info_name = view[position:end].tobytes().decode()
+            repartition_source_topics_name = view[position:end].tobytes().decode()
             position = end
-            topic_info_partitions, topic_info_replication_factor, count = unpack_ihB(view, position)
+            (
+                repartition_source_topics_partitions,
+                repartition_source_topics_replication_factor,
+                count,
+            ) = unpack_ihB(view, position)
             position += 7
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 3)
-            topic_info_topic_configs: list[TopicConfig] = []
+            repartition_source_topics_topic_configs: list[TopicConfig] = []
             for _ in range(count - 1):
                 size = view[position]
                 position += 1
                 if not 0 < size < 0x80:
                     size, position = long_size(view, position, size)
                 end = position + size - 1
-                topic_config_key = view[position:end].tobytes().decode()
+                repartition_source_topics_topic_configs_key = view[position:end].tobytes().decode()
                 position = end
                 size = view[position]
                 position += 1
                 if not 0 < size < 0x80:
                     size, position = long_size(view, position, size)
                 end = position + size - 1
-                topic_config_value = view[position:end].tobytes().decode()
+                repartition_source_topics_topic_configs_value = view[position:end].tobytes().decode()
                 position = end
                 tags = view[position]
                 position += 1
                 if tags:
                     position = skip_tags(view, position, tags)
-                topic_info_topic_configs.append(TopicConfig(topic_config_key, topic_config_value))
+                repartition_source_topics_topic_configs.append(
+                    TopicConfig(
+                        repartition_source_topics_topic_configs_key,
+                        repartition_source_topics_topic_configs_value,
+                    )
+                )
             tags = view[position]
             position += 1
             if tags:
                 position = skip_tags(view, position, tags)
             repartition_source_topics.append(
                 TopicInfo(
-                    topic_info_name,
-                    topic_info_partitions,
-                    topic_info_replication_factor,
-                    topic_info_topic_configs,
+                    repartition_source_topics_name,
+                    repartition_source_topics_partitions,
+                    repartition_source_topics_replication_factor,
+                    repartition_source_topics_topic_configs,
                 )
             )
         count = view[position]
@@ -253,21 +262,21 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupTopolo
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 2)
             count -= 1
-            copartition_group_source_topics = list(unpack_from(f">{count}h", view, position))
+            copartition_groups_source_topics = list(unpack_from(f">{count}h", view, position))
             position += count * 2
             count = view[position]
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 2)
             count -= 1
-            copartition_group_source_topic_regex = list(unpack_from(f">{count}h", view, position))
+            copartition_groups_source_topic_regex = list(unpack_from(f">{count}h", view, position))
             position += count * 2
             count = view[position]
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 2)
             count -= 1
-            copartition_group_repartition_source_topics = list(unpack_from(f">{count}h", view, position))
+            copartition_groups_repartition_source_topics = list(unpack_from(f">{count}h", view, position))
             position += count * 2
             tags = view[position]
             position += 1
@@ -275,9 +284,9 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupTopolo
                 position = skip_tags(view, position, tags)
             copartition_groups.append(
                 CopartitionGroup(
-                    copartition_group_source_topics,
-                    copartition_group_source_topic_regex,
-                    copartition_group_repartition_source_topics,
+                    copartition_groups_source_topics,
+                    copartition_groups_source_topic_regex,
+                    copartition_groups_repartition_source_topics,
                 )
             )
         tags = view[position]

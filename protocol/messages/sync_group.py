@@ -89,7 +89,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[SyncGroupRequest
         if size < 0:
             raise Malformed("SyncGroupRequestAssignment.member_id: negative length")
         end = position + size
-        sync_group_request_assignment_member_id = view[position:end].tobytes().decode()
+        assignments_member_id = view[position:end].tobytes().decode()
         position = end
         (size,) = unpack_i(view, position)
         position += 4
@@ -98,9 +98,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[SyncGroupRequest
         end = position + size
         assignment = view[position:end].tobytes()
         position = end
-        assignments.append(
-            SyncGroupRequestAssignment(sync_group_request_assignment_member_id, assignment)
-        )
+        assignments.append(SyncGroupRequestAssignment(assignments_member_id, assignment))
     message = SyncGroupRequest(group_id, generation_id, member_id, None, None, None, assignments)
     return message, position
 
@@ -162,7 +160,7 @@ def decode_request_v3(view: memoryview, position: int) -> tuple[SyncGroupRequest
         if size < 0:
             raise Malformed("SyncGroupRequestAssignment.member_id: negative length")
         end = position + size
-        sync_group_request_assignment_member_id = view[position:end].tobytes().decode()
+        assignments_member_id = view[position:end].tobytes().decode()
         position = end
         (size,) = unpack_i(view, position)
         position += 4
@@ -171,9 +169,7 @@ def decode_request_v3(view: memoryview, position: int) -> tuple[SyncGroupRequest
         end = position + size
         assignment = view[position:end].tobytes()
         position = end
-        assignments.append(
-            SyncGroupRequestAssignment(sync_group_request_assignment_member_id, assignment)
-        )
+        assignments.append(SyncGroupRequestAssignment(assignments_member_id, assignment))
     message = SyncGroupRequest(
         group_id,
         generation_id,
@@ -247,7 +243,7 @@ def decode_request_v4(view: memoryview, position: int) -> tuple[SyncGroupRequest
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
         end = position + size - 1
-        sync_group_request_assignment_member_id = view[position:end].tobytes().decode()
+        assignments_member_id = view[position:end].tobytes().decode()
         position = end
         size = view[position]
         position += 1
@@ -260,9 +256,7 @@ def decode_request_v4(view: memoryview, position: int) -> tuple[SyncGroupRequest
         position += 1
         if tags:
             position = skip_tags(view, position, tags)
-        assignments.append(
-            SyncGroupRequestAssignment(sync_group_request_assignment_member_id, assignment)
-        )
+        assignments.append(SyncGroupRequestAssignment(assignments_member_id, assignment))
     tags = view[position]
     position += 1
     if tags:
@@ -388,7 +382,7 @@ def decode_request_v5(view: memoryview, position: int) -> tuple[SyncGroupRequest
         if not 0 < size < 0x80:
             size, position = long_size(view, position, size)
         end = position + size - 1
-        sync_group_request_assignment_member_id = view[position:end].tobytes().decode()
+        assignments_member_id = view[position:end].tobytes().decode()
         position = end
         size = view[position]
         position += 1
@@ -401,9 +395,7 @@ def decode_request_v5(view: memoryview, position: int) -> tuple[SyncGroupRequest
         position += 1
         if tags:
             position = skip_tags(view, position, tags)
-        assignments.append(
-            SyncGroupRequestAssignment(sync_group_request_assignment_member_id, assignment)
-        )
+        assignments.append(SyncGroupRequestAssignment(assignments_member_id, assignment))
     tags = view[position]
     position += 1
     if tags:

@@ -179,26 +179,20 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[UpdateFeaturesR
         end = position + size - 1
         feature = view[position:end].tobytes().decode()
         position = end
-        updatable_feature_result_error_code, size = unpack_hB(view, position)
+        results_error_code, size = unpack_hB(view, position)
         position += 3
-        updatable_feature_result_error_message: str | None = None
+        results_error_message: str | None = None
         if size:
             if size >= 0x80:
                 size, position = varint_tail(view, position, size)
             end = position + size - 1
-            updatable_feature_result_error_message = view[position:end].tobytes().decode()
+            results_error_message = view[position:end].tobytes().decode()
             position = end
         tags = view[position]
         position += 1
         if tags:
             position = skip_tags(view, position, tags)
-        results.append(
-            UpdatableFeatureResult(
-                feature,
-                updatable_feature_result_error_code,
-                updatable_feature_result_error_message,
-            )
-        )
+        results.append(UpdatableFeatureResult(feature, results_error_code, results_error_message))
     tags = view[position]
     position += 1
     if tags:

@@ -91,7 +91,17 @@ def test_decoding_starts_at_the_position_and_must_end_with_the_view():
     assert METADATA.decode_request(memoryview(data), 4, 4) == request
     with pytest.raises(Malformed, match="left over"):
         METADATA.decode_request(memoryview(data + b"\0"), 4, 4)
-    assert METADATA.request.decode_part(memoryview(data + b"\0"), 4, 4) == (request, len(data))
+
+
+def test_a_part_is_decoded_without_looking_at_what_follows():
+    request = MetadataRequest([MetadataRequestTopic(name="t")])
+    data = b"".join(METADATA.encode_request(request, 4))
+    part = METADATA.request.decode_part
+    assert part(memoryview(data + b"more"), 0, 4) == (request, len(data))
+    with pytest.raises(Malformed):
+        part(memoryview(data[:3]), 0, 4)
+    with pytest.raises(KafkaError):
+        part(memoryview(data), 0, 99)
 
 
 def test_encoding_appends_to_the_buffer_it_is_given():

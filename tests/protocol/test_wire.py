@@ -19,6 +19,7 @@ from protocol.wire import (
     read_varint,
     skip_tags,
     tag_count,
+    varint_end,
     varint_tail,
 )
 
@@ -54,6 +55,19 @@ def test_a_varint_above_a_java_int_is_refused(encoded):
         read_varint(memoryview(encoded), 0)
     with pytest.raises(Malformed):
         varint_tail(memoryview(encoded), 1, encoded[0])
+
+
+@pytest.mark.parametrize("tail", [b"\xff\xff", b"\xff\xff\xff", b"\x80\x08", b"\x80\x80\x01"])
+def test_a_record_length_above_a_java_int_is_refused(tail):
+    with pytest.raises(Malformed):
+        varint_end(memoryview(tail + b"\xff" * 8), 0, 1 << 21)
+
+
+def test_a_record_length_of_four_and_five_bytes():
+    for value in (1 << 21, (1 << 28) - 1, 1 << 28, MAX_VARINT):
+        encoded = memoryview(varint(value))
+        low = (value & 0x1F_FFFF) + (1 << 21)
+        assert varint_end(encoded, 3, low) == (value, len(encoded))
 
 
 def test_a_varint_that_is_cut_short_runs_past_the_end():
