@@ -16,7 +16,7 @@ from broker.config import BrokerConfig
 from broker.dispatch import ROUTES, Deferred
 from broker.refusals import refusal
 from protocol.errors import KafkaError
-from storage.log_store import InlineEngine, LogStore, StoreSettings
+from storage.log_store import InlineEngine, LogStore, StoreCallbacks, StoreSettings
 from storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from storage.recovery import lock_directory, open_store
 from storage.simulated import SimulatedFileSystem
@@ -46,21 +46,23 @@ class Administration:
         file_system: SimulatedFileSystem | None = None,
         metastore: Any = None,
         config: BrokerConfig | None = None,
+        engine: InlineEngine | None = None,
     ) -> None:
         self.file_system = file_system or SimulatedFileSystem()
         self.metastore = metastore or SqliteMetaStore.open(
             MEMORY, node_id=NODE_ID, new_cluster_id=CLUSTER_ID
         )
-        self.engine = LoopEngine()
+        self.engine = engine or LoopEngine()
+        self.fatal: list[BaseException] = []
         self.logs = LogStore(
             self.file_system,
             ROOT,
             engine=self.engine,
             now_ms=lambda: 1_700_000_000_000,
             settings=StoreSettings(journal_file_bytes=1 << 16),
+            callbacks=StoreCallbacks(on_fatal=self.fatal.append),
         )
         self.removed_logs: list[Any] = []
-        self.fatal: list[BaseException] = []
         self.tasks: list[asyncio.Task[Any]] = []
         lock_directory(self.logs)
         self.catalogue = Catalogue(
@@ -75,7 +77,7 @@ class Administration:
         self.metastore.raise_boot_epoch(self.logs.leader_epoch)
         self.catalogue.open()
         self.logs.checkpoint(self.catalogue.forget_deleted)
-        self.engine.step()
+        self.step()
         self.broker = SimpleNamespace(
             catalogue=self.catalogue,
             config=self.catalogue.broker_config,
@@ -114,6 +116,12 @@ class Administration:
             response = response.response
         answer = b"".join(bytes(chunk) for chunk in api.encode_response(response, version))
         return api.decode_response(memoryview(answer), 0, version)
+
+    def step(self) -> None:
+        """Commit what was queued; raise what that met on the simulated disk."""
+        self.engine.step()
+        if self.fatal:
+            raise self.fatal[0]
 
     def stop(self) -> None:
         """End in order: a clean checkpoint, then everything closed."""
