@@ -29,6 +29,10 @@ BROKEN_BYTES = (IndexError, struct.error, UnicodeDecodeError)
 # The flexible_from of what has no flexible version: above every int16.
 NEVER = 0x8000
 
+# Requests that may be followed by more bytes. librdkafka (2.16 and before) asks for all topics with
+# a null array of four bytes where a flexible version has one; Kafka reads one and ignores the rest.
+TRAILING_BYTES_IGNORED = frozenset({"MetadataRequest"})
+
 _VERSION = struct.Struct(">h")
 
 
@@ -61,7 +65,9 @@ class Message(Generic[T]):
         return f"<{self.name} {self.min_version}-{self.max_version}>"
 
     def decode(self, view: memoryview, position: int, version: int) -> T:
-        """Decode from ``position``; Malformed unless the message ends where ``view`` does."""
+        """Decode from ``position``; Malformed unless the message ends where ``view`` does, or
+        before it where bytes behind it are ignored.
+        """
         decoder = self._decoders.get(version)
         if decoder is None:
             raise self._unsupported(version)
@@ -69,7 +75,7 @@ class Message(Generic[T]):
             message, end = decoder(view, position)
         except BROKEN_BYTES as error:
             raise self._malformed(version, error) from error
-        if end != len(view):
+        if end != len(view) and (end > len(view) or self.name not in TRAILING_BYTES_IGNORED):
             raise Malformed(f"{self.name} version {version}: {len(view) - end} bytes left over")
         return message
 

@@ -17,7 +17,12 @@ from protocol.messages.fetch import (
 )
 from protocol.messages.group_metadata_record import GROUP_METADATA_RECORD, GroupMetadataValue
 from protocol.messages.join_group import JOIN_GROUP, JoinGroupRequest
-from protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from protocol.messages.metadata import (
+    METADATA,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from protocol.messages.offset_commit_record import (
     OFFSET_COMMIT_RECORD,
     OffsetCommitKey,
@@ -86,11 +91,21 @@ def test_a_version_outside_the_range_is_unsupported(version):
 
 
 def test_decoding_starts_at_the_position_and_must_end_with_the_view():
-    request = MetadataRequest([MetadataRequestTopic(name="t")])
-    data = b"head" + b"".join(METADATA.encode_request(request, 4))
-    assert METADATA.decode_request(memoryview(data), 4, 4) == request
+    response = MetadataResponse(cluster_id="c")
+    data = b"head" + b"".join(METADATA.encode_response(response, 4))
+    assert METADATA.decode_response(memoryview(data), 4, 4) == response
     with pytest.raises(Malformed, match="left over"):
-        METADATA.decode_request(memoryview(data + b"\0"), 4, 4)
+        METADATA.decode_response(memoryview(data + b"\0"), 4, 4)
+
+
+def test_metadata_of_all_topics_as_librdkafka_asks_for_it():
+    # No topics in four bytes where there should be one: read as null, as Kafka reads it.
+    data = bytes.fromhex("00000000010000")
+    assert METADATA.decode_request(memoryview(data), 0, 13) == MetadataRequest(
+        None, allow_auto_topic_creation=False
+    )
+    with pytest.raises(Malformed):
+        METADATA.decode_request(memoryview(data[:3]), 0, 13)
 
 
 def test_a_part_is_decoded_without_looking_at_what_follows():
