@@ -23,7 +23,6 @@ from tests.broker.toy import (
     until,
 )
 
-
 BOTH_LOOPS = True
 
 
@@ -339,7 +338,7 @@ async def test_ready_answers_behind_an_owed_one_are_limited(running):
         assert (await client.answer())[0] == n
 
 
-# ------------------------------------------------------------------------------------ rule breakers
+# ----------------------------------------------------------------------------------- rule breakers
 
 
 @pytest.mark.parametrize(
@@ -409,7 +408,7 @@ async def test_warnings_are_rate_limited(caplog):
         assert len(messages) == 2
 
 
-# ------------------------------------------------------------------------------------ time and number
+# --------------------------------------------------------------------------------- time and number
 
 
 async def test_an_incomplete_request_runs_out_of_time(caplog):
@@ -492,7 +491,7 @@ async def test_connections_are_limited(caplog, key):
         await client.answer()
 
 
-# ------------------------------------------------------------------------------------------- the end
+# ----------------------------------------------------------------------------------------- the end
 
 
 async def test_stop_lets_answers_in_flight_leave(running):

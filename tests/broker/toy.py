@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import struct
 from types import SimpleNamespace
 from typing import Any
@@ -182,13 +183,11 @@ class RawClient:
 
     async def close(self) -> None:
         self.writer.close()
-        try:
+        with contextlib.suppress(ConnectionResetError, BrokenPipeError):
             await self.writer.wait_closed()
-        except (ConnectionResetError, BrokenPipeError):
-            pass
 
 
 async def until(condition, timeout: float = 5) -> None:
     async with asyncio.timeout(timeout):
-        while not condition():
+        while not condition():  # noqa: ASYNC110  what is waited for knows nothing of tests
             await asyncio.sleep(0.002)

@@ -1,0 +1,120 @@
+"""One request for every API the broker serves, that it can answer with success in any version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from protocol.messages.alter_configs import AlterableConfig as OldConfig
+from protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResource
+from protocol.messages.api_versions import ApiVersionsRequest
+from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.describe_cluster import DescribeClusterRequest
+from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from protocol.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    IncrementalAlterConfigsRequest,
+)
+from protocol.messages.incremental_alter_configs import (
+    AlterConfigsResource as IncrementalResource,
+)
+from protocol.messages.init_producer_id import InitProducerIdRequest
+from protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from protocol.records import Record, encode_batch
+
+TOPIC = 2
+"""Resource type of DescribeConfigs and its relatives."""
+
+Sample = Callable[[str, bytes, str, bytes], Any]
+
+
+def batch() -> memoryview:
+    return memoryview(encode_batch([Record(0, 1_700_000_000_000, b"key", b"value")]))
+
+
+# Each function gets the name and the id of a topic, and those of a second one to be deleted.
+SAMPLES: dict[str, Sample] = {
+    "Produce": lambda name, id_, _n, _i: ProduceRequest(
+        acks=-1,
+        timeout_ms=1000,
+        topic_data=[TopicProduceData(name, id_, [PartitionProduceData(0, batch())])],
+    ),
+    "Fetch": lambda name, id_, _n, _i: FetchRequest(
+        max_wait_ms=0,
+        min_bytes=1,
+        topics=[FetchTopic(name, id_, [FetchPartition(0, partition_max_bytes=1000)])],
+    ),
+    "ListOffsets": lambda name, _id, _n, _i: ListOffsetsRequest(
+        -1, 0, [ListOffsetsTopic(name, [ListOffsetsPartition(0, -1, -1)])]
+    ),
+    "Metadata": lambda name, _id, _n, _i: MetadataRequest([MetadataRequestTopic(name=name)]),
+    "ApiVersions": lambda _name, _id, _n, _i: ApiVersionsRequest("sample", "1.0"),
+    "CreateTopics": lambda name, _id, _n, _i: CreateTopicsRequest(
+        [CreatableTopic(name + "-2", 1, 1)], 1000, validate_only=True
+    ),
+    "DeleteTopics": lambda _name, _id, name, id_: DeleteTopicsRequest(
+        topics=[DeleteTopicState(name, bytes(16))], topic_names=[name], timeout_ms=1000
+    ),
+    "DeleteRecords": lambda name, _id, _n, _i: DeleteRecordsRequest(
+        [DeleteRecordsTopic(name, [DeleteRecordsPartition(0, 0)])], 1000
+    ),
+    "InitProducerId": lambda _name, _id, _n, _i: InitProducerIdRequest(None, 0),
+    "OffsetForLeaderEpoch": lambda name, _id, _n, _i: OffsetForLeaderEpochRequest(
+        -2, [OffsetForLeaderTopic(name, [OffsetForLeaderPartition(0, -1, 1)])]
+    ),
+    "DescribeConfigs": lambda name, _id, _n, _i: DescribeConfigsRequest(
+        [DescribeConfigsResource(TOPIC, name, None)]
+    ),
+    "AlterConfigs": lambda name, _id, _n, _i: AlterConfigsRequest(
+        [AlterConfigsResource(TOPIC, name, [OldConfig("retention.ms", "1000")])],
+        validate_only=True,
+    ),
+    "IncrementalAlterConfigs": lambda name, _id, _n, _i: IncrementalAlterConfigsRequest(
+        [IncrementalResource(TOPIC, name, [AlterableConfig("retention.ms", 0, "1000")])],
+        validate_only=True,
+    ),
+    "CreatePartitions": lambda name, _id, _n, _i: CreatePartitionsRequest(
+        [CreatePartitionsTopic(name, 5, None)], 1000, validate_only=True
+    ),
+    "DescribeCluster": lambda _name, _id, _n, _i: DescribeClusterRequest(),
+    "DescribeTopicPartitions": lambda name, _id, _n, _i: DescribeTopicPartitionsRequest(
+        [TopicRequest(name)]
+    ),
+}
+
+
+def error_codes(message: Any) -> Iterator[int]:
+    """Every error code anywhere in a response."""
+    if isinstance(message, list):
+        for item in message:
+            yield from error_codes(item)
+    elif hasattr(message, "__dataclass_fields__"):
+        for name in message.__dataclass_fields__:
+            value = getattr(message, name)
+            if name == "error_code":
+                yield value
+            else:
+                yield from error_codes(value)

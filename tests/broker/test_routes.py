@@ -1,0 +1,87 @@
+"""Every API and version that is served: a request of a real encoder gets its answer."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import struct
+
+import pytest
+
+import broker.handlers
+from broker.dispatch import PRODUCE_KEY, ROUTES
+from broker.handlers.api_versions import advertised
+from broker.testing import Broker
+from protocol.client import NEED_DATA, ClientConnection
+from protocol.header import RequestHeader, encode_request_header
+from protocol.messages import ENTRIES, api_for_key
+from tests.broker.sample_requests import SAMPLES, error_codes
+from tests.protocol.random_messages import Case
+from tests.protocol.schemas import SCHEMAS
+from tests.protocol.test_codec_against_oracles import kio_cases, through_kio
+
+assert broker.handlers
+
+SERVED = [
+    (route.name, version)
+    for route in ROUTES
+    for version in range(route.min_version, route.max_version + 1)
+]
+KNOWN_TO_KIO = {(case.module, case.version) for case in kio_cases() if case.section == "request"}
+numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def running():
+    with Broker() as broker:
+        yield broker
+
+
+def as_kio_writes_it(api, request, version) -> bytes:
+    """The body as an independent encoder writes it; every one of these is in its reach."""
+    module = ENTRIES[api.key].module
+    ours = b"".join(api.encode_request(request, version))
+    assert (module, version) in KNOWN_TO_KIO
+    return through_kio(Case(module, "request", SCHEMAS[module], api.request, version), ours)
+
+
+def ask(address, api, version, request):
+    connection = ClientConnection("sample")
+    connection.request(api, version, request)  # notes what is expected back
+    body = as_kio_writes_it(api, request, version)
+    header = encode_request_header(RequestHeader(api.key, version, 0, "sample"))
+    with socket.create_connection(address, 5) as sock:
+        sock.sendall(struct.pack(">i", len(header) + len(body)) + header + body)
+        while (answer := connection.next_response()) is NEED_DATA:
+            data = sock.recv(65536)
+            assert data, "the broker hung up"
+            connection.receive_data(data)
+    return answer[1]
+
+
+@pytest.mark.parametrize(("name", "version"), SERVED, ids=[f"{n}-v{v}" for n, v in SERVED])
+def test_a_request_of_every_api_and_version_is_answered_with_success(running, name, version):
+    route = next(route for route in ROUTES if route.name == name)
+    topics = []
+    for kind in ("kept", "deleted"):
+        topic = f"{kind}-{next(numbers)}"
+        running.create_topic(topic)
+        topics += [topic, running.call(lambda t=topic: running.server.catalogue.topic(t).topic_id)]
+    response = ask(running.address, route.api, version, SAMPLES[name](*topics))
+    assert set(error_codes(response)) <= {0}
+
+
+def test_what_is_advertised_is_registered_and_has_a_codec():
+    ranges = {each.api_key: (each.min_version, each.max_version) for each in advertised(ROUTES)}
+    assert set(ranges) == {route.key for route in ROUTES}
+    for route in ROUTES:
+        low, high = ranges[route.key]
+        assert high == route.max_version
+        assert low == (0 if route.key == PRODUCE_KEY else route.min_version)
+        assert route.api is api_for_key(route.key)
+        assert route.api.min_version <= route.min_version <= route.max_version
+        assert route.max_version <= route.api.max_version
+
+
+def test_every_registered_api_has_a_sample():
+    assert {route.name for route in ROUTES} == set(SAMPLES)
