@@ -70,6 +70,7 @@ _PRODUCER_REFUSALS: Final[dict[int, type[Refused]]] = {
 }
 _base_offset = attrgetter("base_offset")
 _next_offset = attrgetter("next_offset")
+_epoch_number = itemgetter(0)
 _epoch_start = itemgetter(1)
 
 
@@ -501,23 +502,21 @@ class PartitionLog:
         return found
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """The largest epoch up to ``epoch`` and where it ends; (-1, -1) if none is known.
+        """The largest epoch up to ``epoch`` and where it ends; (-1, -1) if it has not begun yet.
 
-        KIP-320: the end is the start of the next epoch, or the log end for the newest.
+        KIP-320: the end is the start of the next epoch, or the log end for this one. An epoch
+        before all that are known (its records are deleted) ends where the first known one starts:
+        with (-1, -1) a client would take its own position for lost and reset it.
         """
+        if not 0 <= epoch <= self.leader_epoch:
+            return -1, -1
         if epoch == self.leader_epoch:
             return epoch, self.next_offset
-        known = [index for index, (start, _) in enumerate(self.leader_epochs) if start <= epoch]
-        if not known or epoch > self.leader_epoch:
-            return -1, -1
-        index = known[-1]
-        following = index + 1
-        end = (
-            self.leader_epochs[following][1]
-            if following < len(self.leader_epochs)
-            else self.next_offset
-        )
-        return self.leader_epochs[index][0], end
+        following = bisect_right(self.leader_epochs, epoch, key=_epoch_number)
+        found = self.leader_epochs[following - 1][0] if following else epoch
+        if following == len(self.leader_epochs):
+            return found, self.next_offset
+        return found, self.leader_epochs[following][1]
 
     def epoch_at(self, offset: int) -> int:
         """The leader epoch in which ``offset`` was (or will be) written; -1 before the first."""
