@@ -20,7 +20,15 @@ BROKERS = 1
 CONTROLLERS = 2
 
 
-@serves(DESCRIBE_CLUSTER, versions=(0, 2))
+def refuse_describe_cluster(
+    request: DescribeClusterRequest, code: ErrorCode, message: str | None
+) -> DescribeClusterResponse:
+    """Answer an error; the type of endpoint in the answer is what this one is."""
+    del request
+    return DescribeClusterResponse(error_code=code, error_message=message, endpoint_type=BROKERS)
+
+
+@serves(DESCRIBE_CLUSTER, versions=(0, 2), refuse=refuse_describe_cluster)
 def describe_cluster(
     context: RequestContext, request: DescribeClusterRequest
 ) -> DescribeClusterResponse:

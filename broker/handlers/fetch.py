@@ -111,6 +111,7 @@ class _Reader:
         )
         self.request = request
         self.plan = plan
+        self._max_bytes = min(request.max_bytes, catalogue.broker_config.fetch_max_bytes)
         self.cold: FileSpan | None = None
         self._may_wait = False
 
@@ -165,7 +166,7 @@ class _Reader:
     def _read_log(self, log: PartitionLog, asked: Asked, result: _Result) -> PartitionData:
         wanted = asked.request
         isolation = self.request.isolation_level
-        room = self.request.max_bytes - result.size_bytes
+        room = self._max_bytes - result.size_bytes
         result.logs.append(log)
         records, upper_offset = _NOTHING, wanted.fetch_offset
         # The first partition with data gets at least one batch, however small the bounds are.

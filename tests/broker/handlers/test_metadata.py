@@ -280,5 +280,5 @@ class TestDescribeCluster:
         request = DescribeClusterRequest(endpoint_type=endpoint_type)
         response = await administration.ask(DESCRIBE_CLUSTER, request, 1)
         assert response.error_code == code
-        assert response.brokers == []
+        assert (response.brokers, response.endpoint_type) == ([], 1)
         assert response.error_message

@@ -167,6 +167,20 @@ class TestOffsetForLeaderEpoch:
         ]
         second.stop()
 
+    async def test_an_epoch_before_all_known_ends_where_those_begin(self):
+        first = Administration()
+        await first.catalogue.create_topic("p", 2, {})
+        first.stop()
+        second = Administration(first.file_system, first.metastore)
+        append(second, "p", 0, 2)
+        old = first.logs.leader_epoch
+        assert await epoch_end(second, (0, -1, old), (1, -1, old), (0, -1, 0)) == [
+            (0, NONE, old, 0),
+            (1, NONE, old, 0),
+            (0, NONE, 0, 0),
+        ]
+        second.stop()
+
     async def test_a_client_with_another_idea_of_the_epoch(self, administration):
         epoch = administration.logs.leader_epoch
         assert await epoch_end(administration, (0, epoch - 1, 0), (0, epoch + 1, 0)) == [
