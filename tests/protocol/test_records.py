@@ -386,6 +386,12 @@ def test_the_smallest_record_is_seven_bytes():
     ]
 
 
+def test_a_batch_full_of_the_smallest_records_fits():
+    batch = encode_batch([Record(offset, 0, None, None) for offset in range(60)])
+    assert len(batch) == HEADER_BYTES + 60 * 7
+    assert check_batch(batch).record_count == 60
+
+
 def test_offsets_within_a_batch_increase():
     one = "0c 00 00 00 01 01 00"
     batch = body(one + one)

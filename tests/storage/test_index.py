@@ -127,6 +127,17 @@ def test_a_truncated_offset_index_has_the_entries_before_the_offset(steps, offse
     assert index.last_position == (expected[-1][1] if expected else 0)
 
 
+def test_truncation_drops_the_entry_of_the_offset_itself():
+    for cut, kept in ((9, 0), (10, 0), (11, 1), (20, 1), (21, 2)):
+        index = SegmentIndex(0, 100)
+        for number in range(1, 3):
+            index.append(number * 10, number, number * 101)
+        assert (len(index.offsets), len(index.times)) == (2, 2)
+        index.truncate_to(cut)
+        assert (len(index.offsets), len(index.times)) == (kept, kept)
+        assert index.max_timestamp == (kept or -1)
+
+
 def test_offset_entries_must_increase():
     index = OffsetIndex(0)
     index.append(5, 100)
@@ -248,6 +259,8 @@ def test_transactions_are_found_by_overlap():
     assert index.collect(31, 100) == ([], False)
     assert index.collect(0, 5) == ([first], True)
     assert index.collect(0, 4) == ([first], True)
+    assert aborted(first, second).collect(11, 21) == ([second], True)
+    assert aborted(first, second).collect(11, 22) == ([second], False)
 
 
 @given(st.data())
@@ -344,6 +357,14 @@ def test_an_entry_stands_before_each_interval(steps, interval):
     assert [found.floor(position) for _, position in expected] == expected
     assert len(found) == len(expected)
     assert index.max_timestamp == max((t for _, t, _ in steps), default=-1)
+
+
+def test_of_equal_timestamps_the_first_offset_is_kept():
+    index = SegmentIndex(0, 100)
+    for offset in range(5):
+        index.append(offset, 7, offset * 61)
+    index.seal()
+    assert index.times.last == TimeEntry(7, 0)
 
 
 @given(batches, st.data())

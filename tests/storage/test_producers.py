@@ -355,6 +355,17 @@ def test_a_decided_and_an_open_transaction_whichever_is_older():
         assert state.last_stable_offset(20) == 0
 
 
+def test_of_several_decided_transactions_the_one_that_began_first_counts():
+    state = ProducerState()
+    for producer, offset in ((1, 0), (2, 10)):
+        send(state, batch(0, producer=producer, transactional=True), offset)
+    marker(state, producer=2, offset=20)
+    marker(state, producer=1, offset=21)
+    assert state.last_stable_offset(20) == 0
+    assert state.last_stable_offset(21) == 0
+    assert state.last_stable_offset(22) == 22
+
+
 def test_a_marker_without_data_changes_epochs_only():
     state = ProducerState()
     assert marker(state, coordinator=4) is None
