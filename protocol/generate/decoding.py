@@ -148,10 +148,12 @@ class DecodeEmitter:
             self._construct(variable, element)
             return
         present = self._names.new(f"{field.name}_present", variable)
-        self._defer("b", present)
+        # Presence is a signed byte (null is -1), but a varint where the field is tagged (null is 0).
+        tagged = field.tag is not None
+        self._defer("B" if tagged else "b", present)
         self._flush()
         self._code.add(f"{variable}: {element.struct} | None = None")
-        with self._code.block(f"if {present} >= 0:"):
+        with self._code.block(f"if {present} {'>' if tagged else '>='} 0:"):
             self._construct(variable, element)
 
     def _construct(self, variable: str, element: Layout) -> None:
@@ -240,7 +242,7 @@ class DecodeEmitter:
             kind = field.element.struct
         else:
             kind = _plain_type(field)
-        if field.default == "None":
+        if field.optional:
             kind += " | None"
         self._code.add(f"{variable}: {kind} = {field.default}")
 

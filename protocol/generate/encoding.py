@@ -152,7 +152,8 @@ class EncodeEmitter:
             return
         self._flush()
         with self._code.block(f"if {value} is None:"):
-            self._code.add(f"{self._out}.append(0xFF)")
+            # Null is -1 in a signed byte, but 0 in a varint where the field is tagged.
+            self._code.add(f"{self._out}.append({'0xFF' if field.tag is None else '0'})")
         with self._code.block("else:"):
             self._code.add(f"{self._out}.append(1)")
             self._structure(element, value)
@@ -243,10 +244,12 @@ class EncodeEmitter:
         self._code.add(f"{body} = bytearray()")
         outer, self._out = self._out, body
         value = self._bind(field, value)
-        if field.nullable and field.element is not None and not field.is_array:
-            self._code.add(f"{body}.append(1)")
-        # A field that is sent is not None: what is None is what is left out.
-        self._field(dataclasses.replace(field, nullable=False), value, field.name)
+        if field.default == "None":
+            # What is None is left out, so what is sent is not null.
+            if field.nullable and field.element is not None and not field.is_array:
+                self._code.add(f"{body}.append(1)")
+            field = dataclasses.replace(field, nullable=False)
+        self._field(field, value, field.name)
         self._flush()
         self._out = outer
         self._code.add(f"put_tag({section}, {field.tag}, {body})")
@@ -256,6 +259,7 @@ def _is_default(field: FieldLayout, value: str) -> str:
     """The condition under which a tagged field has its default value and is not sent."""
     if field.default == "None":
         return f"{value} is None"
+    # None is no default here: it is sent as null.
     return f"not {value}" if _is_falsy(field) else f"{value} == {field.default}"
 
 
@@ -266,4 +270,4 @@ def _is_set(field: FieldLayout, value: str) -> str:
 
 
 def _is_falsy(field: FieldLayout) -> bool:
-    return field.default in ("[]", '""', 'b""', "False", "0", "0.0")
+    return not field.nullable and field.default in ("[]", '""', 'b""', "False", "0", "0.0")

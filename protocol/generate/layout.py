@@ -130,11 +130,12 @@ def distinct_layouts(
 def default_literal(field: Field) -> str:
     """The Python expression of a field's default value.
 
-    A tagged structure that is absent is None here, where Kafka has a structure full of defaults:
-    "not sent" is what both mean, and three empty objects per fetched partition cost more than the
-    partition.
+    A tagged structure that may not be null and is absent is None here, where Kafka has a structure
+    full of defaults: "not sent" is what both mean, and three empty objects per fetched partition
+    cost more than the partition.
     """
-    if field.default == "null" or (field.struct and field.tag is not None and not field.is_array):
+    lone_tagged = field.struct and field.tag is not None and not field.is_array
+    if field.default == "null" or (lone_tagged and field.nullable is None):
         return "None"
     if field.is_array:
         return "[]"

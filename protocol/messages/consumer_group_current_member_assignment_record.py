@@ -41,7 +41,7 @@ class TopicPartitions:
 
     topic_id: bytes = ZERO_UUID
     partitions: list[int] = field(default_factory=list)
-    assignment_epochs: list[int] | None = None
+    assignment_epochs: list[int] | None = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[ConsumerGroupCurre
         position += count * 4
         assigned_partitions_tags = view[position]
         position += 1
-        assignment_epochs: list[int] | None = None
+        assignment_epochs: list[int] | None = []
         if assigned_partitions_tags:
             assigned_partitions_tags, position = tag_count(view, position, assigned_partitions_tags)
             for _ in range(assigned_partitions_tags):
@@ -136,7 +136,7 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[ConsumerGroupCurre
         position += count * 4
         partitions_pending_revocation_tags = view[position]
         position += 1
-        partitions_pending_revocation_assignment_epochs: list[int] | None = None
+        partitions_pending_revocation_assignment_epochs: list[int] | None = []
         if partitions_pending_revocation_tags:
             partitions_pending_revocation_tags, position = tag_count(view, position, partitions_pending_revocation_tags)
             for _ in range(partitions_pending_revocation_tags):
@@ -193,21 +193,24 @@ def encode_value_v0(message: ConsumerGroupCurrentMemberAssignmentValue, out: byt
         else:
             put_varint(out, size)
         out += pack(f">{len(partitions)}i", *partitions)
-        if topic_partitions.assignment_epochs is None:
+        if topic_partitions.assignment_epochs == []:
             out.append(0)
         else:
             topic_partitions_tags = 0
             topic_partitions_tagged = bytearray()
-            if topic_partitions.assignment_epochs is not None:
+            if topic_partitions.assignment_epochs != []:
                 topic_partitions_tags += 1
                 assignment_epochs_body = bytearray()
                 assignment_epochs = topic_partitions.assignment_epochs
-                size = len(assignment_epochs) + 1
-                if size < 0x80:
-                    assignment_epochs_body.append(size)
+                if assignment_epochs is None:
+                    assignment_epochs_body.append(0)
                 else:
-                    put_varint(assignment_epochs_body, size)
-                assignment_epochs_body += pack(f">{len(assignment_epochs)}i", *assignment_epochs)
+                    size = len(assignment_epochs) + 1
+                    if size < 0x80:
+                        assignment_epochs_body.append(size)
+                    else:
+                        put_varint(assignment_epochs_body, size)
+                    assignment_epochs_body += pack(f">{len(assignment_epochs)}i", *assignment_epochs)
                 put_tag(topic_partitions_tagged, 0, assignment_epochs_body)
             out.append(topic_partitions_tags)
             out += topic_partitions_tagged
@@ -226,21 +229,24 @@ def encode_value_v0(message: ConsumerGroupCurrentMemberAssignmentValue, out: byt
         else:
             put_varint(out, size)
         out += pack(f">{len(partitions_pending_revocation_topic_partitions_partitions)}i", *partitions_pending_revocation_topic_partitions_partitions)
-        if partitions_pending_revocation_topic_partitions.assignment_epochs is None:
+        if partitions_pending_revocation_topic_partitions.assignment_epochs == []:
             out.append(0)
         else:
             known_topic_partitions_tags = 0
             known_topic_partitions_tagged = bytearray()
-            if partitions_pending_revocation_topic_partitions.assignment_epochs is not None:
+            if partitions_pending_revocation_topic_partitions.assignment_epochs != []:
                 known_topic_partitions_tags += 1
                 tagged_assignment_epochs_body = bytearray()
                 partitions_pending_revocation_topic_partitions_assignment_epochs = partitions_pending_revocation_topic_partitions.assignment_epochs
-                size = len(partitions_pending_revocation_topic_partitions_assignment_epochs) + 1
-                if size < 0x80:
-                    tagged_assignment_epochs_body.append(size)
+                if partitions_pending_revocation_topic_partitions_assignment_epochs is None:
+                    tagged_assignment_epochs_body.append(0)
                 else:
-                    put_varint(tagged_assignment_epochs_body, size)
-                tagged_assignment_epochs_body += pack(f">{len(partitions_pending_revocation_topic_partitions_assignment_epochs)}i", *partitions_pending_revocation_topic_partitions_assignment_epochs)
+                    size = len(partitions_pending_revocation_topic_partitions_assignment_epochs) + 1
+                    if size < 0x80:
+                        tagged_assignment_epochs_body.append(size)
+                    else:
+                        put_varint(tagged_assignment_epochs_body, size)
+                    tagged_assignment_epochs_body += pack(f">{len(partitions_pending_revocation_topic_partitions_assignment_epochs)}i", *partitions_pending_revocation_topic_partitions_assignment_epochs)
                 put_tag(known_topic_partitions_tagged, 0, tagged_assignment_epochs_body)
             out.append(known_topic_partitions_tags)
             out += known_topic_partitions_tagged

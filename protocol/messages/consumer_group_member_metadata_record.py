@@ -22,7 +22,6 @@ from protocol.wire import (
 
 pack_h = Struct(">h").pack
 pack_i = Struct(">i").pack
-unpack_b = Struct(">b").unpack_from
 unpack_h = Struct(">h").unpack_from
 unpack_iB = Struct(">iB").unpack_from
 
@@ -63,7 +62,7 @@ class ConsumerGroupMemberMetadataValue:
     subscribed_topic_regex: str | None = ""
     rebalance_timeout_ms: int = -1
     server_assignor: str | None = ""
-    classic_member_metadata: ClassicMemberMetadata | None = None
+    classic_member_metadata: ClassicMemberMetadata | None = field(default_factory=ClassicMemberMetadata)
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[ConsumerGroupMemberMetadataKey, int]:
@@ -163,16 +162,16 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[ConsumerGroupMembe
         position = end
     consumer_group_member_metadata_value_tags = view[position]
     position += 1
-    classic_member_metadata: ClassicMemberMetadata | None = None
+    classic_member_metadata: ClassicMemberMetadata | None = ClassicMemberMetadata()
     if consumer_group_member_metadata_value_tags:
         consumer_group_member_metadata_value_tags, position = tag_count(view, position, consumer_group_member_metadata_value_tags)
         for _ in range(consumer_group_member_metadata_value_tags):
             tag, position, consumer_group_member_metadata_value_tag_end = read_tag(view, position)
             if tag == 0:
-                (classic_member_metadata_present,) = unpack_b(view, position)
+                classic_member_metadata_present = view[position]
                 position += 1
                 tagged_classic_member_metadata: ClassicMemberMetadata | None = None
-                if classic_member_metadata_present >= 0:
+                if classic_member_metadata_present > 0:
                     session_timeout_ms, count = unpack_iB(view, position)
                     position += 5
                     if not 0 < count < 0x80:
@@ -300,41 +299,44 @@ def encode_value_v0(message: ConsumerGroupMemberMetadataValue, out: bytearray) -
         else:
             put_varint(out, size)
         out += data
-    if message.classic_member_metadata is None:
+    if message.classic_member_metadata == ClassicMemberMetadata():
         out.append(0)
     else:
         consumer_group_member_metadata_value_tags = 0
         consumer_group_member_metadata_value_tagged = bytearray()
-        if message.classic_member_metadata is not None:
+        if message.classic_member_metadata != ClassicMemberMetadata():
             consumer_group_member_metadata_value_tags += 1
             classic_member_metadata_body = bytearray()
             classic_member_metadata = message.classic_member_metadata
-            classic_member_metadata_body.append(1)
-            supported_protocols = classic_member_metadata.supported_protocols
-            classic_member_metadata_body += pack_i(classic_member_metadata.session_timeout_ms)
-            size = len(supported_protocols) + 1
-            if size < 0x80:
-                classic_member_metadata_body.append(size)
-            else:
-                put_varint(classic_member_metadata_body, size)
-            for classic_protocol in supported_protocols:
-                name = classic_protocol.name
-                data = name.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    classic_member_metadata_body.append(size)
-                else:
-                    put_varint(classic_member_metadata_body, size)
-                classic_member_metadata_body += data
-                metadata = classic_protocol.metadata
-                size = len(metadata) + 1
-                if size < 0x80:
-                    classic_member_metadata_body.append(size)
-                else:
-                    put_varint(classic_member_metadata_body, size)
-                classic_member_metadata_body += metadata
+            if classic_member_metadata is None:
                 classic_member_metadata_body.append(0)
-            classic_member_metadata_body.append(0)
+            else:
+                classic_member_metadata_body.append(1)
+                supported_protocols = classic_member_metadata.supported_protocols
+                classic_member_metadata_body += pack_i(classic_member_metadata.session_timeout_ms)
+                size = len(supported_protocols) + 1
+                if size < 0x80:
+                    classic_member_metadata_body.append(size)
+                else:
+                    put_varint(classic_member_metadata_body, size)
+                for classic_protocol in supported_protocols:
+                    name = classic_protocol.name
+                    data = name.encode()
+                    size = len(data) + 1
+                    if size < 0x80:
+                        classic_member_metadata_body.append(size)
+                    else:
+                        put_varint(classic_member_metadata_body, size)
+                    classic_member_metadata_body += data
+                    metadata = classic_protocol.metadata
+                    size = len(metadata) + 1
+                    if size < 0x80:
+                        classic_member_metadata_body.append(size)
+                    else:
+                        put_varint(classic_member_metadata_body, size)
+                    classic_member_metadata_body += metadata
+                    classic_member_metadata_body.append(0)
+                classic_member_metadata_body.append(0)
             put_tag(consumer_group_member_metadata_value_tagged, 0, classic_member_metadata_body)
         out.append(consumer_group_member_metadata_value_tags)
         out += consumer_group_member_metadata_value_tagged

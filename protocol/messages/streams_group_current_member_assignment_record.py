@@ -39,7 +39,7 @@ class TaskIds:
 
     subtopology_id: str = ""
     partitions: list[int] = field(default_factory=list)
-    assignment_epochs: list[int] | None = None
+    assignment_epochs: list[int] | None = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -110,7 +110,7 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupCurren
         position += count * 4
         active_tasks_tags = view[position]
         position += 1
-        assignment_epochs: list[int] | None = None
+        assignment_epochs: list[int] | None = []
         if active_tasks_tags:
             active_tasks_tags, position = tag_count(view, position, active_tasks_tags)
             for _ in range(active_tasks_tags):
@@ -152,7 +152,7 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupCurren
         position += count * 4
         standby_tasks_tags = view[position]
         position += 1
-        standby_tasks_assignment_epochs: list[int] | None = None
+        standby_tasks_assignment_epochs: list[int] | None = []
         if standby_tasks_tags:
             standby_tasks_tags, position = tag_count(view, position, standby_tasks_tags)
             for _ in range(standby_tasks_tags):
@@ -200,7 +200,7 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupCurren
         position += count * 4
         warmup_tasks_tags = view[position]
         position += 1
-        warmup_tasks_assignment_epochs: list[int] | None = None
+        warmup_tasks_assignment_epochs: list[int] | None = []
         if warmup_tasks_tags:
             warmup_tasks_tags, position = tag_count(view, position, warmup_tasks_tags)
             for _ in range(warmup_tasks_tags):
@@ -248,7 +248,7 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupCurren
         position += count * 4
         active_tasks_pending_revocation_tags = view[position]
         position += 1
-        active_tasks_pending_revocation_assignment_epochs: list[int] | None = None
+        active_tasks_pending_revocation_assignment_epochs: list[int] | None = []
         if active_tasks_pending_revocation_tags:
             active_tasks_pending_revocation_tags, position = tag_count(view, position, active_tasks_pending_revocation_tags)
             for _ in range(active_tasks_pending_revocation_tags):
@@ -296,7 +296,7 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupCurren
         position += count * 4
         standby_tasks_pending_revocation_tags = view[position]
         position += 1
-        standby_tasks_pending_revocation_assignment_epochs: list[int] | None = None
+        standby_tasks_pending_revocation_assignment_epochs: list[int] | None = []
         if standby_tasks_pending_revocation_tags:
             standby_tasks_pending_revocation_tags, position = tag_count(view, position, standby_tasks_pending_revocation_tags)
             for _ in range(standby_tasks_pending_revocation_tags):
@@ -344,7 +344,7 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupCurren
         position += count * 4
         warmup_tasks_pending_revocation_tags = view[position]
         position += 1
-        warmup_tasks_pending_revocation_assignment_epochs: list[int] | None = None
+        warmup_tasks_pending_revocation_assignment_epochs: list[int] | None = []
         if warmup_tasks_pending_revocation_tags:
             warmup_tasks_pending_revocation_tags, position = tag_count(view, position, warmup_tasks_pending_revocation_tags)
             for _ in range(warmup_tasks_pending_revocation_tags):
@@ -412,21 +412,24 @@ def encode_value_v0(message: StreamsGroupCurrentMemberAssignmentValue, out: byte
         else:
             put_varint(out, size)
         out += pack(f">{len(partitions)}i", *partitions)
-        if task_ids.assignment_epochs is None:
+        if task_ids.assignment_epochs == []:
             out.append(0)
         else:
             task_ids_tags = 0
             task_ids_tagged = bytearray()
-            if task_ids.assignment_epochs is not None:
+            if task_ids.assignment_epochs != []:
                 task_ids_tags += 1
                 assignment_epochs_body = bytearray()
                 assignment_epochs = task_ids.assignment_epochs
-                size = len(assignment_epochs) + 1
-                if size < 0x80:
-                    assignment_epochs_body.append(size)
+                if assignment_epochs is None:
+                    assignment_epochs_body.append(0)
                 else:
-                    put_varint(assignment_epochs_body, size)
-                assignment_epochs_body += pack(f">{len(assignment_epochs)}i", *assignment_epochs)
+                    size = len(assignment_epochs) + 1
+                    if size < 0x80:
+                        assignment_epochs_body.append(size)
+                    else:
+                        put_varint(assignment_epochs_body, size)
+                    assignment_epochs_body += pack(f">{len(assignment_epochs)}i", *assignment_epochs)
                 put_tag(task_ids_tagged, 0, assignment_epochs_body)
             out.append(task_ids_tags)
             out += task_ids_tagged
@@ -452,21 +455,24 @@ def encode_value_v0(message: StreamsGroupCurrentMemberAssignmentValue, out: byte
         else:
             put_varint(out, size)
         out += pack(f">{len(standby_tasks_task_ids_partitions)}i", *standby_tasks_task_ids_partitions)
-        if standby_tasks_task_ids.assignment_epochs is None:
+        if standby_tasks_task_ids.assignment_epochs == []:
             out.append(0)
         else:
             known_task_ids_tags = 0
             known_task_ids_tagged = bytearray()
-            if standby_tasks_task_ids.assignment_epochs is not None:
+            if standby_tasks_task_ids.assignment_epochs != []:
                 known_task_ids_tags += 1
                 tagged_assignment_epochs_body = bytearray()
                 standby_tasks_task_ids_assignment_epochs = standby_tasks_task_ids.assignment_epochs
-                size = len(standby_tasks_task_ids_assignment_epochs) + 1
-                if size < 0x80:
-                    tagged_assignment_epochs_body.append(size)
+                if standby_tasks_task_ids_assignment_epochs is None:
+                    tagged_assignment_epochs_body.append(0)
                 else:
-                    put_varint(tagged_assignment_epochs_body, size)
-                tagged_assignment_epochs_body += pack(f">{len(standby_tasks_task_ids_assignment_epochs)}i", *standby_tasks_task_ids_assignment_epochs)
+                    size = len(standby_tasks_task_ids_assignment_epochs) + 1
+                    if size < 0x80:
+                        tagged_assignment_epochs_body.append(size)
+                    else:
+                        put_varint(tagged_assignment_epochs_body, size)
+                    tagged_assignment_epochs_body += pack(f">{len(standby_tasks_task_ids_assignment_epochs)}i", *standby_tasks_task_ids_assignment_epochs)
                 put_tag(known_task_ids_tagged, 0, tagged_assignment_epochs_body)
             out.append(known_task_ids_tags)
             out += known_task_ids_tagged
@@ -492,21 +498,24 @@ def encode_value_v0(message: StreamsGroupCurrentMemberAssignmentValue, out: byte
         else:
             put_varint(out, size)
         out += pack(f">{len(warmup_tasks_task_ids_partitions)}i", *warmup_tasks_task_ids_partitions)
-        if warmup_tasks_task_ids.assignment_epochs is None:
+        if warmup_tasks_task_ids.assignment_epochs == []:
             out.append(0)
         else:
             known_known_task_ids_tags = 0
             known_known_task_ids_tagged = bytearray()
-            if warmup_tasks_task_ids.assignment_epochs is not None:
+            if warmup_tasks_task_ids.assignment_epochs != []:
                 known_known_task_ids_tags += 1
                 tagged_tagged_assignment_epochs_body = bytearray()
                 warmup_tasks_task_ids_assignment_epochs = warmup_tasks_task_ids.assignment_epochs
-                size = len(warmup_tasks_task_ids_assignment_epochs) + 1
-                if size < 0x80:
-                    tagged_tagged_assignment_epochs_body.append(size)
+                if warmup_tasks_task_ids_assignment_epochs is None:
+                    tagged_tagged_assignment_epochs_body.append(0)
                 else:
-                    put_varint(tagged_tagged_assignment_epochs_body, size)
-                tagged_tagged_assignment_epochs_body += pack(f">{len(warmup_tasks_task_ids_assignment_epochs)}i", *warmup_tasks_task_ids_assignment_epochs)
+                    size = len(warmup_tasks_task_ids_assignment_epochs) + 1
+                    if size < 0x80:
+                        tagged_tagged_assignment_epochs_body.append(size)
+                    else:
+                        put_varint(tagged_tagged_assignment_epochs_body, size)
+                    tagged_tagged_assignment_epochs_body += pack(f">{len(warmup_tasks_task_ids_assignment_epochs)}i", *warmup_tasks_task_ids_assignment_epochs)
                 put_tag(known_known_task_ids_tagged, 0, tagged_tagged_assignment_epochs_body)
             out.append(known_known_task_ids_tags)
             out += known_known_task_ids_tagged
@@ -532,21 +541,24 @@ def encode_value_v0(message: StreamsGroupCurrentMemberAssignmentValue, out: byte
         else:
             put_varint(out, size)
         out += pack(f">{len(active_tasks_pending_revocation_task_ids_partitions)}i", *active_tasks_pending_revocation_task_ids_partitions)
-        if active_tasks_pending_revocation_task_ids.assignment_epochs is None:
+        if active_tasks_pending_revocation_task_ids.assignment_epochs == []:
             out.append(0)
         else:
             known_known_known_task_ids_tags = 0
             known_known_known_task_ids_tagged = bytearray()
-            if active_tasks_pending_revocation_task_ids.assignment_epochs is not None:
+            if active_tasks_pending_revocation_task_ids.assignment_epochs != []:
                 known_known_known_task_ids_tags += 1
                 tagged_tagged_tagged_assignment_epochs_body = bytearray()
                 active_tasks_pending_revocation_task_ids_assignment_epochs = active_tasks_pending_revocation_task_ids.assignment_epochs
-                size = len(active_tasks_pending_revocation_task_ids_assignment_epochs) + 1
-                if size < 0x80:
-                    tagged_tagged_tagged_assignment_epochs_body.append(size)
+                if active_tasks_pending_revocation_task_ids_assignment_epochs is None:
+                    tagged_tagged_tagged_assignment_epochs_body.append(0)
                 else:
-                    put_varint(tagged_tagged_tagged_assignment_epochs_body, size)
-                tagged_tagged_tagged_assignment_epochs_body += pack(f">{len(active_tasks_pending_revocation_task_ids_assignment_epochs)}i", *active_tasks_pending_revocation_task_ids_assignment_epochs)
+                    size = len(active_tasks_pending_revocation_task_ids_assignment_epochs) + 1
+                    if size < 0x80:
+                        tagged_tagged_tagged_assignment_epochs_body.append(size)
+                    else:
+                        put_varint(tagged_tagged_tagged_assignment_epochs_body, size)
+                    tagged_tagged_tagged_assignment_epochs_body += pack(f">{len(active_tasks_pending_revocation_task_ids_assignment_epochs)}i", *active_tasks_pending_revocation_task_ids_assignment_epochs)
                 put_tag(known_known_known_task_ids_tagged, 0, tagged_tagged_tagged_assignment_epochs_body)
             out.append(known_known_known_task_ids_tags)
             out += known_known_known_task_ids_tagged
@@ -572,21 +584,24 @@ def encode_value_v0(message: StreamsGroupCurrentMemberAssignmentValue, out: byte
         else:
             put_varint(out, size)
         out += pack(f">{len(standby_tasks_pending_revocation_task_ids_partitions)}i", *standby_tasks_pending_revocation_task_ids_partitions)
-        if standby_tasks_pending_revocation_task_ids.assignment_epochs is None:
+        if standby_tasks_pending_revocation_task_ids.assignment_epochs == []:
             out.append(0)
         else:
             known_known_known_known_task_ids_tags = 0
             known_known_known_known_task_ids_tagged = bytearray()
-            if standby_tasks_pending_revocation_task_ids.assignment_epochs is not None:
+            if standby_tasks_pending_revocation_task_ids.assignment_epochs != []:
                 known_known_known_known_task_ids_tags += 1
                 tagged_tagged_tagged_tagged_assignment_epochs_body = bytearray()
                 standby_tasks_pending_revocation_task_ids_assignment_epochs = standby_tasks_pending_revocation_task_ids.assignment_epochs
-                size = len(standby_tasks_pending_revocation_task_ids_assignment_epochs) + 1
-                if size < 0x80:
-                    tagged_tagged_tagged_tagged_assignment_epochs_body.append(size)
+                if standby_tasks_pending_revocation_task_ids_assignment_epochs is None:
+                    tagged_tagged_tagged_tagged_assignment_epochs_body.append(0)
                 else:
-                    put_varint(tagged_tagged_tagged_tagged_assignment_epochs_body, size)
-                tagged_tagged_tagged_tagged_assignment_epochs_body += pack(f">{len(standby_tasks_pending_revocation_task_ids_assignment_epochs)}i", *standby_tasks_pending_revocation_task_ids_assignment_epochs)
+                    size = len(standby_tasks_pending_revocation_task_ids_assignment_epochs) + 1
+                    if size < 0x80:
+                        tagged_tagged_tagged_tagged_assignment_epochs_body.append(size)
+                    else:
+                        put_varint(tagged_tagged_tagged_tagged_assignment_epochs_body, size)
+                    tagged_tagged_tagged_tagged_assignment_epochs_body += pack(f">{len(standby_tasks_pending_revocation_task_ids_assignment_epochs)}i", *standby_tasks_pending_revocation_task_ids_assignment_epochs)
                 put_tag(known_known_known_known_task_ids_tagged, 0, tagged_tagged_tagged_tagged_assignment_epochs_body)
             out.append(known_known_known_known_task_ids_tags)
             out += known_known_known_known_task_ids_tagged
@@ -612,21 +627,24 @@ def encode_value_v0(message: StreamsGroupCurrentMemberAssignmentValue, out: byte
         else:
             put_varint(out, size)
         out += pack(f">{len(warmup_tasks_pending_revocation_task_ids_partitions)}i", *warmup_tasks_pending_revocation_task_ids_partitions)
-        if warmup_tasks_pending_revocation_task_ids.assignment_epochs is None:
+        if warmup_tasks_pending_revocation_task_ids.assignment_epochs == []:
             out.append(0)
         else:
             known_known_known_known_known_task_ids_tags = 0
             known_known_known_known_known_task_ids_tagged = bytearray()
-            if warmup_tasks_pending_revocation_task_ids.assignment_epochs is not None:
+            if warmup_tasks_pending_revocation_task_ids.assignment_epochs != []:
                 known_known_known_known_known_task_ids_tags += 1
                 tagged_tagged_tagged_tagged_tagged_assignment_epochs_body = bytearray()
                 warmup_tasks_pending_revocation_task_ids_assignment_epochs = warmup_tasks_pending_revocation_task_ids.assignment_epochs
-                size = len(warmup_tasks_pending_revocation_task_ids_assignment_epochs) + 1
-                if size < 0x80:
-                    tagged_tagged_tagged_tagged_tagged_assignment_epochs_body.append(size)
+                if warmup_tasks_pending_revocation_task_ids_assignment_epochs is None:
+                    tagged_tagged_tagged_tagged_tagged_assignment_epochs_body.append(0)
                 else:
-                    put_varint(tagged_tagged_tagged_tagged_tagged_assignment_epochs_body, size)
-                tagged_tagged_tagged_tagged_tagged_assignment_epochs_body += pack(f">{len(warmup_tasks_pending_revocation_task_ids_assignment_epochs)}i", *warmup_tasks_pending_revocation_task_ids_assignment_epochs)
+                    size = len(warmup_tasks_pending_revocation_task_ids_assignment_epochs) + 1
+                    if size < 0x80:
+                        tagged_tagged_tagged_tagged_tagged_assignment_epochs_body.append(size)
+                    else:
+                        put_varint(tagged_tagged_tagged_tagged_tagged_assignment_epochs_body, size)
+                    tagged_tagged_tagged_tagged_tagged_assignment_epochs_body += pack(f">{len(warmup_tasks_pending_revocation_task_ids_assignment_epochs)}i", *warmup_tasks_pending_revocation_task_ids_assignment_epochs)
                 put_tag(known_known_known_known_known_task_ids_tagged, 0, tagged_tagged_tagged_tagged_tagged_assignment_epochs_body)
             out.append(known_known_known_known_known_task_ids_tags)
             out += known_known_known_known_known_task_ids_tagged

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from struct import Struct
 
 from protocol.api import NEVER, Message, RecordType
@@ -49,7 +49,7 @@ class StreamsGroupMetadataValue:
     epoch: int = 0
     metadata_hash: int = 0
     validated_topology_epoch: int = -1
-    last_assignment_configs: list[LastAssignmentConfig] | None = None
+    last_assignment_configs: list[LastAssignmentConfig] | None = field(default_factory=list)
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[StreamsGroupMetadataKey, int]:
@@ -75,7 +75,7 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupMetada
     epoch, metadata_hash, streams_group_metadata_value_tags = unpack_iqB(view, position)
     position += 13
     validated_topology_epoch: int = -1
-    last_assignment_configs: list[LastAssignmentConfig] | None = None
+    last_assignment_configs: list[LastAssignmentConfig] | None = []
     if streams_group_metadata_value_tags:
         streams_group_metadata_value_tags, position = tag_count(view, position, streams_group_metadata_value_tags)
         for _ in range(streams_group_metadata_value_tags):
@@ -128,7 +128,7 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[StreamsGroupMetada
 
 def encode_value_v0(message: StreamsGroupMetadataValue, out: bytearray) -> Chunks:
     out += pack_iq(message.epoch, message.metadata_hash)
-    if message.validated_topology_epoch == -1 and message.last_assignment_configs is None:
+    if message.validated_topology_epoch == -1 and message.last_assignment_configs == []:
         out.append(0)
     else:
         streams_group_metadata_value_tags = 0
@@ -139,33 +139,36 @@ def encode_value_v0(message: StreamsGroupMetadataValue, out: bytearray) -> Chunk
             validated_topology_epoch = message.validated_topology_epoch
             validated_topology_epoch_body += pack_i(validated_topology_epoch)
             put_tag(streams_group_metadata_value_tagged, 0, validated_topology_epoch_body)
-        if message.last_assignment_configs is not None:
+        if message.last_assignment_configs != []:
             streams_group_metadata_value_tags += 1
             last_assignment_configs_body = bytearray()
             last_assignment_configs = message.last_assignment_configs
-            size = len(last_assignment_configs) + 1
-            if size < 0x80:
-                last_assignment_configs_body.append(size)
-            else:
-                put_varint(last_assignment_configs_body, size)
-            for last_assignment_config in last_assignment_configs:
-                key = last_assignment_config.key
-                data = key.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    last_assignment_configs_body.append(size)
-                else:
-                    put_varint(last_assignment_configs_body, size)
-                last_assignment_configs_body += data
-                value = last_assignment_config.value
-                data = value.encode()
-                size = len(data) + 1
-                if size < 0x80:
-                    last_assignment_configs_body.append(size)
-                else:
-                    put_varint(last_assignment_configs_body, size)
-                last_assignment_configs_body += data
+            if last_assignment_configs is None:
                 last_assignment_configs_body.append(0)
+            else:
+                size = len(last_assignment_configs) + 1
+                if size < 0x80:
+                    last_assignment_configs_body.append(size)
+                else:
+                    put_varint(last_assignment_configs_body, size)
+                for last_assignment_config in last_assignment_configs:
+                    key = last_assignment_config.key
+                    data = key.encode()
+                    size = len(data) + 1
+                    if size < 0x80:
+                        last_assignment_configs_body.append(size)
+                    else:
+                        put_varint(last_assignment_configs_body, size)
+                    last_assignment_configs_body += data
+                    value = last_assignment_config.value
+                    data = value.encode()
+                    size = len(data) + 1
+                    if size < 0x80:
+                        last_assignment_configs_body.append(size)
+                    else:
+                        put_varint(last_assignment_configs_body, size)
+                    last_assignment_configs_body += data
+                    last_assignment_configs_body.append(0)
             put_tag(streams_group_metadata_value_tagged, 1, last_assignment_configs_body)
         out.append(streams_group_metadata_value_tags)
         out += streams_group_metadata_value_tagged

@@ -93,8 +93,11 @@ def _document_rows(
 def _document_default(field: dict[str, Any]) -> str | None:
     """The default as text, or None where it is the natural one of the type (zero, empty, false)."""
     default = field.get("default", "")
-    if default is None or default == "null":
+    if default == "null":
         return "null"
+    # A bare null in the JSON is no default stated: Kafka starts with an empty list.
+    if default is None:
+        return None
     kind = field["type"]
     if kind in NUMERIC:
         return str(int(str(default or 0), 0)) if default not in ("", 0, "0") else None

@@ -1,5 +1,4 @@
-"""Mutilated bytes of every structure in every version: a message or Malformed, never anything else.
-"""
+"""Mutilated bytes of every structure in every version: a message or Malformed, nothing else."""
 
 import os
 import random
@@ -25,8 +24,7 @@ HEADER_CASES = 5_000
 
 @pytest.fixture
 def seed() -> int:
-    """A new seed for every run unless CODEC_FUZZ_SEED says otherwise; printed when the test fails.
-    """
+    """A new seed every time unless CODEC_FUZZ_SEED is set; printed when the test fails."""
     chosen = int(os.environ.get("CODEC_FUZZ_SEED", time.time_ns() & 0xFFFF_FFFF))
     print(f"CODEC_FUZZ_SEED={chosen}")
     return chosen

@@ -44,6 +44,8 @@ request
   wanted   bool       3+ tag 1  = true
   inner    Shared     3+ tag 5
   maybe    Shared?    3+ tag 6  = null
+  other    Shared?    3+ tag 8
+  epochs   [int32]?   3+ tag 9
   word     string     3+ tag 7
 
 response
@@ -81,13 +83,15 @@ def full_request(example):
         wanted=False,
         inner=example.Shared(3),
         maybe=example.Shared(4),
+        other=None,
+        epochs=None,
         word="word",
     )
 
 
 ABSENT = {
-    1: ("origin", "flags", "blob", "ids", "wanted", "inner", "maybe", "word"),
-    2: ("flags", "blob", "ids", "wanted", "inner", "maybe", "word"),
+    1: ("origin", "flags", "blob", "ids", "wanted", "inner", "maybe", "word", "other", "epochs"),
+    2: ("flags", "blob", "ids", "wanted", "inner", "maybe", "word", "other", "epochs"),
     3: ("flags", "limit", "blob"),
     4: ("limit",),
 }
