@@ -32,6 +32,11 @@ class Housekeeping:
         self._every(
             "retention", lambda: self._server.config.log_retention_check_interval_ms, self._retain
         )
+        self._every(
+            "producers",
+            lambda: self._server.config.producer_id_expiration_check_interval_ms,
+            self._forget_idle_producers,
+        )
 
     def stop(self) -> None:
         """Stop every timer."""
@@ -58,6 +63,20 @@ class Housekeeping:
     def _checkpoint(self) -> None:
         server = self._server
         server.logs.checkpoint(server.catalogue.forget_deleted)
+
+    def _forget_idle_producers(self) -> None:
+        """Drop the sequences of producers that have been silent for too long, log by log."""
+        expiration_ms = self._server.config.producer_id_expiration_ms
+        pending = list(self._server.logs.logs.values())
+
+        def turn() -> None:
+            now_ms = self._server.clock.now_ms()
+            for _ in range(min(LOGS_PER_TURN, len(pending))):
+                pending.pop().producers.expire(now_ms, expiration_ms)
+            if pending and not self._stopped:
+                self._server.loop.call_soon(turn)
+
+        turn()
 
     def _retain(self) -> None:
         """Delete what is too old or too much, some logs at a time."""

@@ -1,0 +1,43 @@
+"""A setting that nobody reads is a promise that nobody keeps."""
+
+from __future__ import annotations
+
+import ast
+
+from broker.config import BROKER_CONFIGS, FIELD_NAMES
+from broker.topic_configs import TOPIC_CONFIGS
+from tests.tidy.source import sources
+
+# Accepted because files written for Kafka have them: with one broker there is nothing to choose.
+NOTHING_TO_CHOOSE = {
+    "authorizer.class.name",
+    "default.replication.factor",
+    "offsets.topic.replication.factor",
+    "transaction.state.log.min.isr",
+    "transaction.state.log.replication.factor",
+}
+
+# Accepted, and read as soon as there are groups, transactions and compaction.
+FOR_LATER = {
+    name
+    for name in BROKER_CONFIGS
+    if name.startswith(("offset", "group.", "transaction", "log.cleaner."))
+} - NOTHING_TO_CHOOSE
+
+
+def attributes_read():
+    return {
+        node.attr
+        for source in sources("broker")
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+    }
+
+
+def test_every_setting_is_read():
+    of_topics = {synonym for key in TOPIC_CONFIGS.values() for synonym in key.synonyms}
+    accepted = of_topics | NOTHING_TO_CHOOSE | FOR_LATER
+    read = attributes_read()
+    unread = {name for name, field in FIELD_NAMES.items() if field not in read}
+    assert unread - accepted == set()
+    assert NOTHING_TO_CHOOSE - unread == set()
