@@ -17,6 +17,7 @@ A frame is a 4-byte big-endian length and that many bytes. Rules of this file:
 from __future__ import annotations
 
 from struct import Struct
+from sys import getrefcount
 
 RING_BYTES = 256 * 1024
 """Size of a ring: large enough that one ``recv`` empties a socket's usual receive buffer."""
@@ -31,6 +32,9 @@ trickle of a few bytes does not hold a ring; above it, copying twice costs more 
 MIN_RECEIVE_BYTES = 32 * 1024
 """A little room at the end of the ring is worth moving a short rest to the front for."""
 
+_ONLY_HERE = 2
+"""What getrefcount says of an object that one list holds: that reference and its own argument."""
+
 LENGTH_BYTES = 4
 _length = Struct(">i").unpack_from
 _length_and_key = Struct(">ih").unpack_from
@@ -41,15 +45,44 @@ class FrameRefused(Exception):
     """A length no frame may have. The connection is of no use after it."""
 
 
+class LargeBuffers:
+    """Buffers for frames that no ring holds, used again as soon as nobody looks into them any more.
+
+    Zeroing a fresh megabyte costs as much as all the rest of a large Produce. Nobody has to give a
+    buffer back: every view of it counts as a reference, so one that only the pool knows is free.
+    """
+
+    __slots__ = ("_buffers", "_keep_bytes", "_kept_bytes")
+
+    def __init__(self, keep_bytes: int = 32 * 1024 * 1024) -> None:
+        self._keep_bytes = keep_bytes
+        self._kept_bytes = 0
+        self._buffers: list[bytearray] = []
+
+    def take(self, size: int) -> memoryview:
+        """Return writable memory of ``size`` bytes; what is in it means nothing."""
+        for position in range(len(self._buffers)):
+            length = len(self._buffers[position])
+            if size <= length <= 2 * size and getrefcount(self._buffers[position]) == _ONLY_HERE:
+                return memoryview(self._buffers[position])[:size]
+        rounded = -(-size // RING_BYTES) * RING_BYTES
+        buffer = bytearray(rounded)
+        if self._kept_bytes + rounded <= self._keep_bytes:
+            self._buffers.append(buffer)
+            self._kept_bytes += rounded
+        return memoryview(buffer)[:size]
+
+
 class RingPool:
     """Rings of one size that connections borrow; at most ``keep`` unused ones are kept."""
 
-    __slots__ = ("_free", "_keep", "borrowed", "capacity")
+    __slots__ = ("_free", "_keep", "borrowed", "capacity", "large")
 
     def __init__(self, capacity: int = RING_BYTES, keep: int = 32) -> None:
         self.capacity = capacity
         self.borrowed = 0
         self._keep = keep
+        self.large = LargeBuffers()
         self._free: list[memoryview] = []
 
     def take(self) -> memoryview:
@@ -189,7 +222,7 @@ class FrameBuffer:
     def grant(self) -> None:
         """Allocate the buffer of ``wanted_bytes`` and move into it what is here of the frame."""
         size, self.wanted_bytes = self.wanted_bytes, 0
-        self._owned = memoryview(bytearray(size))
+        self._owned = self._pool.large.take(size)
         self._restore()
         start = self._head + LENGTH_BYTES
         self._owned_filled = self._tail - start

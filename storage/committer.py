@@ -1,12 +1,14 @@
-"""The journal thread's work: make groups durable, then write them to the segments.
+"""What the storage threads do: make groups durable, and write them to the segments behind that.
 
 Rules of this file:
 
 1. ``Committer`` is plain calls without a thread, so that tests drive it step by step on a simulated
-   disk; ``CommitterThread`` runs it beside the loop.
+   disk; ``CommitterThread`` runs it beside the loop: ``commit`` on the journal thread,
+   ``write_segments`` on the segment thread, so that the disk syncs one group while the page cache
+   takes another.
 2. A group's bytes go to the journal, are synced, and only then to the segment files (D1): what a
    segment holds is durable elsewhere already, so segments are never synced before a checkpoint.
-3. Segment writes are lazy: while groups wait to be committed they come first, up to a bound.
+3. The segment thread does everything to partition directories, in the order of the groups.
 4. Any I/O error but a full disk is final (D9): nothing is answered after it, the process stops.
    A full disk is met by segments and checkpoints only; the journal has its spare file. The write is
    tried again until there is room; appends are refused meanwhile (D10).
@@ -17,7 +19,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from storage.io import Buffer
@@ -25,15 +27,15 @@ from storage.journal import CommitGroup, Operation, SegmentFile, StoredBatch
 from storage.journal_files import JournalFiles
 from storage.journal_format import ENTRY_BYTES, GROUP_HEADER_BYTES
 
-LAZY_BYTES_MAX: Final = 8 * 1024 * 1024
-"""How much may be durable but not yet in the segments before they are written."""
+_HAND_OVER_BYTES: Final = 256 * 1024
+"""While groups keep coming, the segment thread is woken for this much; at once when none does."""
 
 _MERGED_BYTES_MAX: Final = 16 * 1024 * 1024
 _FULL_DISK_PAUSE_SECONDS: Final = 0.2
 
 
 class Listener(Protocol):
-    """Who is told of the thread's progress. Called on the journal thread."""
+    """Who is told of the threads' progress. Called on them."""
 
     def durable(self, groups: int) -> None:
         """The oldest ``groups`` groups submitted are durable."""
@@ -49,14 +51,16 @@ class Listener(Protocol):
 
 
 class Committer:
-    """Commits groups to the journal and applies their operations; one caller at a time."""
+    """Commits groups to the journal and applies their operations; one caller at a time for each."""
 
     def __init__(self, files: JournalFiles, listener: Listener) -> None:
         """``files`` must have been started."""
         self._files = files
         self._listener = listener
         self._unwritten: deque[CommitGroup] = deque()
-        self.unwritten_bytes = 0
+        # Each of the two is changed by one thread only.
+        self._committed_bytes = 0
+        self._written_bytes = 0
 
     def commit(self, groups: Sequence[CommitGroup]) -> None:
         """Make ``groups`` durable in this order, merged into as few on-disk groups as fit."""
@@ -89,7 +93,7 @@ class Committer:
         for group in groups:
             group.sequence = sequence
         self._unwritten.extend(groups)
-        self.unwritten_bytes += size
+        self._committed_bytes += size
         self._listener.durable(len(groups))
         if not self._files.has_spare:
             self._until_there_is_room(self._files.prepare_spare)
@@ -99,11 +103,14 @@ class Committer:
         """Whether segments still lack something that is durable."""
         return bool(self._unwritten)
 
+    @property
+    def unwritten_bytes(self) -> int:
+        """How much is durable but not in the segments yet."""
+        return self._committed_bytes - self._written_bytes
+
     def write_segments(self) -> None:
         """Apply the operations of every durable group that is not in the segments yet."""
-        groups = list(self._unwritten)
-        self._unwritten.clear()
-        self.unwritten_bytes = 0
+        groups = [self._unwritten.popleft() for _ in range(len(self._unwritten))]
         runs = _SegmentRuns()
         for group in groups:
             for operation in group.operations:
@@ -113,7 +120,9 @@ class Committer:
                     self._until_there_is_room(runs.write)
                     self._until_there_is_room(operation)
         self._until_there_is_room(runs.write)
-        self._listener.written(len(groups))
+        self._written_bytes += sum(group.body_bytes for group in groups)
+        if groups:
+            self._listener.written(len(groups))
 
     def _until_there_is_room(self, operation: Operation) -> None:
         told = False
@@ -180,54 +189,64 @@ def _buffers(run: list[StoredBatch]) -> list[Buffer]:
 
 
 class CommitterThread:
-    """Runs a ``Committer`` on a thread of its own; ``submit`` may be called from the loop."""
+    """Runs a ``Committer`` on two threads of its own; ``submit`` may be called from the loop."""
 
     def __init__(self, committer: Committer, listener: Listener) -> None:
-        """The thread starts at once; it is a daemon, so a crash of the test process ends it."""
+        """The threads start at once; they are daemons, so that they never keep a process alive."""
         self._committer = committer
         self._listener = listener
-        self._queue: queue.SimpleQueue[CommitGroup | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="barnabas-journal", daemon=True)
-        self._thread.start()
+        self._groups: queue.SimpleQueue[CommitGroup | None] = queue.SimpleQueue()
+        self._unwritten: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._journal_thread = self._start("barnabas-journal", self._commit_next)
+        self._segment_thread = self._start("barnabas-segments", self._write_next)
 
     def submit(self, group: CommitGroup) -> None:
         """Queue ``group``; the listener hears of it in the order of submission."""
-        self._queue.put(group)
+        self._groups.put(group)
 
     def stop(self) -> None:
-        """Finish what was submitted, segments included, and end the thread. Blocks."""
-        self._queue.put(None)
-        self._thread.join()
+        """Finish what was submitted, segments included, and end the threads. Blocks."""
+        self._groups.put(None)
+        self._journal_thread.join()
+        self._segment_thread.join()
 
-    def _run(self) -> None:
+    def _start(self, name: str, step: Callable[[], bool]) -> threading.Thread:
+        thread = threading.Thread(target=self._run, args=(step,), name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def _run(self, step: Callable[[], bool]) -> None:
         try:
-            while self._step():
+            while step():
                 pass
-        except BaseException as error:  # noqa: BLE001  Every failure of this thread ends the process (D9).
+        except BaseException as error:  # noqa: BLE001  Any failure here ends the process (D9).
             self._listener.failed(error)
+            self._unwritten.put(False)  # So that nobody waits for the other thread in vain.
 
-    def _step(self) -> bool:
-        """Wait for work and do it; False once told to stop."""
-        groups, stopping = self._take(block=True)
-        while groups:
-            self._committer.commit(groups)
-            if self._committer.unwritten_bytes > LAZY_BYTES_MAX:
-                self._committer.write_segments()
-            if stopping:
-                break
-            groups, stopping = self._take(block=False)
-        if self._committer.has_unwritten:
-            self._committer.write_segments()
+    def _commit_next(self) -> bool:
+        """Wait for groups and commit them; False once told to stop."""
+        groups, stopping = self._take()
+        self._committer.commit(groups)
+        if stopping:
+            self._unwritten.put(False)
+        elif self._groups.empty() or self._committer.unwritten_bytes >= _HAND_OVER_BYTES:
+            self._unwritten.put(True)
         return not stopping
 
-    def _take(self, *, block: bool) -> tuple[list[CommitGroup], bool]:
-        """Everything that waits; with ``block`` at least one thing. True: told to stop."""
+    def _take(self) -> tuple[list[CommitGroup], bool]:
+        """Everything that waits, at least one thing. True: told to stop."""
         groups: list[CommitGroup] = []
+        item = self._groups.get()
         try:
-            item = self._queue.get(block=block)
             while item is not None:
                 groups.append(item)
-                item = self._queue.get_nowait()
+                item = self._groups.get_nowait()
         except queue.Empty:
             return groups, False
         return groups, True
+
+    def _write_next(self) -> bool:
+        """Wait until something is durable and write it to the segments; False at the end."""
+        goes_on = self._unwritten.get()
+        self._committer.write_segments()
+        return goes_on

@@ -10,7 +10,7 @@ Rules of this file:
    that succeeds proves nothing (invariant D9).
 3. Calls without a guarantee (:meth:`File.start_writeback`, :meth:`File.allocate`) are best effort
    and never raise for want of kernel support.
-4. A file may be used by several threads at once (the journal thread writes while the loop reads):
+4. A file may be used by several threads at once (the segment thread writes while the loop reads):
    all access is positional, there is no shared file offset.
 """
 

@@ -7,7 +7,7 @@ Rules of this file:
 2. Groups become durable in the order in which they were submitted, so whoever waits for the newest
    one also waits for everything before it (S4: a duplicate waits for its original).
 3. A group's ``operations`` change the partition directories and segment files. They run on the
-   journal thread, in order, after the group is durable; nobody else changes those files meanwhile.
+   segment thread, in order, after the group is durable; nobody else changes those files meanwhile.
 """
 
 from collections import deque
@@ -20,7 +20,10 @@ from storage.journal_format import ENTRY
 STABLE_BATCH_BYTES: Final = 64 * 1024
 """From this size on a batch whose memory is its own is kept by reference instead of copied."""
 
-_CHUNK_BYTES: Final = 1024 * 1024
+_OWN_CHUNK_BYTES: Final = 4 * 1024
+"""From this size on a copied batch gets a chunk of its own: growing a large one copies it again."""
+
+_CHUNK_BYTES: Final = 64 * 1024
 _GROUP_BYTES: Final = 4 * 1024 * 1024
 _ENTRY_PACK: Final = ENTRY.pack
 
@@ -132,6 +135,11 @@ class CommitGroup:
             self.chunks.append(batch)
             self.growing = None
             return batch, 0
+        if size >= _OWN_CHUNK_BYTES:
+            own = bytearray(batch)
+            self.chunks.append(own)
+            self.growing = None
+            return own, 0
         chunk = self.growing
         if chunk is None or len(chunk) + size > _CHUNK_BYTES:
             chunk = self.growing = bytearray()
@@ -142,7 +150,7 @@ class CommitGroup:
 
 
 class Journal:
-    """Opens, closes and submits groups; keeps the count of what is not yet durable, in bytes."""
+    """Opens, closes and submits groups; counts the bytes that are not in the segments yet."""
 
     def __init__(
         self,
@@ -154,8 +162,9 @@ class Journal:
     ) -> None:
         """``schedule`` runs a callback at the end of this turn of the loop (``call_soon``).
 
-        ``on_backlogged`` hears True when more than ``backlog_max_bytes`` wait to be durable, and
-        False when they no longer do: appenders stop reading requests meanwhile.
+        ``on_backlogged`` hears True when more than ``backlog_max_bytes`` wait in memory to be
+        durable and written, and False when they no longer do: appenders stop reading requests
+        meanwhile.
         """
         self._submit = submit
         self._schedule = schedule
@@ -181,7 +190,7 @@ class Journal:
         return group
 
     def add_operation(self, operation: Operation) -> None:
-        """Run ``operation`` on the journal thread after everything appended so far."""
+        """Run ``operation`` on the segment thread after everything appended so far."""
         self.group_for(0).operations.append(operation)
 
     def newest_group(self) -> CommitGroup | None:
@@ -219,19 +228,20 @@ class Journal:
         self.groups_durable += count
         for group in done:
             group.durable = True
-            self.backlog_bytes -= group.body_bytes
             for member, end in group.ends.items():
                 member.durable_up_to(end)
         for group in done:
             waiters, group.waiters = group.waiters, []
             for waiter in waiters:
                 waiter()
+
+    def groups_were_written(self, count: int) -> None:
+        """The oldest ``count`` groups can be read from the segment files now; memory lets go."""
+        for _ in range(count):
+            group = self._unwritten.popleft()
+            self.backlog_bytes -= group.body_bytes
+            for member, end in group.ends.items():
+                member.written_up_to(end)
         if self._backlogged and self.backlog_bytes <= self._backlog_max_bytes:
             self._backlogged = False
             self._on_backlogged(False)
-
-    def groups_were_written(self, count: int) -> None:
-        """The oldest ``count`` groups can be read from the segment files now."""
-        for _ in range(count):
-            for member, end in self._unwritten.popleft().ends.items():
-                member.written_up_to(end)

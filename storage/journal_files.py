@@ -2,7 +2,8 @@
 
 Rules of this file:
 
-1. Only the journal thread calls it after recovery.
+1. After recovery only the journal thread calls it, but for ``release``: the segment thread moves
+   files from one end of one deque to the end of another, which nobody else does at that end.
 2. A file is reused only when every group in it is older than the newest checkpoint (``release``).
 3. One spare file is always ready before the current one is full, so that a full disk is met here,
    before an append is accepted, and never in the middle of a commit (D10).

@@ -1,4 +1,4 @@
-"""The directory of one partition: created, filled and removed by the journal thread, in order.
+"""The directory of one partition: created, filled and removed by the segment thread, in order.
 
 Creating and removing directories are operations of commit groups, so that a topic deleted and
 created again under one name never sees the two in the wrong order. Nothing here is synced: the

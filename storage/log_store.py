@@ -2,7 +2,7 @@
 
 Rules of this file:
 
-1. Only the loop calls it. The journal thread and the checkpoint's thread report through
+1. Only the loop calls it. The storage threads and the checkpoint's thread report through
    ``Engine.call``, which brings their callbacks back to the loop.
 2. A checkpoint says: up to here the segment files alone are the truth, from this journal sequence
    on the journal is. It is written only after everything that it vouches for was synced; only then
@@ -43,6 +43,12 @@ class StoreSettings:
     journal_file_bytes: int = 64 * 1024 * 1024
     journal_max_bytes: int = 1024 * 1024 * 1024
     checkpoint_journal_bytes: int = 512 * 1024 * 1024
+    """The most journal that a start may have to read."""
+    checkpoint_early_bytes: int = 96 * 1024 * 1024
+    """Journal after which a checkpoint is due when it has only few files to sync: the journal then
+    goes round in few files, whose pages stay in memory (fresh pages cost more than the write)."""
+    checkpoint_segment_bytes: int = 4 * 1024 * 1024
+    """How much longer a checkpoint waits for each segment that it would have to sync."""
     backlog_max_bytes: int = 48 * 1024 * 1024
     reserved_bytes: int = 64 * 1024 * 1024
 
@@ -76,7 +82,7 @@ class Engine(Protocol):
         """Run ``committer`` until the runner is stopped; ``listener`` hears if it fails."""
 
     def run_aside(self, work: Callable[[], None]) -> None:
-        """Run slow file work (syncs of a checkpoint) off the loop and off the journal thread."""
+        """Run slow file work (syncs of a checkpoint) off the loop and off the storage threads."""
 
 
 class Runner(Protocol):
@@ -125,7 +131,10 @@ class LogStore:
         self.lock: Lock | None = None
         self.files: JournalFiles | None = None
         self._runner: Runner | None = None
+        self._throttled = False
+        self._backlogged = False
         self._checkpointing = False
+        self._checkpoint_due_bytes = self._early_bytes()
         self._after_checkpoint: list[Callable[[], None]] = []
         self._failed = False
         self.journal = Journal(
@@ -140,7 +149,17 @@ class LogStore:
         self.callbacks.on_advanced(log, size_bytes)
 
     def _on_backlogged(self, backlogged: bool) -> None:  # noqa: FBT001  The journal calls it.
-        self.callbacks.on_backlogged(backlogged)
+        self._backlogged = backlogged
+        self._throttle()
+
+    def _throttle(self) -> None:
+        """Hold appenders back while too much waits for the journal, or for a checkpoint."""
+        files = self.files
+        over_budget = files is not None and files.used_bytes > self.settings.journal_max_bytes
+        throttled = self._backlogged or over_budget
+        if throttled != self._throttled:
+            self._throttled = throttled
+            self.callbacks.on_backlogged(throttled)
 
     def _submit(self, group: CommitGroup) -> None:
         assert self._runner is not None, "the store is not started"
@@ -169,7 +188,7 @@ class LogStore:
     def create(
         self, partition_id: int, topic: str, partition: int, topic_id: bytes, config: LogConfig
     ) -> PartitionLog:
-        """Add an empty partition; its directory follows on the journal thread."""
+        """Add an empty partition; its directory follows on the segment thread."""
         assert partition_id not in self.logs
         log = self.new_log(PartitionSpec(partition_id, topic, partition, topic_id, config))
         self.logs[partition_id] = log
@@ -177,7 +196,7 @@ class LogStore:
         return log
 
     def delete(self, partition_id: int) -> None:
-        """Forget a partition; its directory goes on the journal thread, after what it still has."""
+        """Forget a partition; its directory goes on the segment thread, after what it still has."""
         log = self.logs.pop(partition_id)
         log.close()
         self.journal.add_operation(log.directory.remove)
@@ -190,7 +209,7 @@ class LogStore:
 
     def durable(self, groups: int) -> None:
         """See ``Listener``: forwarded to the loop."""
-        self.engine.call(lambda: self.journal.groups_became_durable(groups))
+        self.engine.call(lambda: self._groups_became_durable(groups))
 
     def written(self, groups: int) -> None:
         """See ``Listener``: forwarded to the loop."""
@@ -203,6 +222,19 @@ class LogStore:
     def failed(self, error: BaseException) -> None:
         """See ``Listener``: told once."""
         self.engine.call(lambda: self._fail(error))
+
+    def _groups_became_durable(self, groups: int) -> None:
+        self.journal.groups_became_durable(groups)
+        if self.files is not None and self.files.used_bytes > self._checkpoint_due_bytes:
+            self._journal_has_grown()
+
+    def _journal_has_grown(self) -> None:
+        """Checkpoint once the journal is long enough for what there is to sync."""
+        self._throttle()
+        if not self.wants_checkpoint:
+            self._checkpoint_due_bytes += self.settings.checkpoint_segment_bytes
+        elif not self._checkpointing:
+            self.checkpoint()
 
     def _set_full(self, *, full: bool) -> None:
         self.full = full
@@ -221,9 +253,13 @@ class LogStore:
 
     @property
     def wants_checkpoint(self) -> bool:
-        """Whether the journal has grown so far that recovery should not have to read more."""
-        files = self.files
-        return files is not None and files.used_bytes > self.settings.checkpoint_journal_bytes
+        """Whether the journal is long enough for a checkpoint to be worth its syncs."""
+        files, settings = self.files, self.settings
+        if files is None:
+            return False
+        dirty = sum(len(log.dirty_segments) for log in self.logs.values())
+        due = settings.checkpoint_early_bytes + dirty * settings.checkpoint_segment_bytes
+        return files.used_bytes > min(due, settings.checkpoint_journal_bytes)
 
     def checkpoint(self, on_done: Callable[[], None] | None = None, *, clean: bool = False) -> None:
         """Begin a checkpoint of everything appended so far; ``on_done`` runs when it is durable.
@@ -261,11 +297,24 @@ class LogStore:
         """Recycle the journal before ``sequence`` and tell who waits."""
         files = self.files
         assert files is not None
-        self.journal.add_operation(lambda: files.release(sequence))
+        self.journal.add_operation(lambda: self._release(files, sequence))
         self._checkpointing = False
         waiting, self._after_checkpoint = self._after_checkpoint, []
         for on_done in waiting:
             on_done()
+
+    def _release(self, files: JournalFiles, sequence: int) -> None:
+        """On the segment thread: give the files back whose groups the checkpoint covers."""
+        files.release(sequence)
+        self.engine.call(self._journal_has_shrunk)
+
+    def _journal_has_shrunk(self) -> None:
+        self._checkpoint_due_bytes = self._early_bytes()
+        self._throttle()
+
+    def _early_bytes(self) -> int:
+        """How much journal there is before it is worth looking what a checkpoint would cost."""
+        return min(self.settings.checkpoint_early_bytes, self.settings.checkpoint_journal_bytes)
 
     # The end
 
@@ -275,7 +324,7 @@ class LogStore:
         self.abandon()
 
     def abandon(self) -> None:
-        """End without writing what is not with the journal thread yet: what a kill leaves behind."""
+        """End without writing what the storage threads do not have yet: what a kill leaves."""
         if self._runner is not None:
             self._runner.stop()
             self._runner = None
@@ -303,7 +352,7 @@ def checkpoint_of(log: PartitionLog) -> PartitionCheckpoint:
 
 
 class _CheckpointWork:
-    """One checkpoint: noted on the loop, begun on the journal thread, synced on one of its own."""
+    """One checkpoint: noted on the loop, begun on the segment thread, synced on its own."""
 
     def __init__(self, store: LogStore, *, clean: bool) -> None:
         self._store = store
@@ -319,7 +368,7 @@ class _CheckpointWork:
         self._written: list[tuple[LogDirectory, set[str]]] = []
 
     def begin(self, sequence: int) -> None:
-        """On the journal thread: all writes noted have been made, none is synced."""
+        """On the segment thread: all writes noted have been made, none is synced."""
         self._sequence = sequence
         self._written = [(directory, directory.take_written()) for directory in self.directories]
         self._store.engine.run_aside(self._run)

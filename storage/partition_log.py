@@ -551,7 +551,7 @@ class PartitionLog:
     def drop_segments_below_start(self, *, at_once: bool = False) -> None:
         """Remove segments of which nothing is readable any more; the active one stays.
 
-        ``at_once``: in recovery, where no journal thread runs yet.
+        ``at_once``: in recovery, where no segment thread runs yet.
         """
         while len(self.segments) > 1 and self.segments[1].base_offset <= self.log_start_offset:
             doomed = self.segments.pop(0)

@@ -2,7 +2,7 @@
 
 Rules of this file:
 
-1. The loop reserves places (``reserve``) and knows ``written_bytes``, what can be read; the journal
+1. The loop reserves places (``reserve``) and knows ``written_bytes``, what can be read; the segment
    thread writes (``write``, ``finish``). Neither waits for the other.
 2. Index files are derived: written at checkpoints, rolls and shutdown, rebuilt from the log
    whenever they are missing, damaged or behind (D4, D7).
@@ -169,7 +169,7 @@ class Segment:
         if file is not None:
             file.close()
 
-    # The journal thread's side
+    # The segment thread's side
 
     def write(self, buffers: list[Buffer], position: int) -> None:
         """Write batches into the page cache and keep the kernel's write-back paced."""
