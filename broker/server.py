@@ -224,7 +224,12 @@ class BrokerServer:
             on_fatal=self.fatal,
         )
         specs = self.catalogue.load()
-        report = open_store(self.logs, specs, leader_epoch=self.metastore.begin_boot())
+        report = open_store(
+            self.logs,
+            specs,
+            leader_epoch=self.metastore.begin_boot(),
+            removable=self.catalogue.deleted_directories,
+        )
         self.metastore.raise_boot_epoch(self.logs.leader_epoch)
         self.catalogue.open()
         return report

@@ -67,3 +67,13 @@ class Corrupt(StorageError):
         self.path = path
         self.position = position
         self.reason = reason
+
+
+class StrayDirectory(Corrupt):
+    """A partition's directory that belongs to no topic, not even to a deleted one."""
+
+    def __init__(self, path: str) -> None:
+        """Say what may have happened: the metadata was lost, or another broker wrote here."""
+        reason = "no topic owns it; is the metadata file missing, or another broker's data here?"
+        super().__init__(path, 0, reason)
+        self.args = (f"{path}: {reason}",)

@@ -9,11 +9,12 @@ Rules of this file:
    and the broker refuses to start (design §3).
 3. Recovering twice changes nothing (D3): nothing is removed before the checkpoint at the end that
    the same journal could not give back.
-4. Which partitions exist is the MetaStore's word, not the disk's: directories nobody asked for are
-   removed, partitions without a directory get one.
+4. Which partitions exist is the MetaStore's word, not the disk's: directories of deleted topics are
+   removed, partitions without a directory get one. A directory that no topic owns, not even a
+   deleted one, means that the MetaStore is not the one that belongs here: nothing is touched.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,7 +27,7 @@ from storage.checkpoint import (
     newest_checkpoint,
 )
 from storage.committer import apply_operations
-from storage.errors import Corrupt
+from storage.errors import Corrupt, StrayDirectory
 from storage.io import FileSystem
 from storage.journal import CommitGroup
 from storage.journal_files import JournalFiles
@@ -80,18 +81,23 @@ def _make_root(file_system: FileSystem, root: str) -> None:
 
 
 def open_store(
-    store: LogStore, specs: Iterable[PartitionSpec], *, leader_epoch: int
+    store: LogStore,
+    specs: Iterable[PartitionSpec],
+    *,
+    leader_epoch: int,
+    removable: Container[str] | None = None,
 ) -> RecoveryReport:
     """Recover every partition of ``specs`` and start the journal; the caller checkpoints next.
 
-    ``leader_epoch`` is this boot's; it is raised above every epoch found on disk (D6). Raises
-    Corrupt where something durable does not read back.
+    ``leader_epoch`` is this boot's; it is raised above every epoch found on disk (D6).
+    ``removable`` names the directories that deleted topics may have left; None allows any. Raises
+    Corrupt where something durable does not read back, or (StrayDirectory) belongs to nobody.
     """
     file_system, root = store.file_system, store.root
     checkpoint = _read_checkpoint(file_system, root)
     store.generation = checkpoint.generation
     wanted = {spec.directory_name: spec for spec in specs}
-    removed = _sweep(file_system, root, wanted)
+    removed = _sweep(file_system, root, wanted, removable)
     positions = {entry.partition_id: entry for entry in checkpoint.partitions}
     for spec in wanted.values():
         log = store.new_log(spec)
@@ -130,16 +136,25 @@ def _read_checkpoint(file_system: FileSystem, root: str) -> Checkpoint:
     return checkpoint
 
 
-def _sweep(file_system: FileSystem, root: str, wanted: dict[str, PartitionSpec]) -> int:
-    """Remove partition directories that no topic owns any more."""
+def _sweep(
+    file_system: FileSystem,
+    root: str,
+    wanted: dict[str, PartitionSpec],
+    removable: Container[str] | None,
+) -> int:
+    """Remove the directories of deleted topics; refuse to touch anybody else's."""
     removed = 0
     for name in file_system.list_directory(root):
         path = file_system.join(root, name)
-        if not file_system.is_directory(path) or name in wanted:
+        if name in wanted or not file_system.is_directory(path):
             continue
-        if name.endswith(DELETED_SUFFIX) or _is_partition_directory(file_system, path):
-            remove_tree(file_system, path)
-            removed += 1
+        if not name.endswith(DELETED_SUFFIX):
+            if not _is_partition_directory(file_system, path):
+                continue
+            if removable is not None and name not in removable:
+                raise StrayDirectory(path)
+        remove_tree(file_system, path)
+        removed += 1
     return removed
 
 

@@ -73,7 +73,12 @@ class Administration:
             on_fatal=self.fatal.append,
         )
         specs = self.catalogue.load()
-        self.report = open_store(self.logs, specs, leader_epoch=self.metastore.begin_boot())
+        self.report = open_store(
+            self.logs,
+            specs,
+            leader_epoch=self.metastore.begin_boot(),
+            removable=self.catalogue.deleted_directories,
+        )
         self.metastore.raise_boot_epoch(self.logs.leader_epoch)
         self.catalogue.open()
         self.logs.checkpoint(self.catalogue.forget_deleted)

@@ -9,6 +9,7 @@ from broker.catalogue import LOGS_PER_TURN, new_cluster_id, new_topic_id
 from broker.config import BrokerConfig
 from broker.config_types import ConfigError
 from protocol.errors import ErrorCode, KafkaError
+from storage.errors import StrayDirectory
 from storage.metastore.interface import MetaStoreError, MetaStoreFull
 from tests.broker.harness import Administration
 
@@ -192,6 +193,16 @@ async def test_a_tombstone_left_by_a_crash_goes_at_the_next_start():
     assert second.metastore.load().deleted == ()
     assert directories(second) == set()
     second.stop()
+
+
+async def test_without_its_metastore_a_directory_is_not_touched():
+    first = Administration()
+    await first.catalogue.create_topic("a", 1, {})
+    first.stop()
+    before = directories(first)
+    with pytest.raises(StrayDirectory, match="/data/a-0: no topic owns it"):
+        Administration(first.file_system)
+    assert directories(first) == before == {"a-0"}
 
 
 async def test_a_full_metastore_keeps_tombstones_for_later(administration, monkeypatch):
