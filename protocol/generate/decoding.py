@@ -148,7 +148,7 @@ class DecodeEmitter:
             self._construct(variable, element)
             return
         present = self._names.new(f"{field.name}_present", variable)
-        # Presence is a signed byte (null is -1), but a varint (null is 0) where the field is tagged.
+        # A signed byte says whether it is there (null: -1), but a varint in a tagged field (0).
         tagged = field.tag is not None
         self._defer("B" if tagged else "b", present)
         self._flush()

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from protocol.api import TRAILING_BYTES_IGNORED
 from protocol.errors import Malformed
 from protocol.header import (
     RequestHeader,
@@ -62,6 +63,8 @@ def test_every_strict_prefix_of_a_message_is_refused(seed):
 def test_every_message_with_a_byte_too_many_is_refused(seed):
     random_messages = RandomMessages(seed)
     for case in all_cases():
+        if case.message.name in TRAILING_BYTES_IGNORED:
+            continue
         data = b"".join(case.message.encode(random_messages.message(case), case.version)) + b"\0"
         with pytest.raises(Malformed):
             case.message.decode(memoryview(data), 0, case.version)
