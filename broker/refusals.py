@@ -53,24 +53,21 @@ def mirror(
     code: ErrorCode,
     message: str | None,
 ) -> Any:  # noqa: ANN401
-    """Return a response with ``code`` at the top, or at every item that the request names."""
+    """Return a response with ``code`` at the top, and at every item that the request names.
+
+    Both, because one class holds all versions and some APIs have moved from one to the other.
+    """
     response = response_class()
-    lists = []
-    top = False
     for name, item_class in _shape(response_class):
         if name == "error_code":
             response.error_code = int(code)
-            top = True
         elif name == "error_message":
             response.error_message = message
         elif item_class is not None:
-            lists.append((name, item_class))
-        else:
-            _copy(response, name, request)
-    if not top:
-        for name, item_class in lists:
             items = _items_for(item_class, request)
             setattr(response, name, [mirror(item_class, item, code, message) for item in items])
+        else:
+            _copy(response, name, request)
     return response
 
 

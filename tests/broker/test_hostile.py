@@ -50,7 +50,8 @@ def _no_trace_is_left(running, caplog, monkeypatch):
     wait_until(lambda: connections(running) == 0)
     wait_until(lambda: open_files() <= before)
     # A warning for each rule broken is right; an error or a traceback would be a bug of ours.
-    bad = [r for r in caplog.records if r.levelno > logging.WARNING or r.exc_info]
+    records = caplog.get_records("call")
+    bad = [r for r in records if r.levelno > logging.WARNING or r.exc_info]
     assert not bad, f"seed {SEED}: {bad[0].getMessage()} {bad[0].exc_info}"
     pool = running.server.sockets.ring_pool
     assert pool.borrowed == 0
