@@ -199,6 +199,11 @@ class Catalogue:
         while self._changes:
             await asyncio.wait(self._changes)
 
+    def abandon(self) -> None:
+        """Drop the changes under way, as a crash does: nothing more is committed."""
+        for task in self._changes:
+            task.cancel()
+
     # --------------------------------------------------------------------------------------- topics
 
     def check_new_name(self, name: str) -> None:
@@ -418,7 +423,8 @@ class Catalogue:
     def _finished(self, task: asyncio.Task[Any]) -> None:
         self._changes.discard(task)
         # Looked at here because whoever asked may be gone; they get it too if they are there.
-        task.exception()
+        if not task.cancelled():
+            task.exception()
 
     async def _exclusively(self, change: Coroutine[Any, Any, Result]) -> Result:
         async with self._changing:

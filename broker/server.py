@@ -135,6 +135,8 @@ class BrokerServer:
     def abandon(self) -> None:
         """Let go of files and threads without writing anything more."""
         self._engine.dead = True
+        if hasattr(self, "catalogue"):
+            self.catalogue.abandon()
         if hasattr(self, "logs"):
             self.logs.abandon()
         self._release()

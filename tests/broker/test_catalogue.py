@@ -114,6 +114,21 @@ async def test_a_refusal_nobody_waits_for_is_no_loose_end(administration):
     assert creation.cancelled()
 
 
+async def test_an_abandoned_catalogue_commits_nothing_more(administration):
+    catalogue = administration.catalogue
+    changes = [
+        asyncio.ensure_future(catalogue.create_topic(name, LOGS_PER_TURN * 2, {}))
+        for name in ("a", "b")
+    ]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    catalogue.abandon()
+    await asyncio.wait(changes)
+    assert all(change.cancelled() for change in changes)
+    assert [topic.name for topic in administration.metastore.load().topics] == ["a"]
+    assert catalogue.topics == {}
+
+
 async def test_a_full_metastore_refuses_and_goes_on(administration, monkeypatch):
     def full(*_arguments):
         raise MetaStoreFull("database or disk is full")
