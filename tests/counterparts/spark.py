@@ -1,0 +1,40 @@
+"""A local Spark with its stock Kafka connector."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.counterparts.errors import MissingCounterpart
+from tests.counterparts.jars import spark_kafka_jars
+from tests.counterparts.java import java_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def spark_session(directory: Path, *, cores: int = 2) -> "SparkSession":
+    """Start a Spark in this process whose files lie in `directory`; stop it with `.stop()`."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise MissingCounterpart("PySpark is needed: `pip install pyspark==4.2.0`") from error
+    os.environ["JAVA_HOME"] = str(java_home())
+    # Otherwise Spark binds to whatever address the machine's name stands for.
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    builder: SparkSession.Builder = SparkSession.builder
+    settings = {
+        "spark.jars": ",".join(str(jar) for jar in spark_kafka_jars()),
+        "spark.local.dir": str(directory / "local"),
+        "spark.sql.warehouse.dir": str(directory / "warehouse"),
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    builder = builder.master(f"local[{cores}]").appName("barnabas-interop")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()

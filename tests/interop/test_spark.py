@@ -1,0 +1,144 @@
+"""Spark's stock Kafka source and sink: batch, structured streaming, kills, real-time mode."""
+
+import statistics
+import threading
+import time
+
+import confluent_kafka
+import pytest
+
+from tests.counterparts.spark import spark_session
+from tests.interop.administration import create
+
+pytestmark = [pytest.mark.timeout(280), pytest.mark.filterwarnings("ignore")]
+RECORDS = 30_000
+REAL_TIME_RECORDS = 100
+WARM_UP_RECORDS = 20
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory):
+    session = spark_session(tmp_path_factory.mktemp("spark"), cores=4)
+    yield session
+    session.stop()
+
+
+def test_a_streaming_job_survives_its_restart_and_the_brokers_kill(spark, own_broker, tmp_path):
+    from tests.interop.spark_job import Job
+
+    outcome = Job(spark, own_broker, tmp_path, RECORDS).run()
+    print(outcome)
+    assert outcome.counted == RECORDS
+    assert outcome.wrong_keys == []
+    assert outcome.results > 0
+
+
+def test_batch_reads_by_offset_and_by_timestamp(spark, broker, create_topic):
+    topic = create_topic(partitions=2)
+    base_ms = 1_790_000_000_000
+    producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for i in range(1000):
+        headers = [("number", b"%d" % i)]
+        producer.produce(topic, b"%d" % i, partition=i % 2, timestamp=base_ms + i, headers=headers)
+    assert producer.flush(30) == 0
+
+    def read(**options):
+        source = spark.read.format("kafka").option("subscribe", topic)
+        source = source.option("kafka.bootstrap.servers", broker.bootstrap_servers)
+        return source.options(**options).load()
+
+    assert read().count() == 1000
+    assert read(**{"kafka.isolation.level": "read_committed"}).count() == 1000
+    assert read(minPartitions="8").count() == 1000
+    slice_of_it = read(
+        startingOffsets=f'{{"{topic}":{{"0":100,"1":-2}}}}',
+        endingOffsets=f'{{"{topic}":{{"0":150,"1":10}}}}',
+    )
+    assert slice_of_it.count() == 60
+    assert read(startingTimestamp=str(base_ms + 900)).count() == 100
+    row = read(includeHeaders="true").where("partition = 1 and offset = 7").first()
+    assert bytes(row["value"]) == b"15"
+    assert [(h["key"], bytes(h["value"])) for h in row["headers"]] == [("number", b"15")]
+    assert row["timestampType"] == 0
+    assert row["timestamp"].microsecond == 15_000
+
+
+def test_the_sink_writes_keys_values_and_headers(spark, broker, create_topic):
+    from tests.interop.clients import Confluent
+
+    topic = create_topic()
+    frame = spark.createDataFrame(
+        [("a", "1", [("h", bytearray(b"x"))]), (None, "2", None), ("c", None, None)],
+        "key string, value string, headers array<struct<key:string,value:binary>>",
+    ).coalesce(1)
+    sink = frame.write.format("kafka").option("topic", topic)
+    sink = sink.option("kafka.bootstrap.servers", broker.bootstrap_servers)
+    sink.option("includeHeaders", "true").save()
+    received = Confluent().consume(broker.bootstrap_servers, topic, 0, 3)
+    assert [(r.key, r.value, r.headers) for r in received] == [
+        (b"a", b"1", (("h", b"x"),)),
+        (None, b"2", ()),
+        (b"c", None, ()),
+    ]
+
+
+def test_stateless_real_time_mode(spark, broker, tmp_path):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    servers = broker.bootstrap_servers
+    create(servers, "real-time-in", partitions=1)
+    create(servers, "real-time-out", partitions=1)
+    source = spark.readStream.format("kafka").option("subscribe", "real-time-in")
+    results = (
+        source.option("kafka.bootstrap.servers", servers)
+        .option("startingOffsets", "earliest")
+        .load()
+        .select("key", F.upper(F.col("value").cast("string")).alias("value"))
+    )
+    sink = results.writeStream.format("kafka").option("topic", "real-time-out")
+    sink = sink.option("kafka.bootstrap.servers", servers).outputMode("update")
+    sink = sink.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    # Long enough that no end of a batch falls into the measurement.
+    query = sink.trigger(realTime="2 minutes").start()
+    sent: dict[bytes, float] = {}
+    arrived: list[tuple[bytes, float]] = []
+    expected = REAL_TIME_RECORDS + WARM_UP_RECORDS
+    consumer = threading.Thread(target=collect, args=(servers, expected, arrived), daemon=True)
+    consumer.start()
+    producer = confluent_kafka.Producer({"bootstrap.servers": servers, "linger.ms": 0})
+    for i in range(expected):
+        value = b"value-%d" % i
+        sent[value.upper()] = time.monotonic()
+        producer.produce("real-time-in", value)
+        producer.flush(30)
+        wait_for_arrival(arrived, 1)
+        time.sleep(0.01)
+    consumer.join(120)
+    failure = query.exception()
+    query.stop()
+    assert failure is None
+    assert [value for value, _ in arrived] == list(sent)
+    latencies = [at - sent[value] for value, at in arrived[WARM_UP_RECORDS:]]
+    print(f"real-time mode: p50 {statistics.median(latencies) * 1000:.1f} ms")
+    # Far below the half second that a poll which nobody wakes would take.
+    assert statistics.median(latencies) < 0.25
+
+
+def wait_for_arrival(arrived: list[tuple[bytes, float]], count: int) -> None:
+    """Wait until so many values came out of the query, which takes a while to start."""
+    deadline = time.monotonic() + 60
+    while len(arrived) < count:
+        assert time.monotonic() < deadline, "nothing comes out of the query"
+        time.sleep(0.005)
+
+
+def collect(servers: str, count: int, arrived: list[tuple[bytes, float]]) -> None:
+    """Note when each value arrives in the output topic."""
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": servers, "group.id": "real-time"})
+    consumer.assign([confluent_kafka.TopicPartition("real-time-out", 0, 0)])
+    deadline = time.monotonic() + 110
+    while len(arrived) < count and time.monotonic() < deadline:
+        message = consumer.poll(0.5)
+        if message is not None and message.error() is None:
+            arrived.append((message.value(), time.monotonic()))
+    consumer.close()
