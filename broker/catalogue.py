@@ -19,7 +19,7 @@ import logging
 import uuid
 from base64 import urlsafe_b64encode
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from broker.config import BROKER_CONFIGS, BrokerConfig
@@ -241,7 +241,7 @@ class Catalogue:
         self, name: str, partition_count: int, configs: Mapping[str, str | None]
     ) -> Topic:
         """Create a topic and its logs; raises KafkaError when it may not or cannot be."""
-        return await self._change(self._create_topic(name, partition_count, configs))
+        return await self._change(lambda: self._create_topic(name, partition_count, configs))
 
     async def _create_topic(
         self, name: str, partition_count: int, configs: Mapping[str, str | None]
@@ -258,7 +258,7 @@ class Catalogue:
 
     async def delete_topic(self, topic_id: bytes) -> None:
         """Delete a topic and its logs; raises KafkaError UNKNOWN_TOPIC_ID."""
-        await self._change(self._delete_topic(topic_id))
+        await self._change(lambda: self._delete_topic(topic_id))
 
     async def _delete_topic(self, topic_id: bytes) -> None:
         topic = self.topics_by_id.get(topic_id)
@@ -295,7 +295,7 @@ class Catalogue:
 
     async def create_partitions(self, name: str, total_count: int) -> None:
         """Grow a topic to ``total_count`` partitions; raises KafkaError."""
-        await self._change(self._create_partitions(name, total_count))
+        await self._change(lambda: self._create_partitions(name, total_count))
 
     async def _create_partitions(self, name: str, total_count: int) -> None:
         self.check_new_partitions(name, total_count)
@@ -327,7 +327,7 @@ class Catalogue:
 
     async def alter_topic_configs(self, name: str, change: ConfigsChange) -> None:
         """Change a topic's settings, effective when this returns; raises KafkaError."""
-        await self._change(self._alter_topic_configs(name, change))
+        await self._change(lambda: self._alter_topic_configs(name, change))
 
     async def _alter_topic_configs(self, name: str, change: ConfigsChange) -> None:
         configs = self.checked_topic_configs(name, change)
@@ -346,7 +346,7 @@ class Catalogue:
 
     async def alter_broker_configs(self, entity: str, change: ConfigsChange) -> None:
         """Change dynamic settings of a node ("" = all nodes); raises KafkaError."""
-        await self._change(self._alter_broker_configs(entity, change))
+        await self._change(lambda: self._alter_broker_configs(entity, change))
 
     async def _alter_broker_configs(self, entity: str, change: ConfigsChange) -> None:
         configs = self.checked_broker_configs(entity, change)
@@ -403,7 +403,7 @@ class Catalogue:
     async def next_producer_id(self) -> int:
         """Return a producer id that was never returned before (S10); raises KafkaError."""
         while not self._producer_ids:
-            await self._change(self._take_producer_ids())
+            await self._change(lambda: self._take_producer_ids())
         return self._producer_ids.popleft()
 
     async def _take_producer_ids(self) -> None:
@@ -413,7 +413,7 @@ class Catalogue:
 
     # -------------------------------------------------------------------------------------- details
 
-    async def _change(self, change: Coroutine[Any, Any, Result]) -> Result:
+    async def _change(self, change: Callable[[], Awaitable[Result]]) -> Result:
         """Run one change alone and to its end, whatever happens to whoever asked for it."""
         task = asyncio.get_running_loop().create_task(self._exclusively(change))
         self._changes.add(task)
@@ -426,10 +426,10 @@ class Catalogue:
         if not task.cancelled():
             task.exception()
 
-    async def _exclusively(self, change: Coroutine[Any, Any, Result]) -> Result:
+    async def _exclusively(self, change: Callable[[], Awaitable[Result]]) -> Result:
         async with self._changing:
             try:
-                return await change
+                return await change()
             except KafkaError:
                 raise
             except MetaStoreFull as error:
