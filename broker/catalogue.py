@@ -403,7 +403,7 @@ class Catalogue:
     async def next_producer_id(self) -> int:
         """Return a producer id that was never returned before (S10); raises KafkaError."""
         while not self._producer_ids:
-            await self._change(lambda: self._take_producer_ids())
+            await self._change(self._take_producer_ids)
         return self._producer_ids.popleft()
 
     async def _take_producer_ids(self) -> None:
