@@ -20,6 +20,7 @@ import errno
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from threading import RLock
+from types import UnionType
 from typing import NamedTuple
 
 from storage.io import AlreadyLocked, Buffer, replace_file
@@ -253,7 +254,7 @@ class SimulatedFileSystem:
             self.before(operation)
         error_code = self._failures.pop(self.operations, None)
         if error_code is not None:
-            raise OSError(error_code, errno.errorcode[error_code], path)
+            raise _refusal(error_code, path)
         return operation
 
     def _changed(self, operation: Operation) -> None:
@@ -280,7 +281,7 @@ class SimulatedFileSystem:
         if self.track_unsynced and len(data):
             inode.pending.append(_Write(position, bytes(data)))
         if room < size:
-            raise OSError(errno.ENOSPC, "No space left on device", path)
+            raise _refusal(errno.ENOSPC, path)
         self._changed(operation)
         return size
 
@@ -336,10 +337,10 @@ class SimulatedFileSystem:
             directory, name = self._parent(path)
             node = directory.entries.get(name)
             if isinstance(node, _Directory):
-                raise IsADirectoryError(errno.EISDIR, "Is a directory", path)
+                raise _refusal(errno.EISDIR, path)
             if node is None:
                 if not create:
-                    raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
+                    raise _refusal(errno.ENOENT, path)
                 operation = self._changing("create", path)
                 node = _Inode()
                 self._change(directory, {name: node})
@@ -350,13 +351,13 @@ class SimulatedFileSystem:
         """Whether the path leads anywhere."""
         with self.lock_of_state:
             self.reading("exists", path)
-            return self._find(path) is not None
+            return self._is_there(path, _Inode | _Directory)
 
     def is_directory(self, path: str) -> bool:
         """Whether the path leads to a directory."""
         with self.lock_of_state:
             self.reading("is_directory", path)
-            return isinstance(self._find(path), _Directory)
+            return self._is_there(path, _Directory)
 
     def list_directory(self, path: str) -> list[str]:
         """Names in a directory, sorted."""
@@ -379,16 +380,17 @@ class SimulatedFileSystem:
                     self._change(directory, {name: node})
                     self._changed(operation)
                 if isinstance(node, _Inode):
-                    raise NotADirectoryError(errno.ENOTDIR, "Not a directory", walked)
+                    is_last = walked.removeprefix("/") == "/".join(_parts(path))
+                    raise _refusal(errno.EEXIST if is_last else errno.ENOTDIR, path)
                 directory = node
             if not made and not exist_ok:
-                raise FileExistsError(errno.EEXIST, "File exists", path)
+                raise _refusal(errno.EEXIST, path)
 
     def remove_directory(self, path: str) -> None:
         """Remove an empty directory."""
         with self.lock_of_state:
             if self._directory(path).entries:
-                raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
+                raise _refusal(errno.ENOTEMPTY, path)
             operation = self._changing("remove_directory", path)
             directory, name = self._parent(path)
             self._change(directory, {name: None})
@@ -401,9 +403,10 @@ class SimulatedFileSystem:
             target, new_name = self._parent(new)
             node = source.entries.get(old_name)
             if node is None:
-                raise FileNotFoundError(errno.ENOENT, "No such file or directory", old)
-            operation = self._changing("rename", new)
+                raise _refusal(errno.ENOENT, old)
             replaced = target.entries.get(new_name)
+            self._check_replaceable(node, replaced, old, new)
+            operation = self._changing("rename", new)
             if isinstance(replaced, _Inode) and replaced is not node:
                 self.used_bytes -= len(replaced.content)
             if source is target:
@@ -413,15 +416,35 @@ class SimulatedFileSystem:
                 self._change(source, {old_name: None})
             self._changed(operation)
 
+    def _check_replaceable(
+        self,
+        node: _Inode | _Directory,
+        replaced: _Inode | _Directory | None,
+        old: str,
+        new: str,
+    ) -> None:
+        """Refuse the renames that an operating system refuses."""
+        if _is_below(new, old):
+            raise _refusal(errno.EINVAL, new)
+        if _is_below(old, new):
+            raise _refusal(errno.ENOTEMPTY, new)
+        if isinstance(node, _Directory):
+            if isinstance(replaced, _Inode):
+                raise _refusal(errno.ENOTDIR, new)
+            if replaced is not None and replaced is not node and replaced.entries:
+                raise _refusal(errno.ENOTEMPTY, new)
+        elif isinstance(replaced, _Directory):
+            raise _refusal(errno.EISDIR, new)
+
     def unlink(self, path: str) -> None:
         """Remove a file; its space is free at once."""
         with self.lock_of_state:
             directory, name = self._parent(path)
             node = directory.entries.get(name)
             if node is None:
-                raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
+                raise _refusal(errno.ENOENT, path)
             if isinstance(node, _Directory):
-                raise IsADirectoryError(errno.EISDIR, "Is a directory", path)
+                raise _refusal(errno.EISDIR, path)
             operation = self._changing("unlink", path)
             self._change(directory, {name: None})
             self.used_bytes -= len(node.content)
@@ -475,17 +498,25 @@ class SimulatedFileSystem:
         self._check_power()  # a dead machine does not say "no such file" either
         node: _Inode | _Directory | None = self._root
         for name in _parts(path):
-            if not isinstance(node, _Directory):
+            if isinstance(node, _Inode):
+                raise _refusal(errno.ENOTDIR, path)
+            if node is None:
                 return None
             node = node.entries.get(name)
         return node
 
+    def _is_there(self, path: str, kind: type | UnionType) -> bool:
+        try:
+            return isinstance(self._find(path), kind)
+        except NotADirectoryError:
+            return False
+
     def _directory(self, path: str) -> _Directory:
         node = self._find(path)
         if node is None:
-            raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
+            raise _refusal(errno.ENOENT, path)
         if isinstance(node, _Inode):
-            raise NotADirectoryError(errno.ENOTDIR, "Not a directory", path)
+            raise _refusal(errno.ENOTDIR, path)
         return node
 
     def _parent(self, path: str) -> tuple[_Directory, str]:
@@ -493,8 +524,18 @@ class SimulatedFileSystem:
         return self._directory(head), name
 
 
+def _refusal(code: int, path: str) -> OSError:
+    """The error of this number; Python picks the subclass (FileNotFoundError ...)."""
+    return OSError(code, errno.errorcode[code], path)
+
+
 def _parts(path: str) -> list[str]:
     return [part for part in path.split("/") if part not in ("", ".")]
+
+
+def _is_below(path: str, directory: str) -> bool:
+    parts, above = _parts(path), _parts(directory)
+    return len(parts) > len(above) and parts[: len(above)] == above
 
 
 def _inodes(directory: _Directory) -> Iterator[_Inode]:

@@ -157,6 +157,12 @@ def test_meta_properties_read_back(directory_id, node_id):
     assert decode_meta_properties(encode_meta_properties(properties)) == properties
 
 
+def test_lines_that_mean_nothing_are_skipped():
+    topic_id = bytes(range(16))
+    data = b"\nnothing\n" + encode_partition_metadata(topic_id) + b"\n"
+    assert decode_partition_metadata(data) == topic_id
+
+
 def test_properties_escaped_by_java_are_understood():
     data = b"#c\n!c\ncluster.id=my\\:cluster\nnode.id=3\nversion=1\ndirectory.id=" + b"A" * 22
     assert decode_meta_properties(data) == MetaProperties("my:cluster", 3, bytes(16))

@@ -1,5 +1,7 @@
 """The indexes against Kafka's own files, against plain lists, and against damage."""
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -172,6 +174,15 @@ def test_an_offset_index_of_a_longer_log_is_noticed(end_offset, log_bytes):
         index.check(end_offset, log_bytes)
 
 
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+def test_the_file_is_big_endian_on_every_machine(monkeypatch, byteorder):
+    index, _ = offset_index([(1, 2)], 0)
+    native = index.encode()
+    monkeypatch.setattr(sys, "byteorder", byteorder)
+    expected = native if byteorder == "little" else bytes([1, 0, 0, 0, 2, 0, 0, 0])
+    assert index.encode() == expected  # what a big-endian machine would not have to swap
+
+
 def test_an_empty_offset_index_fits_an_empty_log():
     OffsetIndex(7).check(7, 0)
 
@@ -303,6 +314,8 @@ def test_a_transaction_index_reads_back_and_truncates():
     index.truncate_to(20)
     assert index.encode() == data[:34]
     assert len(index) == 1
+    assert index.last_offset == 10
+    assert TransactionIndex().last_offset == -1
     TransactionIndex().check(0)
 
 

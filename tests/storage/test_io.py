@@ -2,8 +2,11 @@
 
 import errno
 import os
+import tempfile
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from storage import io
 from storage.io import IOV_MAX, AlreadyLocked, FileSystem, LocalFile, LocalFileSystem, window
@@ -137,7 +140,7 @@ def test_directories(files, root):
         files.make_directory(deep)
     assert files.is_directory(deep)
     assert files.list_directory(root) == ["a"]
-    with pytest.raises(OSError, match="not empty") as caught:
+    with pytest.raises(OSError, match=r"mpty|EMPTY") as caught:
         files.remove_directory(files.join(root, "a"))
     assert caught.value.errno == errno.ENOTEMPTY
     files.remove_directory(deep)
@@ -153,6 +156,37 @@ def test_directories_can_be_renamed_with_their_content(files, root):
     files.write_file_atomically(files.join(root, "old", "file"), b"abc")
     files.rename(files.join(root, "old"), files.join(root, "new"))
     assert files.read_file(files.join(root, "new", "file")) == b"abc"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("directory", "directory/below", errno.EINVAL),
+        ("directory/file", "directory", errno.ENOTEMPTY),
+        ("directory", "file", errno.ENOTDIR),
+        ("empty", "directory", errno.ENOTEMPTY),
+        ("file", "directory", errno.EISDIR),
+        ("file", "file/below", errno.ENOTDIR),
+        ("file", "missing/file", errno.ENOENT),
+        ("file", "file", None),
+        ("directory", "directory", None),
+        ("directory", "empty", None),
+    ],
+)
+def test_renames_that_are_refused(files, root, old, new, code):
+    files.make_directory(files.join(root, "directory"))
+    files.make_directory(files.join(root, "empty"))
+    files.write_file_atomically(files.join(root, "file"), b"abc")
+    files.write_file_atomically(files.join(root, "directory", "file"), b"abc")
+    before = tree(files, root)
+    if code is None:
+        files.rename(files.join(root, old), files.join(root, new))
+        assert files.exists(files.join(root, new))
+        return
+    with pytest.raises(OSError) as caught:
+        files.rename(files.join(root, old), files.join(root, new))
+    assert caught.value.errno == code
+    assert tree(files, root) == before
 
 
 def test_a_file_is_not_a_directory(files, root, file):
@@ -312,7 +346,34 @@ def test_short_reads_are_continued(local_file, monkeypatch):
     assert local_file.pread(100, 1) == b"bcdefgh"
 
 
-def test_allocate_reserves_blocks_where_the_file_system_can(local_file):
+def test_hints_reach_the_kernel_with_their_arguments_in_order(local_file, monkeypatch):
+    calls = []
+
+    class Function:
+        def __init__(self, name):
+            self.name = name
+
+        def __call__(self, *arguments):
+            calls.append((self.name, *arguments))
+
+    library = type(
+        "Library", (), {name: Function(name) for name in ("fallocate", "sync_file_range")}
+    )
+    monkeypatch.setattr(io.ctypes, "CDLL", lambda *arguments, **options: library)
+    io._library_function.cache_clear()
+    try:
+        local_file.allocate(4096, 1 << 20)
+        local_file.start_writeback(8192, 512)
+    finally:
+        io._library_function.cache_clear()
+    descriptor = local_file._descriptor
+    assert calls == [
+        ("fallocate", descriptor, 1, 4096, 1 << 20),  # FALLOC_FL_KEEP_SIZE
+        ("sync_file_range", descriptor, 8192, 512, 2),  # SYNC_FILE_RANGE_WRITE
+    ]
+
+
+def test_allocate_keeps_the_size(local_file):
     local_file.allocate(0, 1 << 20)
     assert local_file.size() == 0
     local_file.fdatasync()
@@ -327,3 +388,77 @@ def test_missing_library_calls_are_no_error(local_file, monkeypatch):
 
 def test_no_such_library_call_is_none():
     assert io._library_function.__wrapped__("barnabas_no_such_call") is None
+
+
+# ---------------------------------------------------------------------- both file systems, in step
+
+NAMES = st.sampled_from(["a", "b", "d/a", "d/b", "d", "e/a", "e"])
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("create"), NAMES),
+        st.tuples(st.just("write"), NAMES, st.integers(0, 60), st.binary(max_size=40)),
+        st.tuples(st.just("durable"), NAMES, st.integers(0, 60), st.binary(max_size=40)),
+        st.tuples(st.just("truncate"), NAMES, st.integers(0, 60)),
+        st.tuples(st.just("zero_fill"), NAMES, st.integers(0, 60)),
+        st.tuples(st.just("rename"), NAMES, NAMES),
+        st.tuples(st.just("unlink"), NAMES),
+        st.tuples(st.just("mkdir"), NAMES, st.booleans()),
+        st.tuples(st.just("rmdir"), NAMES),
+        st.tuples(st.just("replace"), NAMES, st.binary(max_size=40)),
+    ),
+    max_size=25,
+)
+
+
+def perform(files, root, name, path, *arguments):
+    """Do one step; answers what it saw, or the kind of error."""
+    path = files.join(root, path)
+    actions = {
+        "create": lambda: files.open(path, create=True).close(),
+        "rename": lambda: files.rename(path, files.join(root, *arguments)),
+        "unlink": lambda: files.unlink(path),
+        "mkdir": lambda: files.make_directory(path, exist_ok=arguments[0]),
+        "rmdir": lambda: files.remove_directory(path),
+        "replace": lambda: files.write_file_atomically(path, arguments[0]),
+    }
+    try:
+        if name in actions:
+            actions[name]()
+            return "done"
+        file = files.open(path)
+        try:
+            if name in ("write", "durable"):
+                write = file.pwritev if name == "write" else file.pwritev_durable
+                write([arguments[1][:7], arguments[1][7:]], arguments[0])
+            else:
+                getattr(file, name)(*arguments)
+            return file.size(), file.pread(1000, 0), file.pread_cached(1000, 0)
+        finally:
+            file.close()
+    except OSError as error:
+        return errno.errorcode[error.errno]
+
+
+def tree(files, path):
+    """Everything below a directory."""
+    found = {}
+    for name in files.list_directory(path):
+        child = files.join(path, name)
+        found[name] = tree(files, child) if files.is_directory(child) else files.read_file(child)
+    return found
+
+
+@given(STEPS)
+def test_the_simulation_answers_like_the_operating_system(steps):
+    simulated, local = SimulatedFileSystem(capacity_bytes=1 << 30), LocalFileSystem()
+    simulated.make_directory("/root")
+    with tempfile.TemporaryDirectory() as root:
+        for step in steps:
+            assert perform(simulated, "/root", *step) == perform(local, root, *step), step
+            assert tree(simulated, "/root") == tree(local, root), step
+    held = tree(simulated, "/root")
+    assert (1 << 30) - simulated.free_bytes("/") == held_bytes(held)
+
+
+def held_bytes(held):
+    return sum(held_bytes(v) if isinstance(v, dict) else len(v) for v in held.values())
