@@ -57,8 +57,8 @@ class Interception:
     def route(self) -> Route:
         """Return the route that catches what this one's handler would have got."""
         if self._route.is_coroutine:
-            return self._route.copy(handler=self._handle_slowly)
-        return self._route.copy(handler=self._handle)
+            return self._route.copy(handler=self._handle_slowly, shortcut=None)
+        return self._route.copy(handler=self._handle, shortcut=None)
 
     def _handle(self, context: RequestContext, request: Any) -> Any:  # noqa: ANN401
         if not self._catches(request):
@@ -66,7 +66,10 @@ class Interception:
         instead = self._instead(context, request)
         if instead is not None:
             return instead
-        response = self._route.handler(context, request)
+        try:
+            response = self._route.handler(context, request)
+        except KafkaError as error:
+            response = refusal(self._route, request, error)
         if self._fault.lose_answer and not isinstance(response, Deferred):
             raise CloseConnection("answer lost by interception")
         if self._fault.lose_answer or self._fault.delay_ms:
@@ -79,7 +82,10 @@ class Interception:
         instead = self._instead(context, request)
         if instead is not None:
             return instead
-        response = await self._route.handler(context, request)
+        try:
+            response = await self._route.handler(context, request)
+        except KafkaError as error:
+            response = refusal(self._route, request, error)
         if self._fault.lose_answer:
             raise CloseConnection("answer lost by interception")
         if self._fault.delay_ms:

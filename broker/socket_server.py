@@ -285,6 +285,8 @@ def resolve(host: str) -> list[tuple[socket.AddressFamily, str]]:
     """Return the addresses a listener's host stands for, IPv4 first."""
     if host in ANY_HOST:
         return [(socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")]  # noqa: S104
+    if host == "localhost":  # both, whatever the machine's hosts file leaves out (RFC 6761)
+        return [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")]
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     addresses = {(info[0], str(info[4][0])) for info in found}
     return sorted(addresses, key=lambda address: (address[0] != socket.AF_INET, address[1]))

@@ -1,0 +1,286 @@
+"""The broker as a whole: start, addresses, the orderly end, and the other one."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from broker.config import BrokerConfig
+from broker.server import BrokerServer, loop_factory
+from broker.socket_server import ListenError
+from broker.testing import Broker
+from broker.topic_reader import WireClient, read_topic
+from protocol.messages.metadata import METADATA, MetadataRequest
+from protocol.messages.produce import (
+    PRODUCE,
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from protocol.records import Record, encode_batch
+from storage.io import AlreadyLocked
+from storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from storage.simulated import SimulatedFileSystem
+from tests.broker.toy import RawClient, request, until
+
+BOTH_LOOPS = True
+
+READY = "[KafkaServer id=1] started: Transitioning from RECOVERY to RUNNING (Kafka Server started)"
+
+
+def config(directory, *listeners, **changes):
+    return BrokerConfig(
+        listeners=listeners or ("PLAINTEXT://127.0.0.1:0",),
+        log_dirs=(str(directory),),
+        journal_file_bytes=4 * 1024 * 1024,
+        **changes,
+    )
+
+
+def produce_request(topic, acks=-1):
+    batch = memoryview(encode_batch([Record(0, 1_700_000_000_000, None, b"value")]))
+    data = [TopicProduceData(topic, partition_data=[PartitionProduceData(0, batch)])]
+    return ProduceRequest(acks=acks, timeout_ms=1000, topic_data=data)
+
+
+def brokers_of(address):
+    with WireClient(address) as client:
+        response = client.ask(METADATA, MetadataRequest(topics=[]), 12)
+    return [(each.host, each.port) for each in response.brokers]
+
+
+class Started:
+    def __init__(self, server):
+        self.server = server
+
+    async def __aenter__(self):
+        await self.server.start()
+        return self.server
+
+    async def __aexit__(self, *_):
+        await self.server.stop()
+
+
+# ---------------------------------------------------------------------------------- addresses
+
+
+async def test_every_interface_means_ipv4_and_ipv6_on_one_port(tmp_path):
+    async with Started(BrokerServer(config(tmp_path, "PLAINTEXT://:0"))) as server:
+        host, port = server.listeners[0].bound
+        assert host == "localhost"
+        for dialled in ("127.0.0.1", "::1"):
+            # Told to come back to the address it dialled.
+            assert await asyncio.to_thread(brokers_of, (dialled, port)) == [(dialled, port)]
+
+
+async def test_localhost_is_both_families_too(tmp_path):
+    async with Started(BrokerServer(config(tmp_path, "PLAINTEXT://localhost:0"))) as server:
+        port = server.listeners[0].bound[1]
+        for dialled in ("127.0.0.1", "::1"):
+            assert await asyncio.to_thread(brokers_of, (dialled, port)) == [(dialled, port)]
+
+
+async def test_a_client_is_told_the_address_of_the_listener_it_came_in_on(tmp_path):
+    settings = config(
+        tmp_path,
+        "INSIDE://127.0.0.1:0",
+        "OUTSIDE://127.0.0.1:0",
+        advertised_listeners=("OUTSIDE://kafka.example.com:19092",),
+        listener_security_protocol_map="INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT",
+    )
+    async with Started(BrokerServer(settings)) as server:
+        inside, outside = (listener.bound for listener in server.listeners)
+        assert inside[1] != outside[1]
+        assert await asyncio.to_thread(brokers_of, inside) == [inside]
+        assert await asyncio.to_thread(brokers_of, outside) == [("kafka.example.com", 19092)]
+
+
+async def test_a_port_in_use_is_one_line_and_nothing_stays_open(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        server = BrokerServer(
+            config(
+                tmp_path,
+                "A://127.0.0.1:0",
+                f"B://127.0.0.1:{port}",
+                listener_security_protocol_map="A:PLAINTEXT,B:PLAINTEXT",
+            )
+        )
+        with pytest.raises(ListenError, match=rf"^cannot listen on B://127.0.0.1:{port}: .*in use"):
+            await server.start()
+        with pytest.raises(OSError):
+            socket.create_connection(server.listeners[0].bound)
+    async with Started(BrokerServer(config(tmp_path))):  # the directory is free again
+        pass
+
+
+async def test_a_host_that_is_none_of_ours_is_one_line(tmp_path):
+    with pytest.raises(ListenError, match=r"PLAINTEXT://192\.0\.2\.1:0: "):
+        await BrokerServer(config(tmp_path, "PLAINTEXT://192.0.2.1:0")).start()
+    with pytest.raises(ListenError, match=r"PLAINTEXT://no\.such\.invalid:0: "):
+        await BrokerServer(config(tmp_path, "PLAINTEXT://no.such.invalid:0")).start()
+
+
+async def test_a_directory_serves_one_broker_at_a_time(tmp_path):
+    async with Started(BrokerServer(config(tmp_path))) as server:
+        with pytest.raises(AlreadyLocked):
+            await BrokerServer(config(tmp_path)).start()
+        assert await asyncio.to_thread(brokers_of, server.listeners[0].bound)
+
+
+# ------------------------------------------------------------------------------------ the ends
+
+
+async def test_topics_of_the_configuration_exist_when_the_broker_is_ready(tmp_path):
+    wanted = ("orders:3:1", "latest:1:1:compact")
+    for _ in range(2):
+        async with Started(BrokerServer(config(tmp_path, create_topics=wanted))) as server:
+            assert len(server.catalogue.topic("orders").partitions) == 3
+            assert server.catalogue.topic("latest").configs == {"cleanup.policy": "compact"}
+            assert server.ready_line == READY
+
+
+async def test_an_orderly_stop_leaves_no_journal_to_replay(tmp_path, caplog):
+    caplog.set_level(logging.INFO, "broker.server")
+    for expected in ("clean=false", "clean=true"):
+        caplog.clear()
+        async with Started(BrokerServer(config(tmp_path, create_topics=("t:1:1",)))) as server:
+            assert expected in caplog.text
+            with await asyncio.to_thread(WireClient, server.listeners[0].bound) as client:
+                await asyncio.to_thread(client.ask, PRODUCE, produce_request("t"), 9)
+    async with Started(BrokerServer(config(tmp_path))) as server:
+        records = await asyncio.to_thread(read_topic, server.listeners[0].bound, "t")
+    assert [record.offset for record in records] == [0, 1]
+
+
+async def test_the_cluster_keeps_its_id_and_every_start_has_its_epoch(tmp_path):
+    seen = []
+    for _ in range(2):
+        async with Started(BrokerServer(config(tmp_path))) as server:
+            seen.append((server.cluster_id, server.logs.leader_epoch))
+    assert seen[0][0] == seen[1][0]
+    assert seen[0][1] < seen[1][1]
+
+
+async def test_an_answer_in_flight_leaves_before_the_broker_stops():
+    async with Broker() as broker:
+        await broker.create_topic("t")
+        client = await RawClient.to(broker.address)
+        chunks = PRODUCE.encode_request(produce_request("t"), 9)
+        frame = request(0, b"".join(map(bytes, chunks)), version=9, tags=b"\0", correlation_id=5)
+        await client.send(frame)
+        (connection,) = broker.server.sockets.connections
+        await until(lambda: connection.requests == 1)
+        await broker.stop()
+        correlation_id, body = await client.answer()
+        assert correlation_id == 5
+        (answer,) = PRODUCE.decode_response(memoryview(body), 1, 9).responses
+        assert answer.partition_responses[0].error_code == 0
+        await client.close()
+        await broker.restart()
+        assert len(await broker.records("t")) == 1
+
+
+def simulated(file_system):
+    metastore = SqliteMetaStore.open(MEMORY, node_id=1, new_cluster_id="x" * 22)
+    return BrokerServer(config("/data"), file_system=file_system, metastore=metastore)
+
+
+async def test_an_fsync_error_ends_the_broker_and_nothing_is_answered(caplog):
+    file_system = SimulatedFileSystem()
+    server = simulated(file_system)
+    await server.start()
+    await server.catalogue.create_topic("t", 1, {})
+    client = await RawClient.to(server.listeners[0].bound)
+    chunks = PRODUCE.encode_request(produce_request("t"), 9)
+    for number in range(1, 30):
+        file_system.fail(file_system.operations + number, errno.EIO)
+    await client.send(request(0, b"".join(map(bytes, chunks)), version=9, tags=b"\0"))
+    assert await client.closed() == b""
+    failure = await asyncio.wait_for(server.wait_for_failure(), 5)
+    assert isinstance(failure, OSError)
+    assert failure.errno == errno.EIO
+    assert server.failure is failure
+    critical = [record for record in caplog.records if record.levelno == logging.CRITICAL]
+    assert len(critical) == 1
+    assert critical[0].exc_info is None
+    server.fatal(ValueError("a second one is not heard"))
+    assert server.failure is failure
+    await client.close()
+    await server.crash()
+
+
+async def test_a_background_task_that_fails_is_fatal():
+    server = simulated(SimulatedFileSystem())
+    await server.start()
+
+    async def fail():
+        raise ZeroDivisionError
+
+    server.spawn(fail(), "a task")
+    assert isinstance(await asyncio.wait_for(server.wait_for_failure(), 5), ZeroDivisionError)
+    await server.crash()
+
+
+async def test_retention_and_checkpoints_follow_the_clock():
+    async with Broker(config={"log.retention.check.interval.ms": "1000"}) as broker:
+        await broker.create_topic(
+            "t", 1, {"retention.ms": "60000", "segment.ms": "60000", "internal.segment.bytes": "1"}
+        )
+        generation = broker.server.logs.generation
+        for _ in range(3):
+            with await asyncio.to_thread(WireClient, broker.address) as client:
+                await asyncio.to_thread(client.ask, PRODUCE, produce_request("t"), 9)
+        log = broker.server.catalogue.partition("t", 0).log
+        broker.clock.advance(minutes=10)
+        await until(lambda: log.log_start_offset > 0)
+        await until(lambda: broker.server.logs.generation > generation)
+
+
+# ---------------------------------------------------------------------------------- the process
+
+PROGRAM = """
+import sys
+from broker.config import BrokerConfig
+from broker.server import run
+config = BrokerConfig(listeners=("PLAINTEXT://127.0.0.1:0",), log_dirs=(sys.argv[1],))
+sys.exit(run(config, lambda line: print(line, flush=True)))
+"""
+
+
+@pytest.fixture
+def process(tmp_path):
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)],
+        cwd=root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout.readline() == READY + "\n"
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_process_with_0(process, number):
+    process.send_signal(number)
+    assert process.wait(10) == 0
+    assert "Traceback" not in process.stderr.read()
+
+
+def test_uvloop_is_used_where_it_is(monkeypatch):
+    loop = loop_factory()()
+    assert type(loop).__module__.startswith("uvloop")
+    loop.close()
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    assert loop_factory() is asyncio.new_event_loop
