@@ -1,0 +1,146 @@
+"""kill -9 while topics are created, grown and deleted: what was answered is so, and nothing else.
+
+After each kill the restarted broker must have every topic that was created, with every partition it
+was told to grow to, none that was deleted, exactly one directory for each of its partitions, and
+must take and keep records in all of them.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from protocol.errors import ErrorCode
+from protocol.messages.create_partitions import (
+    CREATE_PARTITIONS,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from protocol.messages.create_topics import CREATE_TOPICS, CreatableTopic, CreateTopicsRequest
+from protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.metadata import METADATA, MetadataRequest
+from protocol.messages.produce import (
+    PRODUCE,
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from protocol.records import Record, encode_batch
+from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.wire_client import WireClient
+
+KILLS = 15
+NAMES = ("orders", "payments", "shipments", "returns")
+
+
+@dataclass
+class Answers:
+    """What the broker said, and what it was asked last without an answer."""
+
+    partitions: dict[str, int] = field(default_factory=dict)
+    in_doubt: str | None = None
+    changes: int = 0
+
+
+def change_topics(broker: BarnabasProcess, answers: Answers, random: Random) -> None:
+    """Change topics, one request at a time, until the broker is gone."""
+    try:
+        with WireClient(broker) as client:
+            while True:
+                name = random.choice(NAMES)
+                answers.in_doubt = name
+                _change(client, name, answers, random)
+                answers.in_doubt = None
+                answers.changes += 1
+    except OSError:
+        return
+
+
+def _change(client: WireClient, name: str, answers: Answers, random: Random) -> None:
+    count = answers.partitions.get(name)
+    if count is None:
+        partitions = random.randint(1, 4)
+        request = CreateTopicsRequest([CreatableTopic(name, partitions, 1)])
+        (result,) = client.ask(CREATE_TOPICS, request, 7).topics
+        answers.partitions[name] = partitions
+    elif count < 8 and random.random() < 0.5:
+        partitions = count + random.randint(1, 3)
+        request = CreatePartitionsRequest([CreatePartitionsTopic(name, partitions, None)])
+        (result,) = client.ask(CREATE_PARTITIONS, request, 3).results
+        answers.partitions[name] = partitions
+    else:
+        request = DeleteTopicsRequest(topics=[DeleteTopicState(name)])
+        (result,) = client.ask(DELETE_TOPICS, request, 6).responses
+        del answers.partitions[name]
+    assert result.error_code == ErrorCode.NONE, result
+
+
+def look(client: WireClient) -> dict[str, int]:
+    """Return the topics the broker has and how many partitions each has."""
+    response = client.ask(METADATA, MetadataRequest(None, False), 12)
+    assert {topic.error_code for topic in response.topics} <= {ErrorCode.NONE}
+    for topic in response.topics:
+        indexes = [partition.partition_index for partition in topic.partitions]
+        assert indexes == list(range(len(indexes)))
+    return {topic.name: len(topic.partitions) for topic in response.topics}
+
+
+def write_everywhere(client: WireClient, found: dict[str, int]) -> None:
+    """Append one record to every partition."""
+    batch = encode_batch([Record(0, int(time.time() * 1000), b"key", b"value", ())])
+    request = ProduceRequest(
+        acks=-1,
+        timeout_ms=10_000,
+        topic_data=[
+            TopicProduceData(
+                name=name,
+                partition_data=[
+                    PartitionProduceData(index, memoryview(batch)) for index in range(count)
+                ],
+            )
+            for name, count in found.items()
+        ],
+    )
+    response = client.ask(PRODUCE, request, 9)
+    for topic in response.responses:
+        assert {each.error_code for each in topic.partition_responses} == {ErrorCode.NONE}
+
+
+def partition_directories(data: Path) -> set[str]:
+    return {path.name for path in data.iterdir() if path.is_dir()}
+
+
+def wait_for_directories(data: Path, found: dict[str, int]) -> None:
+    """Directories follow on the journal thread: give it a moment."""
+    wanted = {f"{name}-{index}" for name, count in found.items() for index in range(count)}
+    deadline = time.monotonic() + 10
+    while partition_directories(data) != wanted and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert partition_directories(data) == wanted
+
+
+def test_topics_survive_kills(tmp_path):
+    random = Random(1)
+    answers = Answers()
+    with BarnabasProcess(tmp_path, barnabas_checkpoint_interval_ms="200") as broker:
+        for _ in range(KILLS):
+            changes = threading.Thread(target=change_topics, args=(broker, answers, random))
+            changes.start()
+            time.sleep(random.uniform(0.01, 0.4))
+            broker.kill()
+            changes.join()
+            broker.restart()
+            with WireClient(broker) as client:
+                found = look(client)
+                certain = {*answers.partitions, *found} - {answers.in_doubt}
+                assert {name: found.get(name) for name in certain} == {
+                    name: answers.partitions.get(name) for name in certain
+                }
+                wait_for_directories(broker.data_directory, found)
+                write_everywhere(client, found)
+            answers.partitions = found
+            answers.in_doubt = None
+    assert answers.changes > 5 * KILLS, "the kills came before anything happened"
