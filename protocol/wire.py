@@ -8,6 +8,8 @@ the position beyond the frame).
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from protocol.errors import Malformed
 
 Chunks = list[bytes | bytearray | memoryview]
@@ -17,6 +19,24 @@ MAX_TAGGED_FIELDS = 10_000
 # An unsigned varint on the wire is a Java int: five bytes of seven bits, never negative.
 MAX_VARINT = 0x7FFF_FFFF
 ZERO_UUID = bytes(16)
+# The default of a parameter whose real default is a new list or structure.
+ABSENT: Any = object()
+
+
+class Structure:
+    """What all generated dataclasses share, so that importing them builds no methods by exec."""
+
+    __slots__: tuple[str, ...] = ()
+    __hash__: ClassVar[None]  # type: ignore[assignment]  # mutable, like any dataclass with eq
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"{type(self).__name__}({fields})"
 
 
 def varint_tail(view: memoryview, position: int, low: int) -> tuple[int, int]:

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 from protocol.generate.decoding import DecodeEmitter
 from protocol.generate.encoding import EncodeEmitter
 from protocol.generate.layout import Layout, annotation, default_literal, distinct_layouts
-from protocol.generate.schema import Schema, Struct, Versions
+from protocol.generate.schema import Field, Schema, Struct, Versions
 from protocol.generate.writer import Code, snake_case, struct_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 HELPERS = (
+    "ABSENT",
     "ZERO_UUID",
     "Chunks",
+    "Structure",
     "check_count",
     "long_count",
     "long_size",
@@ -72,22 +74,35 @@ def _section_versions(schema: Schema, section: str) -> tuple[Versions, int | Non
 
 
 def _add_class(code: Code, struct: Struct, schema: Schema) -> None:
-    code.add("", "", "@dataclass(slots=True)")
-    with code.block(f"class {struct.name}:"):
+    """Emit one class: a dataclass whose methods are not built by exec at every start."""
+    code.add("", "", "@dataclass(slots=True, init=False, repr=False, eq=False)")
+    with code.block(f"class {struct.name}(Structure):"):
         versions = f"{schema.versions.first}-{schema.versions.last}"
         top = struct in schema.sections.values()
         code.add(
             f'"""{schema.name}, versions {versions}."""' if top else f'"""Part of {schema.name}."""'
         )
         if struct.fields:
-            code.add("")
+            code.add("", *(f"{field.name}: {annotation(field)}" for field in struct.fields), "")
+            _add_constructor(code, struct)
+
+
+def _add_constructor(code: Code, struct: Struct) -> None:
+    with code.block("def __init__("):
+        code.add("self,")
         for field in struct.fields:
-            default = default_literal(field)
-            if default == "[]":
-                default = "field(default_factory=list)"
-            elif default.endswith("()"):
-                default = f"field(default_factory={default[:-2]})"
-            code.add(f"{field.name}: {annotation(field)} = {default}")
+            default = "ABSENT" if _is_mutable(field) else default_literal(field)
+            code.add(f"{field.name}: {annotation(field)} = {default},")
+    with code.block(") -> None:"):
+        for field in struct.fields:
+            name = field.name
+            value = f"{default_literal(field)} if {name} is ABSENT else {name}"
+            code.add(f"self.{name} = {value if _is_mutable(field) else name}")
+
+
+def _is_mutable(field: Field) -> bool:
+    """Whether the default is an object of its own for every instance."""
+    return default_literal(field) == "[]" or default_literal(field).endswith("()")
 
 
 def _add_codecs(code: Code, formats: set[str], section: str, layouts: Mapping[int, Layout]) -> None:
@@ -153,9 +168,7 @@ def _head(schema: Schema, name: str, text: str) -> str:
         f'"""{schema.name}: generated from {name}.schema by protocol.generate. Do not edit."""'
     )
     code.add("", "from __future__ import annotations", "")
-    code.import_names(
-        "dataclasses", ["dataclass", "field"] if "default_factory" in words else ["dataclass"]
-    )
+    code.import_names("dataclasses", ["dataclass"])
     code.import_names(
         "struct", [word for word in ("Struct", "pack", "unpack_from") if _is_called(word, text)]
     )

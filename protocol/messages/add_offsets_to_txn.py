@@ -7,7 +7,7 @@ from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, long_size, put_varint, skip_tags
+from protocol.wire import Chunks, Structure, long_size, put_varint, skip_tags
 
 pack_h = Struct(">h").pack
 pack_ih = Struct(">ih").pack
@@ -21,22 +21,42 @@ unpack_qhB = Struct(">qhB").unpack_from
 unpack_qhh = Struct(">qhh").unpack_from
 
 
-@dataclass(slots=True)
-class AddOffsetsToTxnRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AddOffsetsToTxnRequest(Structure):
     """AddOffsetsToTxn, versions 0-4."""
 
-    transactional_id: str = ""
-    producer_id: int = 0
-    producer_epoch: int = 0
-    group_id: str = ""
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    group_id: str
+
+    def __init__(
+        self,
+        transactional_id: str = "",
+        producer_id: int = 0,
+        producer_epoch: int = 0,
+        group_id: str = "",
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.group_id = group_id
 
 
-@dataclass(slots=True)
-class AddOffsetsToTxnResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AddOffsetsToTxnResponse(Structure):
     """AddOffsetsToTxn, versions 0-4."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
+    throttle_time_ms: int
+    error_code: int
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[AddOffsetsToTxnRequest, int]:

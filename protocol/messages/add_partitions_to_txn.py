@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, check_count, long_count, long_size, put_varint, skip_tags
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    check_count,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+)
 
 pack_h = Struct(">h").pack
 pack_i = Struct(">i").pack
@@ -28,68 +37,140 @@ unpack_qhB = Struct(">qhB").unpack_from
 unpack_qhi = Struct(">qhi").unpack_from
 
 
-@dataclass(slots=True)
-class AddPartitionsToTxnTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AddPartitionsToTxnTopic(Structure):
     """Part of AddPartitionsToTxn."""
 
-    name: str = ""
-    partitions: list[int] = field(default_factory=list)
+    name: str
+    partitions: list[int]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: list[int] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class AddPartitionsToTxnTransaction:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AddPartitionsToTxnTransaction(Structure):
     """Part of AddPartitionsToTxn."""
 
-    transactional_id: str = ""
-    producer_id: int = 0
-    producer_epoch: int = 0
-    verify_only: bool = False
-    topics: list[AddPartitionsToTxnTopic] = field(default_factory=list)
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    verify_only: bool
+    topics: list[AddPartitionsToTxnTopic]
+
+    def __init__(
+        self,
+        transactional_id: str = "",
+        producer_id: int = 0,
+        producer_epoch: int = 0,
+        verify_only: bool = False,
+        topics: list[AddPartitionsToTxnTopic] = ABSENT,
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.verify_only = verify_only
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class AddPartitionsToTxnRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AddPartitionsToTxnRequest(Structure):
     """AddPartitionsToTxn, versions 0-5."""
 
-    transactions: list[AddPartitionsToTxnTransaction] = field(default_factory=list)
-    v3_and_below_transactional_id: str = ""
-    v3_and_below_producer_id: int = 0
-    v3_and_below_producer_epoch: int = 0
-    v3_and_below_topics: list[AddPartitionsToTxnTopic] = field(default_factory=list)
+    transactions: list[AddPartitionsToTxnTransaction]
+    v3_and_below_transactional_id: str
+    v3_and_below_producer_id: int
+    v3_and_below_producer_epoch: int
+    v3_and_below_topics: list[AddPartitionsToTxnTopic]
+
+    def __init__(
+        self,
+        transactions: list[AddPartitionsToTxnTransaction] = ABSENT,
+        v3_and_below_transactional_id: str = "",
+        v3_and_below_producer_id: int = 0,
+        v3_and_below_producer_epoch: int = 0,
+        v3_and_below_topics: list[AddPartitionsToTxnTopic] = ABSENT,
+    ) -> None:
+        self.transactions = [] if transactions is ABSENT else transactions
+        self.v3_and_below_transactional_id = v3_and_below_transactional_id
+        self.v3_and_below_producer_id = v3_and_below_producer_id
+        self.v3_and_below_producer_epoch = v3_and_below_producer_epoch
+        self.v3_and_below_topics = [] if v3_and_below_topics is ABSENT else v3_and_below_topics
 
 
-@dataclass(slots=True)
-class AddPartitionsToTxnPartitionResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AddPartitionsToTxnPartitionResult(Structure):
     """Part of AddPartitionsToTxn."""
 
-    partition_index: int = 0
-    partition_error_code: int = 0
+    partition_index: int
+    partition_error_code: int
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        partition_error_code: int = 0,
+    ) -> None:
+        self.partition_index = partition_index
+        self.partition_error_code = partition_error_code
 
 
-@dataclass(slots=True)
-class AddPartitionsToTxnTopicResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AddPartitionsToTxnTopicResult(Structure):
     """Part of AddPartitionsToTxn."""
 
-    name: str = ""
-    results_by_partition: list[AddPartitionsToTxnPartitionResult] = field(default_factory=list)
+    name: str
+    results_by_partition: list[AddPartitionsToTxnPartitionResult]
+
+    def __init__(
+        self,
+        name: str = "",
+        results_by_partition: list[AddPartitionsToTxnPartitionResult] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.results_by_partition = [] if results_by_partition is ABSENT else results_by_partition
 
 
-@dataclass(slots=True)
-class AddPartitionsToTxnResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AddPartitionsToTxnResult(Structure):
     """Part of AddPartitionsToTxn."""
 
-    transactional_id: str = ""
-    topic_results: list[AddPartitionsToTxnTopicResult] = field(default_factory=list)
+    transactional_id: str
+    topic_results: list[AddPartitionsToTxnTopicResult]
+
+    def __init__(
+        self,
+        transactional_id: str = "",
+        topic_results: list[AddPartitionsToTxnTopicResult] = ABSENT,
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.topic_results = [] if topic_results is ABSENT else topic_results
 
 
-@dataclass(slots=True)
-class AddPartitionsToTxnResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AddPartitionsToTxnResponse(Structure):
     """AddPartitionsToTxn, versions 0-5."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    results_by_transaction: list[AddPartitionsToTxnResult] = field(default_factory=list)
-    results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult] = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    results_by_transaction: list[AddPartitionsToTxnResult]
+    results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        results_by_transaction: list[AddPartitionsToTxnResult] = ABSENT,
+        results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.results_by_transaction = [] if results_by_transaction is ABSENT else results_by_transaction
+        self.results_by_topic_v3_and_below = [] if results_by_topic_v3_and_below is ABSENT else results_by_topic_v3_and_below
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[AddPartitionsToTxnRequest, int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     long_count,
     long_size,
     put_varint,
@@ -26,34 +28,70 @@ unpack_ihB = Struct(">ihB").unpack_from
 unpack_ii16sB = Struct(">ii16sB").unpack_from
 
 
-@dataclass(slots=True)
-class Listener:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Listener(Structure):
     """Part of AddRaftVoter."""
 
-    name: str = ""
-    host: str = ""
-    port: int = 0
+    name: str
+    host: str
+    port: int
+
+    def __init__(
+        self,
+        name: str = "",
+        host: str = "",
+        port: int = 0,
+    ) -> None:
+        self.name = name
+        self.host = host
+        self.port = port
 
 
-@dataclass(slots=True)
-class AddRaftVoterRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AddRaftVoterRequest(Structure):
     """AddRaftVoter, versions 0-1."""
 
-    cluster_id: str | None = ""
-    timeout_ms: int = 0
-    voter_id: int = 0
-    voter_directory_id: bytes = ZERO_UUID
-    listeners: list[Listener] = field(default_factory=list)
-    ack_when_committed: bool = True
+    cluster_id: str | None
+    timeout_ms: int
+    voter_id: int
+    voter_directory_id: bytes
+    listeners: list[Listener]
+    ack_when_committed: bool
+
+    def __init__(
+        self,
+        cluster_id: str | None = "",
+        timeout_ms: int = 0,
+        voter_id: int = 0,
+        voter_directory_id: bytes = ZERO_UUID,
+        listeners: list[Listener] = ABSENT,
+        ack_when_committed: bool = True,
+    ) -> None:
+        self.cluster_id = cluster_id
+        self.timeout_ms = timeout_ms
+        self.voter_id = voter_id
+        self.voter_directory_id = voter_directory_id
+        self.listeners = [] if listeners is ABSENT else listeners
+        self.ack_when_committed = ack_when_committed
 
 
-@dataclass(slots=True)
-class AddRaftVoterResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AddRaftVoterResponse(Structure):
     """AddRaftVoter, versions 0-1."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = ""
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = "",
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.error_message = error_message
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[AddRaftVoterRequest, int]:

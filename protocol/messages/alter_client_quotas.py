@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -37,54 +39,106 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_ii = Struct(">ii").unpack_from
 
 
-@dataclass(slots=True)
-class EntityData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class EntityData(Structure):
     """Part of AlterClientQuotas."""
 
-    entity_type: str = ""
-    entity_name: str | None = ""
+    entity_type: str
+    entity_name: str | None
+
+    def __init__(
+        self,
+        entity_type: str = "",
+        entity_name: str | None = "",
+    ) -> None:
+        self.entity_type = entity_type
+        self.entity_name = entity_name
 
 
-@dataclass(slots=True)
-class OpData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OpData(Structure):
     """Part of AlterClientQuotas."""
 
-    key: str = ""
-    value: float = 0.0
-    remove: bool = False
+    key: str
+    value: float
+    remove: bool
+
+    def __init__(
+        self,
+        key: str = "",
+        value: float = 0.0,
+        remove: bool = False,
+    ) -> None:
+        self.key = key
+        self.value = value
+        self.remove = remove
 
 
-@dataclass(slots=True)
-class EntryData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class EntryData(Structure):
     """Part of AlterClientQuotas."""
 
-    entity: list[EntityData] = field(default_factory=list)
-    ops: list[OpData] = field(default_factory=list)
+    entity: list[EntityData]
+    ops: list[OpData]
+
+    def __init__(
+        self,
+        entity: list[EntityData] = ABSENT,
+        ops: list[OpData] = ABSENT,
+    ) -> None:
+        self.entity = [] if entity is ABSENT else entity
+        self.ops = [] if ops is ABSENT else ops
 
 
-@dataclass(slots=True)
-class AlterClientQuotasRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterClientQuotasRequest(Structure):
     """AlterClientQuotas, versions 0-1."""
 
-    entries: list[EntryData] = field(default_factory=list)
-    validate_only: bool = False
+    entries: list[EntryData]
+    validate_only: bool
+
+    def __init__(
+        self,
+        entries: list[EntryData] = ABSENT,
+        validate_only: bool = False,
+    ) -> None:
+        self.entries = [] if entries is ABSENT else entries
+        self.validate_only = validate_only
 
 
-@dataclass(slots=True)
-class EntryDataResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class EntryDataResult(Structure):
     """Part of AlterClientQuotas."""
 
-    error_code: int = 0
-    error_message: str | None = ""
-    entity: list[EntityData] = field(default_factory=list)
+    error_code: int
+    error_message: str | None
+    entity: list[EntityData]
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        error_message: str | None = "",
+        entity: list[EntityData] = ABSENT,
+    ) -> None:
+        self.error_code = error_code
+        self.error_message = error_message
+        self.entity = [] if entity is ABSENT else entity
 
 
-@dataclass(slots=True)
-class AlterClientQuotasResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterClientQuotasResponse(Structure):
     """AlterClientQuotas, versions 0-1."""
 
-    throttle_time_ms: int = 0
-    entries: list[EntryDataResult] = field(default_factory=list)
+    throttle_time_ms: int
+    entries: list[EntryDataResult]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        entries: list[EntryDataResult] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.entries = [] if entries is ABSENT else entries
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[AlterClientQuotasRequest, int]:

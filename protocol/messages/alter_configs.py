@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -37,47 +39,93 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_ii = Struct(">ii").unpack_from
 
 
-@dataclass(slots=True)
-class AlterableConfig:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterableConfig(Structure):
     """Part of AlterConfigs."""
 
-    name: str = ""
-    value: str | None = ""
+    name: str
+    value: str | None
+
+    def __init__(
+        self,
+        name: str = "",
+        value: str | None = "",
+    ) -> None:
+        self.name = name
+        self.value = value
 
 
-@dataclass(slots=True)
-class AlterConfigsResource:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterConfigsResource(Structure):
     """Part of AlterConfigs."""
 
-    resource_type: int = 0
-    resource_name: str = ""
-    configs: list[AlterableConfig] = field(default_factory=list)
+    resource_type: int
+    resource_name: str
+    configs: list[AlterableConfig]
+
+    def __init__(
+        self,
+        resource_type: int = 0,
+        resource_name: str = "",
+        configs: list[AlterableConfig] = ABSENT,
+    ) -> None:
+        self.resource_type = resource_type
+        self.resource_name = resource_name
+        self.configs = [] if configs is ABSENT else configs
 
 
-@dataclass(slots=True)
-class AlterConfigsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterConfigsRequest(Structure):
     """AlterConfigs, versions 0-2."""
 
-    resources: list[AlterConfigsResource] = field(default_factory=list)
-    validate_only: bool = False
+    resources: list[AlterConfigsResource]
+    validate_only: bool
+
+    def __init__(
+        self,
+        resources: list[AlterConfigsResource] = ABSENT,
+        validate_only: bool = False,
+    ) -> None:
+        self.resources = [] if resources is ABSENT else resources
+        self.validate_only = validate_only
 
 
-@dataclass(slots=True)
-class AlterConfigsResourceResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterConfigsResourceResponse(Structure):
     """Part of AlterConfigs."""
 
-    error_code: int = 0
-    error_message: str | None = ""
-    resource_type: int = 0
-    resource_name: str = ""
+    error_code: int
+    error_message: str | None
+    resource_type: int
+    resource_name: str
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        error_message: str | None = "",
+        resource_type: int = 0,
+        resource_name: str = "",
+    ) -> None:
+        self.error_code = error_code
+        self.error_message = error_message
+        self.resource_type = resource_type
+        self.resource_name = resource_name
 
 
-@dataclass(slots=True)
-class AlterConfigsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterConfigsResponse(Structure):
     """AlterConfigs, versions 0-2."""
 
-    throttle_time_ms: int = 0
-    responses: list[AlterConfigsResourceResponse] = field(default_factory=list)
+    throttle_time_ms: int
+    responses: list[AlterConfigsResourceResponse]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        responses: list[AlterConfigsResourceResponse] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.responses = [] if responses is ABSENT else responses
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[AlterConfigsRequest, int]:

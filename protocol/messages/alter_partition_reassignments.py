@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
-from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags, varint_tail
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+    varint_tail,
+)
 
 pack_i = Struct(">i").pack
 pack_it = Struct(">i?").pack
@@ -18,57 +27,115 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_ihB = Struct(">ihB").unpack_from
 
 
-@dataclass(slots=True)
-class ReassignablePartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ReassignablePartition(Structure):
     """Part of AlterPartitionReassignments."""
 
-    partition_index: int = 0
-    replicas: list[int] | None = None
+    partition_index: int
+    replicas: list[int] | None
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        replicas: list[int] | None = None,
+    ) -> None:
+        self.partition_index = partition_index
+        self.replicas = replicas
 
 
-@dataclass(slots=True)
-class ReassignableTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ReassignableTopic(Structure):
     """Part of AlterPartitionReassignments."""
 
-    name: str = ""
-    partitions: list[ReassignablePartition] = field(default_factory=list)
+    name: str
+    partitions: list[ReassignablePartition]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: list[ReassignablePartition] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class AlterPartitionReassignmentsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterPartitionReassignmentsRequest(Structure):
     """AlterPartitionReassignments, versions 0-1."""
 
-    timeout_ms: int = 60000
-    allow_replication_factor_change: bool = True
-    topics: list[ReassignableTopic] = field(default_factory=list)
+    timeout_ms: int
+    allow_replication_factor_change: bool
+    topics: list[ReassignableTopic]
+
+    def __init__(
+        self,
+        timeout_ms: int = 60000,
+        allow_replication_factor_change: bool = True,
+        topics: list[ReassignableTopic] = ABSENT,
+    ) -> None:
+        self.timeout_ms = timeout_ms
+        self.allow_replication_factor_change = allow_replication_factor_change
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class ReassignablePartitionResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ReassignablePartitionResponse(Structure):
     """Part of AlterPartitionReassignments."""
 
-    partition_index: int = 0
-    error_code: int = 0
-    error_message: str | None = ""
+    partition_index: int
+    error_code: int
+    error_message: str | None
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        error_code: int = 0,
+        error_message: str | None = "",
+    ) -> None:
+        self.partition_index = partition_index
+        self.error_code = error_code
+        self.error_message = error_message
 
 
-@dataclass(slots=True)
-class ReassignableTopicResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ReassignableTopicResponse(Structure):
     """Part of AlterPartitionReassignments."""
 
-    name: str = ""
-    partitions: list[ReassignablePartitionResponse] = field(default_factory=list)
+    name: str
+    partitions: list[ReassignablePartitionResponse]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: list[ReassignablePartitionResponse] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class AlterPartitionReassignmentsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterPartitionReassignmentsResponse(Structure):
     """AlterPartitionReassignments, versions 0-1."""
 
-    throttle_time_ms: int = 0
-    allow_replication_factor_change: bool = True
-    error_code: int = 0
-    error_message: str | None = ""
-    responses: list[ReassignableTopicResponse] = field(default_factory=list)
+    throttle_time_ms: int
+    allow_replication_factor_change: bool
+    error_code: int
+    error_message: str | None
+    responses: list[ReassignableTopicResponse]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        allow_replication_factor_change: bool = True,
+        error_code: int = 0,
+        error_message: str | None = "",
+        responses: list[ReassignableTopicResponse] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.allow_replication_factor_change = allow_replication_factor_change
+        self.error_code = error_code
+        self.error_message = error_message
+        self.responses = [] if responses is ABSENT else responses
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[AlterPartitionReassignmentsRequest, int]:

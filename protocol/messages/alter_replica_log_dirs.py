@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, check_count, long_count, long_size, put_varint, skip_tags
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    check_count,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+)
 
 pack_h = Struct(">h").pack
 pack_i = Struct(">i").pack
@@ -22,51 +31,97 @@ unpack_ihB = Struct(">ihB").unpack_from
 unpack_ii = Struct(">ii").unpack_from
 
 
-@dataclass(slots=True)
-class AlterReplicaLogDirTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterReplicaLogDirTopic(Structure):
     """Part of AlterReplicaLogDirs."""
 
-    name: str = ""
-    partitions: list[int] = field(default_factory=list)
+    name: str
+    partitions: list[int]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: list[int] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class AlterReplicaLogDir:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterReplicaLogDir(Structure):
     """Part of AlterReplicaLogDirs."""
 
-    path: str = ""
-    topics: list[AlterReplicaLogDirTopic] = field(default_factory=list)
+    path: str
+    topics: list[AlterReplicaLogDirTopic]
+
+    def __init__(
+        self,
+        path: str = "",
+        topics: list[AlterReplicaLogDirTopic] = ABSENT,
+    ) -> None:
+        self.path = path
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class AlterReplicaLogDirsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterReplicaLogDirsRequest(Structure):
     """AlterReplicaLogDirs, versions 1-2."""
 
-    dirs: list[AlterReplicaLogDir] = field(default_factory=list)
+    dirs: list[AlterReplicaLogDir]
+
+    def __init__(
+        self,
+        dirs: list[AlterReplicaLogDir] = ABSENT,
+    ) -> None:
+        self.dirs = [] if dirs is ABSENT else dirs
 
 
-@dataclass(slots=True)
-class AlterReplicaLogDirPartitionResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterReplicaLogDirPartitionResult(Structure):
     """Part of AlterReplicaLogDirs."""
 
-    partition_index: int = 0
-    error_code: int = 0
+    partition_index: int
+    error_code: int
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index = partition_index
+        self.error_code = error_code
 
 
-@dataclass(slots=True)
-class AlterReplicaLogDirTopicResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterReplicaLogDirTopicResult(Structure):
     """Part of AlterReplicaLogDirs."""
 
-    topic_name: str = ""
-    partitions: list[AlterReplicaLogDirPartitionResult] = field(default_factory=list)
+    topic_name: str
+    partitions: list[AlterReplicaLogDirPartitionResult]
+
+    def __init__(
+        self,
+        topic_name: str = "",
+        partitions: list[AlterReplicaLogDirPartitionResult] = ABSENT,
+    ) -> None:
+        self.topic_name = topic_name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class AlterReplicaLogDirsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterReplicaLogDirsResponse(Structure):
     """AlterReplicaLogDirs, versions 1-2."""
 
-    throttle_time_ms: int = 0
-    results: list[AlterReplicaLogDirTopicResult] = field(default_factory=list)
+    throttle_time_ms: int
+    results: list[AlterReplicaLogDirTopicResult]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        results: list[AlterReplicaLogDirTopicResult] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.results = [] if results is ABSENT else results
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[AlterReplicaLogDirsRequest, int]:

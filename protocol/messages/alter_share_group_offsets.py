@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     long_count,
     long_size,
     put_varint,
@@ -24,56 +26,112 @@ unpack_ihB = Struct(">ihB").unpack_from
 unpack_iqB = Struct(">iqB").unpack_from
 
 
-@dataclass(slots=True)
-class AlterShareGroupOffsetsRequestPartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterShareGroupOffsetsRequestPartition(Structure):
     """Part of AlterShareGroupOffsets."""
 
-    partition_index: int = 0
-    start_offset: int = 0
+    partition_index: int
+    start_offset: int
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        start_offset: int = 0,
+    ) -> None:
+        self.partition_index = partition_index
+        self.start_offset = start_offset
 
 
-@dataclass(slots=True)
-class AlterShareGroupOffsetsRequestTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterShareGroupOffsetsRequestTopic(Structure):
     """Part of AlterShareGroupOffsets."""
 
-    topic_name: str = ""
-    partitions: list[AlterShareGroupOffsetsRequestPartition] = field(default_factory=list)
+    topic_name: str
+    partitions: list[AlterShareGroupOffsetsRequestPartition]
+
+    def __init__(
+        self,
+        topic_name: str = "",
+        partitions: list[AlterShareGroupOffsetsRequestPartition] = ABSENT,
+    ) -> None:
+        self.topic_name = topic_name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class AlterShareGroupOffsetsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterShareGroupOffsetsRequest(Structure):
     """AlterShareGroupOffsets, versions 0-0."""
 
-    group_id: str = ""
-    topics: list[AlterShareGroupOffsetsRequestTopic] = field(default_factory=list)
+    group_id: str
+    topics: list[AlterShareGroupOffsetsRequestTopic]
+
+    def __init__(
+        self,
+        group_id: str = "",
+        topics: list[AlterShareGroupOffsetsRequestTopic] = ABSENT,
+    ) -> None:
+        self.group_id = group_id
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class AlterShareGroupOffsetsResponsePartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterShareGroupOffsetsResponsePartition(Structure):
     """Part of AlterShareGroupOffsets."""
 
-    partition_index: int = 0
-    error_code: int = 0
-    error_message: str | None = None
+    partition_index: int
+    error_code: int
+    error_message: str | None
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+    ) -> None:
+        self.partition_index = partition_index
+        self.error_code = error_code
+        self.error_message = error_message
 
 
-@dataclass(slots=True)
-class AlterShareGroupOffsetsResponseTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterShareGroupOffsetsResponseTopic(Structure):
     """Part of AlterShareGroupOffsets."""
 
-    topic_name: str = ""
-    topic_id: bytes = ZERO_UUID
-    partitions: list[AlterShareGroupOffsetsResponsePartition] = field(default_factory=list)
+    topic_name: str
+    topic_id: bytes
+    partitions: list[AlterShareGroupOffsetsResponsePartition]
+
+    def __init__(
+        self,
+        topic_name: str = "",
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[AlterShareGroupOffsetsResponsePartition] = ABSENT,
+    ) -> None:
+        self.topic_name = topic_name
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class AlterShareGroupOffsetsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterShareGroupOffsetsResponse(Structure):
     """AlterShareGroupOffsets, versions 0-0."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = None
-    responses: list[AlterShareGroupOffsetsResponseTopic] = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    responses: list[AlterShareGroupOffsetsResponseTopic]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        responses: list[AlterShareGroupOffsetsResponseTopic] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.error_message = error_message
+        self.responses = [] if responses is ABSENT else responses
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[AlterShareGroupOffsetsRequest, int]:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
-from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags, varint_tail
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+    varint_tail,
+)
 
 pack_bi = Struct(">bi").pack
 pack_bx = Struct(">bx").pack
@@ -18,48 +27,96 @@ unpack_hB = Struct(">hB").unpack_from
 unpack_iB = Struct(">iB").unpack_from
 
 
-@dataclass(slots=True)
-class ScramCredentialDeletion:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ScramCredentialDeletion(Structure):
     """Part of AlterUserScramCredentials."""
 
-    name: str = ""
-    mechanism: int = 0
+    name: str
+    mechanism: int
+
+    def __init__(
+        self,
+        name: str = "",
+        mechanism: int = 0,
+    ) -> None:
+        self.name = name
+        self.mechanism = mechanism
 
 
-@dataclass(slots=True)
-class ScramCredentialUpsertion:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ScramCredentialUpsertion(Structure):
     """Part of AlterUserScramCredentials."""
 
-    name: str = ""
-    mechanism: int = 0
-    iterations: int = 0
-    salt: bytes = b""
-    salted_password: bytes = b""
+    name: str
+    mechanism: int
+    iterations: int
+    salt: bytes
+    salted_password: bytes
+
+    def __init__(
+        self,
+        name: str = "",
+        mechanism: int = 0,
+        iterations: int = 0,
+        salt: bytes = b"",
+        salted_password: bytes = b"",
+    ) -> None:
+        self.name = name
+        self.mechanism = mechanism
+        self.iterations = iterations
+        self.salt = salt
+        self.salted_password = salted_password
 
 
-@dataclass(slots=True)
-class AlterUserScramCredentialsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterUserScramCredentialsRequest(Structure):
     """AlterUserScramCredentials, versions 0-0."""
 
-    deletions: list[ScramCredentialDeletion] = field(default_factory=list)
-    upsertions: list[ScramCredentialUpsertion] = field(default_factory=list)
+    deletions: list[ScramCredentialDeletion]
+    upsertions: list[ScramCredentialUpsertion]
+
+    def __init__(
+        self,
+        deletions: list[ScramCredentialDeletion] = ABSENT,
+        upsertions: list[ScramCredentialUpsertion] = ABSENT,
+    ) -> None:
+        self.deletions = [] if deletions is ABSENT else deletions
+        self.upsertions = [] if upsertions is ABSENT else upsertions
 
 
-@dataclass(slots=True)
-class AlterUserScramCredentialsResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterUserScramCredentialsResult(Structure):
     """Part of AlterUserScramCredentials."""
 
-    user: str = ""
-    error_code: int = 0
-    error_message: str | None = ""
+    user: str
+    error_code: int
+    error_message: str | None
+
+    def __init__(
+        self,
+        user: str = "",
+        error_code: int = 0,
+        error_message: str | None = "",
+    ) -> None:
+        self.user = user
+        self.error_code = error_code
+        self.error_message = error_message
 
 
-@dataclass(slots=True)
-class AlterUserScramCredentialsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AlterUserScramCredentialsResponse(Structure):
     """AlterUserScramCredentials, versions 0-0."""
 
-    throttle_time_ms: int = 0
-    results: list[AlterUserScramCredentialsResult] = field(default_factory=list)
+    throttle_time_ms: int
+    results: list[AlterUserScramCredentialsResult]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        results: list[AlterUserScramCredentialsResult] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.results = [] if results is ABSENT else results
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[AlterUserScramCredentialsRequest, int]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -38,52 +40,108 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_q = Struct(">q").unpack_from
 
 
-@dataclass(slots=True)
-class ApiVersionsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ApiVersionsRequest(Structure):
     """ApiVersions, versions 0-4."""
 
-    client_software_name: str = ""
-    client_software_version: str = ""
+    client_software_name: str
+    client_software_version: str
+
+    def __init__(
+        self,
+        client_software_name: str = "",
+        client_software_version: str = "",
+    ) -> None:
+        self.client_software_name = client_software_name
+        self.client_software_version = client_software_version
 
 
-@dataclass(slots=True)
-class ApiVersion:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ApiVersion(Structure):
     """Part of ApiVersions."""
 
-    api_key: int = 0
-    min_version: int = 0
-    max_version: int = 0
+    api_key: int
+    min_version: int
+    max_version: int
+
+    def __init__(
+        self,
+        api_key: int = 0,
+        min_version: int = 0,
+        max_version: int = 0,
+    ) -> None:
+        self.api_key = api_key
+        self.min_version = min_version
+        self.max_version = max_version
 
 
-@dataclass(slots=True)
-class SupportedFeatureKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class SupportedFeatureKey(Structure):
     """Part of ApiVersions."""
 
-    name: str = ""
-    min_version: int = 0
-    max_version: int = 0
+    name: str
+    min_version: int
+    max_version: int
+
+    def __init__(
+        self,
+        name: str = "",
+        min_version: int = 0,
+        max_version: int = 0,
+    ) -> None:
+        self.name = name
+        self.min_version = min_version
+        self.max_version = max_version
 
 
-@dataclass(slots=True)
-class FinalizedFeatureKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class FinalizedFeatureKey(Structure):
     """Part of ApiVersions."""
 
-    name: str = ""
-    max_version_level: int = 0
-    min_version_level: int = 0
+    name: str
+    max_version_level: int
+    min_version_level: int
+
+    def __init__(
+        self,
+        name: str = "",
+        max_version_level: int = 0,
+        min_version_level: int = 0,
+    ) -> None:
+        self.name = name
+        self.max_version_level = max_version_level
+        self.min_version_level = min_version_level
 
 
-@dataclass(slots=True)
-class ApiVersionsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ApiVersionsResponse(Structure):
     """ApiVersions, versions 0-4."""
 
-    error_code: int = 0
-    api_keys: list[ApiVersion] = field(default_factory=list)
-    throttle_time_ms: int = 0
-    supported_features: list[SupportedFeatureKey] = field(default_factory=list)
-    finalized_features_epoch: int = -1
-    finalized_features: list[FinalizedFeatureKey] = field(default_factory=list)
-    zk_migration_ready: bool = False
+    error_code: int
+    api_keys: list[ApiVersion]
+    throttle_time_ms: int
+    supported_features: list[SupportedFeatureKey]
+    finalized_features_epoch: int
+    finalized_features: list[FinalizedFeatureKey]
+    zk_migration_ready: bool
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        api_keys: list[ApiVersion] = ABSENT,
+        throttle_time_ms: int = 0,
+        supported_features: list[SupportedFeatureKey] = ABSENT,
+        finalized_features_epoch: int = -1,
+        finalized_features: list[FinalizedFeatureKey] = ABSENT,
+        zk_migration_ready: bool = False,
+    ) -> None:
+        self.error_code = error_code
+        self.api_keys = [] if api_keys is ABSENT else api_keys
+        self.throttle_time_ms = throttle_time_ms
+        self.supported_features = [] if supported_features is ABSENT else supported_features
+        self.finalized_features_epoch = finalized_features_epoch
+        self.finalized_features = [] if finalized_features is ABSENT else finalized_features
+        self.zk_migration_ready = zk_migration_ready
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[ApiVersionsRequest, int]:

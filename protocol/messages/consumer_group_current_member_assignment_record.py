@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import NEVER, Message, RecordType
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     long_count,
     put_tag,
     put_varint,
@@ -27,32 +29,64 @@ unpack_h = Struct(">h").unpack_from
 unpack_iibB = Struct(">iibB").unpack_from
 
 
-@dataclass(slots=True)
-class ConsumerGroupCurrentMemberAssignmentKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ConsumerGroupCurrentMemberAssignmentKey(Structure):
     """ConsumerGroupCurrentMemberAssignment, versions 0-0."""
 
-    group_id: str = ""
-    member_id: str = ""
+    group_id: str
+    member_id: str
+
+    def __init__(
+        self,
+        group_id: str = "",
+        member_id: str = "",
+    ) -> None:
+        self.group_id = group_id
+        self.member_id = member_id
 
 
-@dataclass(slots=True)
-class TopicPartitions:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicPartitions(Structure):
     """Part of ConsumerGroupCurrentMemberAssignment."""
 
-    topic_id: bytes = ZERO_UUID
-    partitions: list[int] = field(default_factory=list)
-    assignment_epochs: list[int] | None = field(default_factory=list)
+    topic_id: bytes
+    partitions: list[int]
+    assignment_epochs: list[int] | None
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[int] = ABSENT,
+        assignment_epochs: list[int] | None = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
+        self.assignment_epochs = [] if assignment_epochs is ABSENT else assignment_epochs
 
 
-@dataclass(slots=True)
-class ConsumerGroupCurrentMemberAssignmentValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ConsumerGroupCurrentMemberAssignmentValue(Structure):
     """ConsumerGroupCurrentMemberAssignment, versions 0-0."""
 
-    member_epoch: int = 0
-    previous_member_epoch: int = 0
-    state: int = 0
-    assigned_partitions: list[TopicPartitions] = field(default_factory=list)
-    partitions_pending_revocation: list[TopicPartitions] = field(default_factory=list)
+    member_epoch: int
+    previous_member_epoch: int
+    state: int
+    assigned_partitions: list[TopicPartitions]
+    partitions_pending_revocation: list[TopicPartitions]
+
+    def __init__(
+        self,
+        member_epoch: int = 0,
+        previous_member_epoch: int = 0,
+        state: int = 0,
+        assigned_partitions: list[TopicPartitions] = ABSENT,
+        partitions_pending_revocation: list[TopicPartitions] = ABSENT,
+    ) -> None:
+        self.member_epoch = member_epoch
+        self.previous_member_epoch = previous_member_epoch
+        self.state = state
+        self.assigned_partitions = [] if assigned_partitions is ABSENT else assigned_partitions
+        self.partitions_pending_revocation = [] if partitions_pending_revocation is ABSENT else partitions_pending_revocation
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[ConsumerGroupCurrentMemberAssignmentKey, int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import NEVER, Message, RecordType
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     long_count,
     long_size,
     put_tag,
@@ -26,43 +28,89 @@ unpack_h = Struct(">h").unpack_from
 unpack_iB = Struct(">iB").unpack_from
 
 
-@dataclass(slots=True)
-class ConsumerGroupMemberMetadataKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ConsumerGroupMemberMetadataKey(Structure):
     """ConsumerGroupMemberMetadata, versions 0-0."""
 
-    group_id: str = ""
-    member_id: str = ""
+    group_id: str
+    member_id: str
+
+    def __init__(
+        self,
+        group_id: str = "",
+        member_id: str = "",
+    ) -> None:
+        self.group_id = group_id
+        self.member_id = member_id
 
 
-@dataclass(slots=True)
-class ClassicProtocol:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ClassicProtocol(Structure):
     """Part of ConsumerGroupMemberMetadata."""
 
-    name: str = ""
-    metadata: bytes = b""
+    name: str
+    metadata: bytes
+
+    def __init__(
+        self,
+        name: str = "",
+        metadata: bytes = b"",
+    ) -> None:
+        self.name = name
+        self.metadata = metadata
 
 
-@dataclass(slots=True)
-class ClassicMemberMetadata:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ClassicMemberMetadata(Structure):
     """Part of ConsumerGroupMemberMetadata."""
 
-    session_timeout_ms: int = 0
-    supported_protocols: list[ClassicProtocol] = field(default_factory=list)
+    session_timeout_ms: int
+    supported_protocols: list[ClassicProtocol]
+
+    def __init__(
+        self,
+        session_timeout_ms: int = 0,
+        supported_protocols: list[ClassicProtocol] = ABSENT,
+    ) -> None:
+        self.session_timeout_ms = session_timeout_ms
+        self.supported_protocols = [] if supported_protocols is ABSENT else supported_protocols
 
 
-@dataclass(slots=True)
-class ConsumerGroupMemberMetadataValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ConsumerGroupMemberMetadataValue(Structure):
     """ConsumerGroupMemberMetadata, versions 0-0."""
 
-    instance_id: str | None = ""
-    rack_id: str | None = ""
-    client_id: str = ""
-    client_host: str = ""
-    subscribed_topic_names: list[str] = field(default_factory=list)
-    subscribed_topic_regex: str | None = ""
-    rebalance_timeout_ms: int = -1
-    server_assignor: str | None = ""
-    classic_member_metadata: ClassicMemberMetadata | None = field(default_factory=ClassicMemberMetadata)
+    instance_id: str | None
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    subscribed_topic_names: list[str]
+    subscribed_topic_regex: str | None
+    rebalance_timeout_ms: int
+    server_assignor: str | None
+    classic_member_metadata: ClassicMemberMetadata | None
+
+    def __init__(
+        self,
+        instance_id: str | None = "",
+        rack_id: str | None = "",
+        client_id: str = "",
+        client_host: str = "",
+        subscribed_topic_names: list[str] = ABSENT,
+        subscribed_topic_regex: str | None = "",
+        rebalance_timeout_ms: int = -1,
+        server_assignor: str | None = "",
+        classic_member_metadata: ClassicMemberMetadata | None = ABSENT,
+    ) -> None:
+        self.instance_id = instance_id
+        self.rack_id = rack_id
+        self.client_id = client_id
+        self.client_host = client_host
+        self.subscribed_topic_names = [] if subscribed_topic_names is ABSENT else subscribed_topic_names
+        self.subscribed_topic_regex = subscribed_topic_regex
+        self.rebalance_timeout_ms = rebalance_timeout_ms
+        self.server_assignor = server_assignor
+        self.classic_member_metadata = ClassicMemberMetadata() if classic_member_metadata is ABSENT else classic_member_metadata
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[ConsumerGroupMemberMetadataKey, int]:

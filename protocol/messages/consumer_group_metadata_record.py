@@ -7,7 +7,7 @@ from struct import Struct
 
 from protocol.api import NEVER, Message, RecordType
 from protocol.errors import Malformed
-from protocol.wire import Chunks, put_tag, read_tag, tag_count, wrong_tag_size
+from protocol.wire import Chunks, Structure, put_tag, read_tag, tag_count, wrong_tag_size
 
 pack_h = Struct(">h").pack
 pack_i = Struct(">i").pack
@@ -17,19 +17,33 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_q = Struct(">q").unpack_from
 
 
-@dataclass(slots=True)
-class ConsumerGroupMetadataKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ConsumerGroupMetadataKey(Structure):
     """ConsumerGroupMetadata, versions 0-0."""
 
-    group_id: str = ""
+    group_id: str
+
+    def __init__(
+        self,
+        group_id: str = "",
+    ) -> None:
+        self.group_id = group_id
 
 
-@dataclass(slots=True)
-class ConsumerGroupMetadataValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ConsumerGroupMetadataValue(Structure):
     """ConsumerGroupMetadata, versions 0-0."""
 
-    epoch: int = 0
-    metadata_hash: int = 0
+    epoch: int
+    metadata_hash: int
+
+    def __init__(
+        self,
+        epoch: int = 0,
+        metadata_hash: int = 0,
+    ) -> None:
+        self.epoch = epoch
+        self.metadata_hash = metadata_hash
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[ConsumerGroupMetadataKey, int]:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import NEVER, Message, RecordType
 from protocol.errors import Malformed
-from protocol.wire import ZERO_UUID, Chunks, long_count, long_size, put_varint, skip_tags
+from protocol.wire import (
+    ABSENT,
+    ZERO_UUID,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+)
 
 pack_16s = Struct(">16s").pack
 pack_h = Struct(">h").pack
@@ -17,36 +26,68 @@ unpack_h = Struct(">h").unpack_from
 unpack_iB = Struct(">iB").unpack_from
 
 
-@dataclass(slots=True)
-class ConsumerGroupPartitionMetadataKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ConsumerGroupPartitionMetadataKey(Structure):
     """ConsumerGroupPartitionMetadata, versions 0-0."""
 
-    group_id: str = ""
+    group_id: str
+
+    def __init__(
+        self,
+        group_id: str = "",
+    ) -> None:
+        self.group_id = group_id
 
 
-@dataclass(slots=True)
-class PartitionMetadata:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionMetadata(Structure):
     """Part of ConsumerGroupPartitionMetadata."""
 
-    partition: int = 0
-    racks: list[str] = field(default_factory=list)
+    partition: int
+    racks: list[str]
+
+    def __init__(
+        self,
+        partition: int = 0,
+        racks: list[str] = ABSENT,
+    ) -> None:
+        self.partition = partition
+        self.racks = [] if racks is ABSENT else racks
 
 
-@dataclass(slots=True)
-class TopicMetadata:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicMetadata(Structure):
     """Part of ConsumerGroupPartitionMetadata."""
 
-    topic_id: bytes = ZERO_UUID
-    topic_name: str = ""
-    num_partitions: int = 0
-    partition_metadata: list[PartitionMetadata] = field(default_factory=list)
+    topic_id: bytes
+    topic_name: str
+    num_partitions: int
+    partition_metadata: list[PartitionMetadata]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        topic_name: str = "",
+        num_partitions: int = 0,
+        partition_metadata: list[PartitionMetadata] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.topic_name = topic_name
+        self.num_partitions = num_partitions
+        self.partition_metadata = [] if partition_metadata is ABSENT else partition_metadata
 
 
-@dataclass(slots=True)
-class ConsumerGroupPartitionMetadataValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ConsumerGroupPartitionMetadataValue(Structure):
     """ConsumerGroupPartitionMetadata, versions 0-0."""
 
-    topics: list[TopicMetadata] = field(default_factory=list)
+    topics: list[TopicMetadata]
+
+    def __init__(
+        self,
+        topics: list[TopicMetadata] = ABSENT,
+    ) -> None:
+        self.topics = [] if topics is ABSENT else topics
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[ConsumerGroupPartitionMetadataKey, int]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import NEVER, Message, RecordType
 from protocol.errors import Malformed
-from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags
+from protocol.wire import ABSENT, Chunks, Structure, long_count, long_size, put_varint, skip_tags
 
 pack_h = Struct(">h").pack
 pack_qqx = Struct(">qqx").pack
@@ -15,21 +15,39 @@ unpack_h = Struct(">h").unpack_from
 unpack_qqB = Struct(">qqB").unpack_from
 
 
-@dataclass(slots=True)
-class ConsumerGroupRegularExpressionKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ConsumerGroupRegularExpressionKey(Structure):
     """ConsumerGroupRegularExpression, versions 0-0."""
 
-    group_id: str = ""
-    regular_expression: str = ""
+    group_id: str
+    regular_expression: str
+
+    def __init__(
+        self,
+        group_id: str = "",
+        regular_expression: str = "",
+    ) -> None:
+        self.group_id = group_id
+        self.regular_expression = regular_expression
 
 
-@dataclass(slots=True)
-class ConsumerGroupRegularExpressionValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ConsumerGroupRegularExpressionValue(Structure):
     """ConsumerGroupRegularExpression, versions 0-0."""
 
-    topics: list[str] = field(default_factory=list)
-    version: int = 0
-    timestamp: int = 0
+    topics: list[str]
+    version: int
+    timestamp: int
+
+    def __init__(
+        self,
+        topics: list[str] = ABSENT,
+        version: int = 0,
+        timestamp: int = 0,
+    ) -> None:
+        self.topics = [] if topics is ABSENT else topics
+        self.version = version
+        self.timestamp = timestamp
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[ConsumerGroupRegularExpressionKey, int]:

@@ -7,7 +7,7 @@ from struct import Struct
 
 from protocol.api import NEVER, Message, RecordType
 from protocol.errors import Malformed
-from protocol.wire import Chunks, put_tag, read_tag, tag_count, wrong_tag_size
+from protocol.wire import Chunks, Structure, put_tag, read_tag, tag_count, wrong_tag_size
 
 pack_h = Struct(">h").pack
 pack_i = Struct(">i").pack
@@ -17,19 +17,33 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_q = Struct(">q").unpack_from
 
 
-@dataclass(slots=True)
-class ConsumerGroupTargetAssignmentMetadataKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ConsumerGroupTargetAssignmentMetadataKey(Structure):
     """ConsumerGroupTargetAssignmentMetadata, versions 0-0."""
 
-    group_id: str = ""
+    group_id: str
+
+    def __init__(
+        self,
+        group_id: str = "",
+    ) -> None:
+        self.group_id = group_id
 
 
-@dataclass(slots=True)
-class ConsumerGroupTargetAssignmentMetadataValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ConsumerGroupTargetAssignmentMetadataValue(Structure):
     """ConsumerGroupTargetAssignmentMetadata, versions 0-0."""
 
-    assignment_epoch: int = 0
-    assignment_timestamp: int = 0
+    assignment_epoch: int
+    assignment_timestamp: int
+
+    def __init__(
+        self,
+        assignment_epoch: int = 0,
+        assignment_timestamp: int = 0,
+    ) -> None:
+        self.assignment_epoch = assignment_epoch
+        self.assignment_timestamp = assignment_timestamp
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[ConsumerGroupTargetAssignmentMetadataKey, int]:

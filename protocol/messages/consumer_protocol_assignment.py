@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import NEVER, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, check_count
+from protocol.wire import ABSENT, Chunks, Structure, check_count
 
 pack_h = Struct(">h").pack
 pack_i = Struct(">i").pack
@@ -15,20 +15,36 @@ unpack_h = Struct(">h").unpack_from
 unpack_i = Struct(">i").unpack_from
 
 
-@dataclass(slots=True)
-class TopicPartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicPartition(Structure):
     """Part of ConsumerProtocolAssignment."""
 
-    topic: str = ""
-    partitions: list[int] = field(default_factory=list)
+    topic: str
+    partitions: list[int]
+
+    def __init__(
+        self,
+        topic: str = "",
+        partitions: list[int] = ABSENT,
+    ) -> None:
+        self.topic = topic
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class ConsumerProtocolAssignment:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ConsumerProtocolAssignment(Structure):
     """ConsumerProtocolAssignment, versions 0-3."""
 
-    assigned_partitions: list[TopicPartition] = field(default_factory=list)
-    user_data: bytes | None = None
+    assigned_partitions: list[TopicPartition]
+    user_data: bytes | None
+
+    def __init__(
+        self,
+        assigned_partitions: list[TopicPartition] = ABSENT,
+        user_data: bytes | None = None,
+    ) -> None:
+        self.assigned_partitions = [] if assigned_partitions is ABSENT else assigned_partitions
+        self.user_data = user_data
 
 
 def decode_v0(view: memoryview, position: int) -> tuple[ConsumerProtocolAssignment, int]:

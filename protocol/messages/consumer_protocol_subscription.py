@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import NEVER, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, check_count
+from protocol.wire import ABSENT, Chunks, Structure, check_count
 
 pack_h = Struct(">h").pack
 pack_i = Struct(">i").pack
@@ -17,23 +17,45 @@ unpack_i = Struct(">i").unpack_from
 unpack_ih = Struct(">ih").unpack_from
 
 
-@dataclass(slots=True)
-class TopicPartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicPartition(Structure):
     """Part of ConsumerProtocolSubscription."""
 
-    topic: str = ""
-    partitions: list[int] = field(default_factory=list)
+    topic: str
+    partitions: list[int]
+
+    def __init__(
+        self,
+        topic: str = "",
+        partitions: list[int] = ABSENT,
+    ) -> None:
+        self.topic = topic
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class ConsumerProtocolSubscription:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ConsumerProtocolSubscription(Structure):
     """ConsumerProtocolSubscription, versions 0-3."""
 
-    topics: list[str] = field(default_factory=list)
-    user_data: bytes | None = None
-    owned_partitions: list[TopicPartition] = field(default_factory=list)
-    generation_id: int = -1
-    rack_id: str | None = None
+    topics: list[str]
+    user_data: bytes | None
+    owned_partitions: list[TopicPartition]
+    generation_id: int
+    rack_id: str | None
+
+    def __init__(
+        self,
+        topics: list[str] = ABSENT,
+        user_data: bytes | None = None,
+        owned_partitions: list[TopicPartition] = ABSENT,
+        generation_id: int = -1,
+        rack_id: str | None = None,
+    ) -> None:
+        self.topics = [] if topics is ABSENT else topics
+        self.user_data = user_data
+        self.owned_partitions = [] if owned_partitions is ABSENT else owned_partitions
+        self.generation_id = generation_id
+        self.rack_id = rack_id
 
 
 def decode_v0(view: memoryview, position: int) -> tuple[ConsumerProtocolSubscription, int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -37,40 +39,80 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_ii = Struct(">ii").unpack_from
 
 
-@dataclass(slots=True)
-class AclCreation:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AclCreation(Structure):
     """Part of CreateAcls."""
 
-    resource_type: int = 0
-    resource_name: str = ""
-    resource_pattern_type: int = 3
-    principal: str = ""
-    host: str = ""
-    operation: int = 0
-    permission_type: int = 0
+    resource_type: int
+    resource_name: str
+    resource_pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+    def __init__(
+        self,
+        resource_type: int = 0,
+        resource_name: str = "",
+        resource_pattern_type: int = 3,
+        principal: str = "",
+        host: str = "",
+        operation: int = 0,
+        permission_type: int = 0,
+    ) -> None:
+        self.resource_type = resource_type
+        self.resource_name = resource_name
+        self.resource_pattern_type = resource_pattern_type
+        self.principal = principal
+        self.host = host
+        self.operation = operation
+        self.permission_type = permission_type
 
 
-@dataclass(slots=True)
-class CreateAclsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CreateAclsRequest(Structure):
     """CreateAcls, versions 1-3."""
 
-    creations: list[AclCreation] = field(default_factory=list)
+    creations: list[AclCreation]
+
+    def __init__(
+        self,
+        creations: list[AclCreation] = ABSENT,
+    ) -> None:
+        self.creations = [] if creations is ABSENT else creations
 
 
-@dataclass(slots=True)
-class AclCreationResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AclCreationResult(Structure):
     """Part of CreateAcls."""
 
-    error_code: int = 0
-    error_message: str | None = ""
+    error_code: int
+    error_message: str | None
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        error_message: str | None = "",
+    ) -> None:
+        self.error_code = error_code
+        self.error_message = error_message
 
 
-@dataclass(slots=True)
-class CreateAclsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CreateAclsResponse(Structure):
     """CreateAcls, versions 1-3."""
 
-    throttle_time_ms: int = 0
-    results: list[AclCreationResult] = field(default_factory=list)
+    throttle_time_ms: int
+    results: list[AclCreationResult]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        results: list[AclCreationResult] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.results = [] if results is ABSENT else results
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[CreateAclsRequest, int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -36,39 +38,85 @@ unpack_qqqB = Struct(">qqqB").unpack_from
 unpack_qqqh = Struct(">qqqh").unpack_from
 
 
-@dataclass(slots=True)
-class CreatableRenewers:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CreatableRenewers(Structure):
     """Part of CreateDelegationToken."""
 
-    principal_type: str = ""
-    principal_name: str = ""
+    principal_type: str
+    principal_name: str
+
+    def __init__(
+        self,
+        principal_type: str = "",
+        principal_name: str = "",
+    ) -> None:
+        self.principal_type = principal_type
+        self.principal_name = principal_name
 
 
-@dataclass(slots=True)
-class CreateDelegationTokenRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CreateDelegationTokenRequest(Structure):
     """CreateDelegationToken, versions 1-3."""
 
-    owner_principal_type: str | None = ""
-    owner_principal_name: str | None = ""
-    renewers: list[CreatableRenewers] = field(default_factory=list)
-    max_lifetime_ms: int = 0
+    owner_principal_type: str | None
+    owner_principal_name: str | None
+    renewers: list[CreatableRenewers]
+    max_lifetime_ms: int
+
+    def __init__(
+        self,
+        owner_principal_type: str | None = "",
+        owner_principal_name: str | None = "",
+        renewers: list[CreatableRenewers] = ABSENT,
+        max_lifetime_ms: int = 0,
+    ) -> None:
+        self.owner_principal_type = owner_principal_type
+        self.owner_principal_name = owner_principal_name
+        self.renewers = [] if renewers is ABSENT else renewers
+        self.max_lifetime_ms = max_lifetime_ms
 
 
-@dataclass(slots=True)
-class CreateDelegationTokenResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CreateDelegationTokenResponse(Structure):
     """CreateDelegationToken, versions 1-3."""
 
-    error_code: int = 0
-    principal_type: str = ""
-    principal_name: str = ""
-    token_requester_principal_type: str = ""
-    token_requester_principal_name: str = ""
-    issue_timestamp_ms: int = 0
-    expiry_timestamp_ms: int = 0
-    max_timestamp_ms: int = 0
-    token_id: str = ""
-    hmac: bytes = b""
-    throttle_time_ms: int = 0
+    error_code: int
+    principal_type: str
+    principal_name: str
+    token_requester_principal_type: str
+    token_requester_principal_name: str
+    issue_timestamp_ms: int
+    expiry_timestamp_ms: int
+    max_timestamp_ms: int
+    token_id: str
+    hmac: bytes
+    throttle_time_ms: int
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        principal_type: str = "",
+        principal_name: str = "",
+        token_requester_principal_type: str = "",
+        token_requester_principal_name: str = "",
+        issue_timestamp_ms: int = 0,
+        expiry_timestamp_ms: int = 0,
+        max_timestamp_ms: int = 0,
+        token_id: str = "",
+        hmac: bytes = b"",
+        throttle_time_ms: int = 0,
+    ) -> None:
+        self.error_code = error_code
+        self.principal_type = principal_type
+        self.principal_name = principal_name
+        self.token_requester_principal_type = token_requester_principal_type
+        self.token_requester_principal_name = token_requester_principal_name
+        self.issue_timestamp_ms = issue_timestamp_ms
+        self.expiry_timestamp_ms = expiry_timestamp_ms
+        self.max_timestamp_ms = max_timestamp_ms
+        self.token_id = token_id
+        self.hmac = hmac
+        self.throttle_time_ms = throttle_time_ms
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[CreateDelegationTokenRequest, int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -33,46 +35,90 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_ii = Struct(">ii").unpack_from
 
 
-@dataclass(slots=True)
-class CreatePartitionsAssignment:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CreatePartitionsAssignment(Structure):
     """Part of CreatePartitions."""
 
-    broker_ids: list[int] = field(default_factory=list)
+    broker_ids: list[int]
+
+    def __init__(
+        self,
+        broker_ids: list[int] = ABSENT,
+    ) -> None:
+        self.broker_ids = [] if broker_ids is ABSENT else broker_ids
 
 
-@dataclass(slots=True)
-class CreatePartitionsTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CreatePartitionsTopic(Structure):
     """Part of CreatePartitions."""
 
-    name: str = ""
-    count: int = 0
-    assignments: list[CreatePartitionsAssignment] | None = field(default_factory=list)
+    name: str
+    count: int
+    assignments: list[CreatePartitionsAssignment] | None
+
+    def __init__(
+        self,
+        name: str = "",
+        count: int = 0,
+        assignments: list[CreatePartitionsAssignment] | None = ABSENT,
+    ) -> None:
+        self.name = name
+        self.count = count
+        self.assignments = [] if assignments is ABSENT else assignments
 
 
-@dataclass(slots=True)
-class CreatePartitionsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CreatePartitionsRequest(Structure):
     """CreatePartitions, versions 0-3."""
 
-    topics: list[CreatePartitionsTopic] = field(default_factory=list)
-    timeout_ms: int = 0
-    validate_only: bool = False
+    topics: list[CreatePartitionsTopic]
+    timeout_ms: int
+    validate_only: bool
+
+    def __init__(
+        self,
+        topics: list[CreatePartitionsTopic] = ABSENT,
+        timeout_ms: int = 0,
+        validate_only: bool = False,
+    ) -> None:
+        self.topics = [] if topics is ABSENT else topics
+        self.timeout_ms = timeout_ms
+        self.validate_only = validate_only
 
 
-@dataclass(slots=True)
-class CreatePartitionsTopicResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CreatePartitionsTopicResult(Structure):
     """Part of CreatePartitions."""
 
-    name: str = ""
-    error_code: int = 0
-    error_message: str | None = None
+    name: str
+    error_code: int
+    error_message: str | None
+
+    def __init__(
+        self,
+        name: str = "",
+        error_code: int = 0,
+        error_message: str | None = None,
+    ) -> None:
+        self.name = name
+        self.error_code = error_code
+        self.error_message = error_message
 
 
-@dataclass(slots=True)
-class CreatePartitionsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CreatePartitionsResponse(Structure):
     """CreatePartitions, versions 0-3."""
 
-    throttle_time_ms: int = 0
-    results: list[CreatePartitionsTopicResult] = field(default_factory=list)
+    throttle_time_ms: int
+    results: list[CreatePartitionsTopicResult]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        results: list[CreatePartitionsTopicResult] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.results = [] if results is ABSENT else results
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[CreatePartitionsRequest, int]:

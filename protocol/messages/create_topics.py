@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -46,73 +48,155 @@ unpack_ihi = Struct(">ihi").unpack_from
 unpack_ii = Struct(">ii").unpack_from
 
 
-@dataclass(slots=True)
-class CreatableReplicaAssignment:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CreatableReplicaAssignment(Structure):
     """Part of CreateTopics."""
 
-    partition_index: int = 0
-    broker_ids: list[int] = field(default_factory=list)
+    partition_index: int
+    broker_ids: list[int]
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        broker_ids: list[int] = ABSENT,
+    ) -> None:
+        self.partition_index = partition_index
+        self.broker_ids = [] if broker_ids is ABSENT else broker_ids
 
 
-@dataclass(slots=True)
-class CreatableTopicConfig:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CreatableTopicConfig(Structure):
     """Part of CreateTopics."""
 
-    name: str = ""
-    value: str | None = ""
+    name: str
+    value: str | None
+
+    def __init__(
+        self,
+        name: str = "",
+        value: str | None = "",
+    ) -> None:
+        self.name = name
+        self.value = value
 
 
-@dataclass(slots=True)
-class CreatableTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CreatableTopic(Structure):
     """Part of CreateTopics."""
 
-    name: str = ""
-    num_partitions: int = 0
-    replication_factor: int = 0
-    assignments: list[CreatableReplicaAssignment] = field(default_factory=list)
-    configs: list[CreatableTopicConfig] = field(default_factory=list)
+    name: str
+    num_partitions: int
+    replication_factor: int
+    assignments: list[CreatableReplicaAssignment]
+    configs: list[CreatableTopicConfig]
+
+    def __init__(
+        self,
+        name: str = "",
+        num_partitions: int = 0,
+        replication_factor: int = 0,
+        assignments: list[CreatableReplicaAssignment] = ABSENT,
+        configs: list[CreatableTopicConfig] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.num_partitions = num_partitions
+        self.replication_factor = replication_factor
+        self.assignments = [] if assignments is ABSENT else assignments
+        self.configs = [] if configs is ABSENT else configs
 
 
-@dataclass(slots=True)
-class CreateTopicsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CreateTopicsRequest(Structure):
     """CreateTopics, versions 2-7."""
 
-    topics: list[CreatableTopic] = field(default_factory=list)
-    timeout_ms: int = 60000
-    validate_only: bool = False
+    topics: list[CreatableTopic]
+    timeout_ms: int
+    validate_only: bool
+
+    def __init__(
+        self,
+        topics: list[CreatableTopic] = ABSENT,
+        timeout_ms: int = 60000,
+        validate_only: bool = False,
+    ) -> None:
+        self.topics = [] if topics is ABSENT else topics
+        self.timeout_ms = timeout_ms
+        self.validate_only = validate_only
 
 
-@dataclass(slots=True)
-class CreatableTopicConfigs:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CreatableTopicConfigs(Structure):
     """Part of CreateTopics."""
 
-    name: str = ""
-    value: str | None = ""
-    read_only: bool = False
-    config_source: int = -1
-    is_sensitive: bool = False
+    name: str
+    value: str | None
+    read_only: bool
+    config_source: int
+    is_sensitive: bool
+
+    def __init__(
+        self,
+        name: str = "",
+        value: str | None = "",
+        read_only: bool = False,
+        config_source: int = -1,
+        is_sensitive: bool = False,
+    ) -> None:
+        self.name = name
+        self.value = value
+        self.read_only = read_only
+        self.config_source = config_source
+        self.is_sensitive = is_sensitive
 
 
-@dataclass(slots=True)
-class CreatableTopicResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CreatableTopicResult(Structure):
     """Part of CreateTopics."""
 
-    name: str = ""
-    topic_id: bytes = ZERO_UUID
-    error_code: int = 0
-    error_message: str | None = ""
-    topic_config_error_code: int = 0
-    num_partitions: int = -1
-    replication_factor: int = -1
-    configs: list[CreatableTopicConfigs] | None = field(default_factory=list)
+    name: str
+    topic_id: bytes
+    error_code: int
+    error_message: str | None
+    topic_config_error_code: int
+    num_partitions: int
+    replication_factor: int
+    configs: list[CreatableTopicConfigs] | None
+
+    def __init__(
+        self,
+        name: str = "",
+        topic_id: bytes = ZERO_UUID,
+        error_code: int = 0,
+        error_message: str | None = "",
+        topic_config_error_code: int = 0,
+        num_partitions: int = -1,
+        replication_factor: int = -1,
+        configs: list[CreatableTopicConfigs] | None = ABSENT,
+    ) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.error_code = error_code
+        self.error_message = error_message
+        self.topic_config_error_code = topic_config_error_code
+        self.num_partitions = num_partitions
+        self.replication_factor = replication_factor
+        self.configs = [] if configs is ABSENT else configs
 
 
-@dataclass(slots=True)
-class CreateTopicsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CreateTopicsResponse(Structure):
     """CreateTopics, versions 2-7."""
 
-    throttle_time_ms: int = 0
-    topics: list[CreatableTopicResult] = field(default_factory=list)
+    throttle_time_ms: int
+    topics: list[CreatableTopicResult]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        topics: list[CreatableTopicResult] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.topics = [] if topics is ABSENT else topics
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[CreateTopicsRequest, int]:

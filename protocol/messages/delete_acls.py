@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -37,56 +39,120 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_ii = Struct(">ii").unpack_from
 
 
-@dataclass(slots=True)
-class DeleteAclsFilter:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteAclsFilter(Structure):
     """Part of DeleteAcls."""
 
-    resource_type_filter: int = 0
-    resource_name_filter: str | None = ""
-    pattern_type_filter: int = 3
-    principal_filter: str | None = ""
-    host_filter: str | None = ""
-    operation: int = 0
-    permission_type: int = 0
+    resource_type_filter: int
+    resource_name_filter: str | None
+    pattern_type_filter: int
+    principal_filter: str | None
+    host_filter: str | None
+    operation: int
+    permission_type: int
+
+    def __init__(
+        self,
+        resource_type_filter: int = 0,
+        resource_name_filter: str | None = "",
+        pattern_type_filter: int = 3,
+        principal_filter: str | None = "",
+        host_filter: str | None = "",
+        operation: int = 0,
+        permission_type: int = 0,
+    ) -> None:
+        self.resource_type_filter = resource_type_filter
+        self.resource_name_filter = resource_name_filter
+        self.pattern_type_filter = pattern_type_filter
+        self.principal_filter = principal_filter
+        self.host_filter = host_filter
+        self.operation = operation
+        self.permission_type = permission_type
 
 
-@dataclass(slots=True)
-class DeleteAclsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteAclsRequest(Structure):
     """DeleteAcls, versions 1-3."""
 
-    filters: list[DeleteAclsFilter] = field(default_factory=list)
+    filters: list[DeleteAclsFilter]
+
+    def __init__(
+        self,
+        filters: list[DeleteAclsFilter] = ABSENT,
+    ) -> None:
+        self.filters = [] if filters is ABSENT else filters
 
 
-@dataclass(slots=True)
-class DeleteAclsMatchingAcl:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteAclsMatchingAcl(Structure):
     """Part of DeleteAcls."""
 
-    error_code: int = 0
-    error_message: str | None = ""
-    resource_type: int = 0
-    resource_name: str = ""
-    pattern_type: int = 3
-    principal: str = ""
-    host: str = ""
-    operation: int = 0
-    permission_type: int = 0
+    error_code: int
+    error_message: str | None
+    resource_type: int
+    resource_name: str
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        error_message: str | None = "",
+        resource_type: int = 0,
+        resource_name: str = "",
+        pattern_type: int = 3,
+        principal: str = "",
+        host: str = "",
+        operation: int = 0,
+        permission_type: int = 0,
+    ) -> None:
+        self.error_code = error_code
+        self.error_message = error_message
+        self.resource_type = resource_type
+        self.resource_name = resource_name
+        self.pattern_type = pattern_type
+        self.principal = principal
+        self.host = host
+        self.operation = operation
+        self.permission_type = permission_type
 
 
-@dataclass(slots=True)
-class DeleteAclsFilterResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteAclsFilterResult(Structure):
     """Part of DeleteAcls."""
 
-    error_code: int = 0
-    error_message: str | None = ""
-    matching_acls: list[DeleteAclsMatchingAcl] = field(default_factory=list)
+    error_code: int
+    error_message: str | None
+    matching_acls: list[DeleteAclsMatchingAcl]
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        error_message: str | None = "",
+        matching_acls: list[DeleteAclsMatchingAcl] = ABSENT,
+    ) -> None:
+        self.error_code = error_code
+        self.error_message = error_message
+        self.matching_acls = [] if matching_acls is ABSENT else matching_acls
 
 
-@dataclass(slots=True)
-class DeleteAclsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteAclsResponse(Structure):
     """DeleteAcls, versions 1-3."""
 
-    throttle_time_ms: int = 0
-    filter_results: list[DeleteAclsFilterResult] = field(default_factory=list)
+    throttle_time_ms: int
+    filter_results: list[DeleteAclsFilterResult]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        filter_results: list[DeleteAclsFilterResult] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.filter_results = [] if filter_results is ABSENT else filter_results
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[DeleteAclsRequest, int]:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, check_count, long_count, long_size, put_varint, skip_tags
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    check_count,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+)
 
 pack_h = Struct(">h").pack
 pack_hx = Struct(">hx").pack
@@ -20,27 +29,49 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_ii = Struct(">ii").unpack_from
 
 
-@dataclass(slots=True)
-class DeleteGroupsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteGroupsRequest(Structure):
     """DeleteGroups, versions 0-2."""
 
-    groups_names: list[str] = field(default_factory=list)
+    groups_names: list[str]
+
+    def __init__(
+        self,
+        groups_names: list[str] = ABSENT,
+    ) -> None:
+        self.groups_names = [] if groups_names is ABSENT else groups_names
 
 
-@dataclass(slots=True)
-class DeletableGroupResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeletableGroupResult(Structure):
     """Part of DeleteGroups."""
 
-    group_id: str = ""
-    error_code: int = 0
+    group_id: str
+    error_code: int
+
+    def __init__(
+        self,
+        group_id: str = "",
+        error_code: int = 0,
+    ) -> None:
+        self.group_id = group_id
+        self.error_code = error_code
 
 
-@dataclass(slots=True)
-class DeleteGroupsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteGroupsResponse(Structure):
     """DeleteGroups, versions 0-2."""
 
-    throttle_time_ms: int = 0
-    results: list[DeletableGroupResult] = field(default_factory=list)
+    throttle_time_ms: int
+    results: list[DeletableGroupResult]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        results: list[DeletableGroupResult] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.results = [] if results is ABSENT else results
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DeleteGroupsRequest, int]:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, check_count, long_count, long_size, put_varint, skip_tags
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    check_count,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+)
 
 pack_h = Struct(">h").pack
 pack_i = Struct(">i").pack
@@ -27,53 +36,103 @@ unpack_iqh = Struct(">iqh").unpack_from
 unpack_iqhB = Struct(">iqhB").unpack_from
 
 
-@dataclass(slots=True)
-class DeleteRecordsPartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteRecordsPartition(Structure):
     """Part of DeleteRecords."""
 
-    partition_index: int = 0
-    offset: int = 0
+    partition_index: int
+    offset: int
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        offset: int = 0,
+    ) -> None:
+        self.partition_index = partition_index
+        self.offset = offset
 
 
-@dataclass(slots=True)
-class DeleteRecordsTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteRecordsTopic(Structure):
     """Part of DeleteRecords."""
 
-    name: str = ""
-    partitions: list[DeleteRecordsPartition] = field(default_factory=list)
+    name: str
+    partitions: list[DeleteRecordsPartition]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: list[DeleteRecordsPartition] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class DeleteRecordsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteRecordsRequest(Structure):
     """DeleteRecords, versions 0-2."""
 
-    topics: list[DeleteRecordsTopic] = field(default_factory=list)
-    timeout_ms: int = 0
+    topics: list[DeleteRecordsTopic]
+    timeout_ms: int
+
+    def __init__(
+        self,
+        topics: list[DeleteRecordsTopic] = ABSENT,
+        timeout_ms: int = 0,
+    ) -> None:
+        self.topics = [] if topics is ABSENT else topics
+        self.timeout_ms = timeout_ms
 
 
-@dataclass(slots=True)
-class DeleteRecordsPartitionResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteRecordsPartitionResult(Structure):
     """Part of DeleteRecords."""
 
-    partition_index: int = 0
-    low_watermark: int = 0
-    error_code: int = 0
+    partition_index: int
+    low_watermark: int
+    error_code: int
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        low_watermark: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index = partition_index
+        self.low_watermark = low_watermark
+        self.error_code = error_code
 
 
-@dataclass(slots=True)
-class DeleteRecordsTopicResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteRecordsTopicResult(Structure):
     """Part of DeleteRecords."""
 
-    name: str = ""
-    partitions: list[DeleteRecordsPartitionResult] = field(default_factory=list)
+    name: str
+    partitions: list[DeleteRecordsPartitionResult]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: list[DeleteRecordsPartitionResult] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class DeleteRecordsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteRecordsResponse(Structure):
     """DeleteRecords, versions 0-2."""
 
-    throttle_time_ms: int = 0
-    topics: list[DeleteRecordsTopicResult] = field(default_factory=list)
+    throttle_time_ms: int
+    topics: list[DeleteRecordsTopicResult]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        topics: list[DeleteRecordsTopicResult] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.topics = [] if topics is ABSENT else topics
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DeleteRecordsRequest, int]:

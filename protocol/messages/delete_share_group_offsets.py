@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     long_count,
     long_size,
     put_varint,
@@ -22,39 +24,77 @@ unpack_16shB = Struct(">16shB").unpack_from
 unpack_ihB = Struct(">ihB").unpack_from
 
 
-@dataclass(slots=True)
-class DeleteShareGroupOffsetsRequestTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteShareGroupOffsetsRequestTopic(Structure):
     """Part of DeleteShareGroupOffsets."""
 
-    topic_name: str = ""
+    topic_name: str
+
+    def __init__(
+        self,
+        topic_name: str = "",
+    ) -> None:
+        self.topic_name = topic_name
 
 
-@dataclass(slots=True)
-class DeleteShareGroupOffsetsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteShareGroupOffsetsRequest(Structure):
     """DeleteShareGroupOffsets, versions 0-0."""
 
-    group_id: str = ""
-    topics: list[DeleteShareGroupOffsetsRequestTopic] = field(default_factory=list)
+    group_id: str
+    topics: list[DeleteShareGroupOffsetsRequestTopic]
+
+    def __init__(
+        self,
+        group_id: str = "",
+        topics: list[DeleteShareGroupOffsetsRequestTopic] = ABSENT,
+    ) -> None:
+        self.group_id = group_id
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class DeleteShareGroupOffsetsResponseTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteShareGroupOffsetsResponseTopic(Structure):
     """Part of DeleteShareGroupOffsets."""
 
-    topic_name: str = ""
-    topic_id: bytes = ZERO_UUID
-    error_code: int = 0
-    error_message: str | None = None
+    topic_name: str
+    topic_id: bytes
+    error_code: int
+    error_message: str | None
+
+    def __init__(
+        self,
+        topic_name: str = "",
+        topic_id: bytes = ZERO_UUID,
+        error_code: int = 0,
+        error_message: str | None = None,
+    ) -> None:
+        self.topic_name = topic_name
+        self.topic_id = topic_id
+        self.error_code = error_code
+        self.error_message = error_message
 
 
-@dataclass(slots=True)
-class DeleteShareGroupOffsetsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteShareGroupOffsetsResponse(Structure):
     """DeleteShareGroupOffsets, versions 0-0."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = None
-    responses: list[DeleteShareGroupOffsetsResponseTopic] = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    responses: list[DeleteShareGroupOffsetsResponseTopic]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        responses: list[DeleteShareGroupOffsetsResponseTopic] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.error_message = error_message
+        self.responses = [] if responses is ABSENT else responses
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DeleteShareGroupOffsetsRequest, int]:

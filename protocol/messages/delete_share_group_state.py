@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     long_count,
     long_size,
     put_varint,
@@ -24,51 +26,97 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_ihB = Struct(">ihB").unpack_from
 
 
-@dataclass(slots=True)
-class PartitionData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionData(Structure):
     """Part of DeleteShareGroupState."""
 
-    partition: int = 0
+    partition: int
+
+    def __init__(
+        self,
+        partition: int = 0,
+    ) -> None:
+        self.partition = partition
 
 
-@dataclass(slots=True)
-class DeleteStateData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteStateData(Structure):
     """Part of DeleteShareGroupState."""
 
-    topic_id: bytes = ZERO_UUID
-    partitions: list[PartitionData] = field(default_factory=list)
+    topic_id: bytes
+    partitions: list[PartitionData]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[PartitionData] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class DeleteShareGroupStateRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteShareGroupStateRequest(Structure):
     """DeleteShareGroupState, versions 0-0."""
 
-    group_id: str = ""
-    topics: list[DeleteStateData] = field(default_factory=list)
+    group_id: str
+    topics: list[DeleteStateData]
+
+    def __init__(
+        self,
+        group_id: str = "",
+        topics: list[DeleteStateData] = ABSENT,
+    ) -> None:
+        self.group_id = group_id
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class PartitionResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionResult(Structure):
     """Part of DeleteShareGroupState."""
 
-    partition: int = 0
-    error_code: int = 0
-    error_message: str | None = None
+    partition: int
+    error_code: int
+    error_message: str | None
+
+    def __init__(
+        self,
+        partition: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+    ) -> None:
+        self.partition = partition
+        self.error_code = error_code
+        self.error_message = error_message
 
 
-@dataclass(slots=True)
-class DeleteStateResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteStateResult(Structure):
     """Part of DeleteShareGroupState."""
 
-    topic_id: bytes = ZERO_UUID
-    partitions: list[PartitionResult] = field(default_factory=list)
+    topic_id: bytes
+    partitions: list[PartitionResult]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[PartitionResult] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class DeleteShareGroupStateResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteShareGroupStateResponse(Structure):
     """DeleteShareGroupState, versions 0-0."""
 
-    results: list[DeleteStateResult] = field(default_factory=list)
+    results: list[DeleteStateResult]
+
+    def __init__(
+        self,
+        results: list[DeleteStateResult] = ABSENT,
+    ) -> None:
+        self.results = [] if results is ABSENT else results
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DeleteShareGroupStateRequest, int]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -35,39 +37,77 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_ii = Struct(">ii").unpack_from
 
 
-@dataclass(slots=True)
-class DeleteTopicState:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteTopicState(Structure):
     """Part of DeleteTopics."""
 
-    name: str | None = None
-    topic_id: bytes = ZERO_UUID
+    name: str | None
+    topic_id: bytes
+
+    def __init__(
+        self,
+        name: str | None = None,
+        topic_id: bytes = ZERO_UUID,
+    ) -> None:
+        self.name = name
+        self.topic_id = topic_id
 
 
-@dataclass(slots=True)
-class DeleteTopicsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteTopicsRequest(Structure):
     """DeleteTopics, versions 1-6."""
 
-    topics: list[DeleteTopicState] = field(default_factory=list)
-    topic_names: list[str] = field(default_factory=list)
-    timeout_ms: int = 0
+    topics: list[DeleteTopicState]
+    topic_names: list[str]
+    timeout_ms: int
+
+    def __init__(
+        self,
+        topics: list[DeleteTopicState] = ABSENT,
+        topic_names: list[str] = ABSENT,
+        timeout_ms: int = 0,
+    ) -> None:
+        self.topics = [] if topics is ABSENT else topics
+        self.topic_names = [] if topic_names is ABSENT else topic_names
+        self.timeout_ms = timeout_ms
 
 
-@dataclass(slots=True)
-class DeletableTopicResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeletableTopicResult(Structure):
     """Part of DeleteTopics."""
 
-    name: str | None = ""
-    topic_id: bytes = ZERO_UUID
-    error_code: int = 0
-    error_message: str | None = None
+    name: str | None
+    topic_id: bytes
+    error_code: int
+    error_message: str | None
+
+    def __init__(
+        self,
+        name: str | None = "",
+        topic_id: bytes = ZERO_UUID,
+        error_code: int = 0,
+        error_message: str | None = None,
+    ) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.error_code = error_code
+        self.error_message = error_message
 
 
-@dataclass(slots=True)
-class DeleteTopicsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DeleteTopicsResponse(Structure):
     """DeleteTopics, versions 1-6."""
 
-    throttle_time_ms: int = 0
-    responses: list[DeletableTopicResult] = field(default_factory=list)
+    throttle_time_ms: int
+    responses: list[DeletableTopicResult]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        responses: list[DeletableTopicResult] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.responses = [] if responses is ABSENT else responses
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[DeleteTopicsRequest, int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -37,47 +39,101 @@ unpack_ihB = Struct(">ihB").unpack_from
 unpack_ihh = Struct(">ihh").unpack_from
 
 
-@dataclass(slots=True)
-class DescribeAclsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeAclsRequest(Structure):
     """DescribeAcls, versions 1-3."""
 
-    resource_type_filter: int = 0
-    resource_name_filter: str | None = ""
-    pattern_type_filter: int = 3
-    principal_filter: str | None = ""
-    host_filter: str | None = ""
-    operation: int = 0
-    permission_type: int = 0
+    resource_type_filter: int
+    resource_name_filter: str | None
+    pattern_type_filter: int
+    principal_filter: str | None
+    host_filter: str | None
+    operation: int
+    permission_type: int
+
+    def __init__(
+        self,
+        resource_type_filter: int = 0,
+        resource_name_filter: str | None = "",
+        pattern_type_filter: int = 3,
+        principal_filter: str | None = "",
+        host_filter: str | None = "",
+        operation: int = 0,
+        permission_type: int = 0,
+    ) -> None:
+        self.resource_type_filter = resource_type_filter
+        self.resource_name_filter = resource_name_filter
+        self.pattern_type_filter = pattern_type_filter
+        self.principal_filter = principal_filter
+        self.host_filter = host_filter
+        self.operation = operation
+        self.permission_type = permission_type
 
 
-@dataclass(slots=True)
-class AclDescription:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AclDescription(Structure):
     """Part of DescribeAcls."""
 
-    principal: str = ""
-    host: str = ""
-    operation: int = 0
-    permission_type: int = 0
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+    def __init__(
+        self,
+        principal: str = "",
+        host: str = "",
+        operation: int = 0,
+        permission_type: int = 0,
+    ) -> None:
+        self.principal = principal
+        self.host = host
+        self.operation = operation
+        self.permission_type = permission_type
 
 
-@dataclass(slots=True)
-class DescribeAclsResource:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeAclsResource(Structure):
     """Part of DescribeAcls."""
 
-    resource_type: int = 0
-    resource_name: str = ""
-    pattern_type: int = 3
-    acls: list[AclDescription] = field(default_factory=list)
+    resource_type: int
+    resource_name: str
+    pattern_type: int
+    acls: list[AclDescription]
+
+    def __init__(
+        self,
+        resource_type: int = 0,
+        resource_name: str = "",
+        pattern_type: int = 3,
+        acls: list[AclDescription] = ABSENT,
+    ) -> None:
+        self.resource_type = resource_type
+        self.resource_name = resource_name
+        self.pattern_type = pattern_type
+        self.acls = [] if acls is ABSENT else acls
 
 
-@dataclass(slots=True)
-class DescribeAclsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeAclsResponse(Structure):
     """DescribeAcls, versions 1-3."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = ""
-    resources: list[DescribeAclsResource] = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    resources: list[DescribeAclsResource]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = "",
+        resources: list[DescribeAclsResource] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.error_message = error_message
+        self.resources = [] if resources is ABSENT else resources
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[DescribeAclsRequest, int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -39,55 +41,109 @@ unpack_ihB = Struct(">ihB").unpack_from
 unpack_ihh = Struct(">ihh").unpack_from
 
 
-@dataclass(slots=True)
-class ComponentData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ComponentData(Structure):
     """Part of DescribeClientQuotas."""
 
-    entity_type: str = ""
-    match_type: int = 0
-    match: str | None = ""
+    entity_type: str
+    match_type: int
+    match: str | None
+
+    def __init__(
+        self,
+        entity_type: str = "",
+        match_type: int = 0,
+        match: str | None = "",
+    ) -> None:
+        self.entity_type = entity_type
+        self.match_type = match_type
+        self.match = match
 
 
-@dataclass(slots=True)
-class DescribeClientQuotasRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeClientQuotasRequest(Structure):
     """DescribeClientQuotas, versions 0-1."""
 
-    components: list[ComponentData] = field(default_factory=list)
-    strict: bool = False
+    components: list[ComponentData]
+    strict: bool
+
+    def __init__(
+        self,
+        components: list[ComponentData] = ABSENT,
+        strict: bool = False,
+    ) -> None:
+        self.components = [] if components is ABSENT else components
+        self.strict = strict
 
 
-@dataclass(slots=True)
-class EntityData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class EntityData(Structure):
     """Part of DescribeClientQuotas."""
 
-    entity_type: str = ""
-    entity_name: str | None = ""
+    entity_type: str
+    entity_name: str | None
+
+    def __init__(
+        self,
+        entity_type: str = "",
+        entity_name: str | None = "",
+    ) -> None:
+        self.entity_type = entity_type
+        self.entity_name = entity_name
 
 
-@dataclass(slots=True)
-class ValueData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ValueData(Structure):
     """Part of DescribeClientQuotas."""
 
-    key: str = ""
-    value: float = 0.0
+    key: str
+    value: float
+
+    def __init__(
+        self,
+        key: str = "",
+        value: float = 0.0,
+    ) -> None:
+        self.key = key
+        self.value = value
 
 
-@dataclass(slots=True)
-class EntryData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class EntryData(Structure):
     """Part of DescribeClientQuotas."""
 
-    entity: list[EntityData] = field(default_factory=list)
-    values: list[ValueData] = field(default_factory=list)
+    entity: list[EntityData]
+    values: list[ValueData]
+
+    def __init__(
+        self,
+        entity: list[EntityData] = ABSENT,
+        values: list[ValueData] = ABSENT,
+    ) -> None:
+        self.entity = [] if entity is ABSENT else entity
+        self.values = [] if values is ABSENT else values
 
 
-@dataclass(slots=True)
-class DescribeClientQuotasResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeClientQuotasResponse(Structure):
     """DescribeClientQuotas, versions 0-1."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = ""
-    entries: list[EntryData] | None = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    entries: list[EntryData] | None
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = "",
+        entries: list[EntryData] | None = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.error_message = error_message
+        self.entries = [] if entries is ABSENT else entries
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeClientQuotasRequest, int]:

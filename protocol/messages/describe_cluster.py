@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
-from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags, varint_tail
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+    varint_tail,
+)
 
 pack_tbtx = Struct(">?b?x").pack
 pack_tbx = Struct(">?bx").pack
@@ -23,38 +32,82 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_ihB = Struct(">ihB").unpack_from
 
 
-@dataclass(slots=True)
-class DescribeClusterRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeClusterRequest(Structure):
     """DescribeCluster, versions 0-2."""
 
-    include_cluster_authorized_operations: bool = False
-    endpoint_type: int = 1
-    include_fenced_brokers: bool = False
+    include_cluster_authorized_operations: bool
+    endpoint_type: int
+    include_fenced_brokers: bool
+
+    def __init__(
+        self,
+        include_cluster_authorized_operations: bool = False,
+        endpoint_type: int = 1,
+        include_fenced_brokers: bool = False,
+    ) -> None:
+        self.include_cluster_authorized_operations = include_cluster_authorized_operations
+        self.endpoint_type = endpoint_type
+        self.include_fenced_brokers = include_fenced_brokers
 
 
-@dataclass(slots=True)
-class DescribeClusterBroker:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeClusterBroker(Structure):
     """Part of DescribeCluster."""
 
-    broker_id: int = 0
-    host: str = ""
-    port: int = 0
-    rack: str | None = None
-    is_fenced: bool = False
+    broker_id: int
+    host: str
+    port: int
+    rack: str | None
+    is_fenced: bool
+
+    def __init__(
+        self,
+        broker_id: int = 0,
+        host: str = "",
+        port: int = 0,
+        rack: str | None = None,
+        is_fenced: bool = False,
+    ) -> None:
+        self.broker_id = broker_id
+        self.host = host
+        self.port = port
+        self.rack = rack
+        self.is_fenced = is_fenced
 
 
-@dataclass(slots=True)
-class DescribeClusterResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeClusterResponse(Structure):
     """DescribeCluster, versions 0-2."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = None
-    endpoint_type: int = 1
-    cluster_id: str = ""
-    controller_id: int = -1
-    brokers: list[DescribeClusterBroker] = field(default_factory=list)
-    cluster_authorized_operations: int = -2147483648
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    endpoint_type: int
+    cluster_id: str
+    controller_id: int
+    brokers: list[DescribeClusterBroker]
+    cluster_authorized_operations: int
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        endpoint_type: int = 1,
+        cluster_id: str = "",
+        controller_id: int = -1,
+        brokers: list[DescribeClusterBroker] = ABSENT,
+        cluster_authorized_operations: int = -2147483648,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.error_message = error_message
+        self.endpoint_type = endpoint_type
+        self.cluster_id = cluster_id
+        self.controller_id = controller_id
+        self.brokers = [] if brokers is ABSENT else brokers
+        self.cluster_authorized_operations = cluster_authorized_operations
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeClusterRequest, int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -45,64 +47,136 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_ii = Struct(">ii").unpack_from
 
 
-@dataclass(slots=True)
-class DescribeConfigsResource:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeConfigsResource(Structure):
     """Part of DescribeConfigs."""
 
-    resource_type: int = 0
-    resource_name: str = ""
-    configuration_keys: list[str] | None = field(default_factory=list)
+    resource_type: int
+    resource_name: str
+    configuration_keys: list[str] | None
+
+    def __init__(
+        self,
+        resource_type: int = 0,
+        resource_name: str = "",
+        configuration_keys: list[str] | None = ABSENT,
+    ) -> None:
+        self.resource_type = resource_type
+        self.resource_name = resource_name
+        self.configuration_keys = [] if configuration_keys is ABSENT else configuration_keys
 
 
-@dataclass(slots=True)
-class DescribeConfigsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeConfigsRequest(Structure):
     """DescribeConfigs, versions 1-4."""
 
-    resources: list[DescribeConfigsResource] = field(default_factory=list)
-    include_synonyms: bool = False
-    include_documentation: bool = False
+    resources: list[DescribeConfigsResource]
+    include_synonyms: bool
+    include_documentation: bool
+
+    def __init__(
+        self,
+        resources: list[DescribeConfigsResource] = ABSENT,
+        include_synonyms: bool = False,
+        include_documentation: bool = False,
+    ) -> None:
+        self.resources = [] if resources is ABSENT else resources
+        self.include_synonyms = include_synonyms
+        self.include_documentation = include_documentation
 
 
-@dataclass(slots=True)
-class DescribeConfigsSynonym:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeConfigsSynonym(Structure):
     """Part of DescribeConfigs."""
 
-    name: str = ""
-    value: str | None = ""
-    source: int = 0
+    name: str
+    value: str | None
+    source: int
+
+    def __init__(
+        self,
+        name: str = "",
+        value: str | None = "",
+        source: int = 0,
+    ) -> None:
+        self.name = name
+        self.value = value
+        self.source = source
 
 
-@dataclass(slots=True)
-class DescribeConfigsResourceResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeConfigsResourceResult(Structure):
     """Part of DescribeConfigs."""
 
-    name: str = ""
-    value: str | None = ""
-    read_only: bool = False
-    config_source: int = -1
-    is_sensitive: bool = False
-    synonyms: list[DescribeConfigsSynonym] = field(default_factory=list)
-    config_type: int = 0
-    documentation: str | None = ""
+    name: str
+    value: str | None
+    read_only: bool
+    config_source: int
+    is_sensitive: bool
+    synonyms: list[DescribeConfigsSynonym]
+    config_type: int
+    documentation: str | None
+
+    def __init__(
+        self,
+        name: str = "",
+        value: str | None = "",
+        read_only: bool = False,
+        config_source: int = -1,
+        is_sensitive: bool = False,
+        synonyms: list[DescribeConfigsSynonym] = ABSENT,
+        config_type: int = 0,
+        documentation: str | None = "",
+    ) -> None:
+        self.name = name
+        self.value = value
+        self.read_only = read_only
+        self.config_source = config_source
+        self.is_sensitive = is_sensitive
+        self.synonyms = [] if synonyms is ABSENT else synonyms
+        self.config_type = config_type
+        self.documentation = documentation
 
 
-@dataclass(slots=True)
-class DescribeConfigsResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeConfigsResult(Structure):
     """Part of DescribeConfigs."""
 
-    error_code: int = 0
-    error_message: str | None = ""
-    resource_type: int = 0
-    resource_name: str = ""
-    configs: list[DescribeConfigsResourceResult] = field(default_factory=list)
+    error_code: int
+    error_message: str | None
+    resource_type: int
+    resource_name: str
+    configs: list[DescribeConfigsResourceResult]
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        error_message: str | None = "",
+        resource_type: int = 0,
+        resource_name: str = "",
+        configs: list[DescribeConfigsResourceResult] = ABSENT,
+    ) -> None:
+        self.error_code = error_code
+        self.error_message = error_message
+        self.resource_type = resource_type
+        self.resource_name = resource_name
+        self.configs = [] if configs is ABSENT else configs
 
 
-@dataclass(slots=True)
-class DescribeConfigsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeConfigsResponse(Structure):
     """DescribeConfigs, versions 1-4."""
 
-    throttle_time_ms: int = 0
-    results: list[DescribeConfigsResult] = field(default_factory=list)
+    throttle_time_ms: int
+    results: list[DescribeConfigsResult]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        results: list[DescribeConfigsResult] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.results = [] if results is ABSENT else results
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[DescribeConfigsRequest, int]:

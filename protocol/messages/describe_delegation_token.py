@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, check_count, long_count, long_size, put_varint, skip_tags
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    check_count,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+)
 
 pack_h = Struct(">h").pack
 pack_hi = Struct(">hi").pack
@@ -24,52 +33,108 @@ unpack_qqqB = Struct(">qqqB").unpack_from
 unpack_qqqh = Struct(">qqqh").unpack_from
 
 
-@dataclass(slots=True)
-class DescribeDelegationTokenOwner:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeDelegationTokenOwner(Structure):
     """Part of DescribeDelegationToken."""
 
-    principal_type: str = ""
-    principal_name: str = ""
+    principal_type: str
+    principal_name: str
+
+    def __init__(
+        self,
+        principal_type: str = "",
+        principal_name: str = "",
+    ) -> None:
+        self.principal_type = principal_type
+        self.principal_name = principal_name
 
 
-@dataclass(slots=True)
-class DescribeDelegationTokenRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeDelegationTokenRequest(Structure):
     """DescribeDelegationToken, versions 1-3."""
 
-    owners: list[DescribeDelegationTokenOwner] | None = field(default_factory=list)
+    owners: list[DescribeDelegationTokenOwner] | None
+
+    def __init__(
+        self,
+        owners: list[DescribeDelegationTokenOwner] | None = ABSENT,
+    ) -> None:
+        self.owners = [] if owners is ABSENT else owners
 
 
-@dataclass(slots=True)
-class DescribedDelegationTokenRenewer:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribedDelegationTokenRenewer(Structure):
     """Part of DescribeDelegationToken."""
 
-    principal_type: str = ""
-    principal_name: str = ""
+    principal_type: str
+    principal_name: str
+
+    def __init__(
+        self,
+        principal_type: str = "",
+        principal_name: str = "",
+    ) -> None:
+        self.principal_type = principal_type
+        self.principal_name = principal_name
 
 
-@dataclass(slots=True)
-class DescribedDelegationToken:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribedDelegationToken(Structure):
     """Part of DescribeDelegationToken."""
 
-    principal_type: str = ""
-    principal_name: str = ""
-    token_requester_principal_type: str = ""
-    token_requester_principal_name: str = ""
-    issue_timestamp: int = 0
-    expiry_timestamp: int = 0
-    max_timestamp: int = 0
-    token_id: str = ""
-    hmac: bytes = b""
-    renewers: list[DescribedDelegationTokenRenewer] = field(default_factory=list)
+    principal_type: str
+    principal_name: str
+    token_requester_principal_type: str
+    token_requester_principal_name: str
+    issue_timestamp: int
+    expiry_timestamp: int
+    max_timestamp: int
+    token_id: str
+    hmac: bytes
+    renewers: list[DescribedDelegationTokenRenewer]
+
+    def __init__(
+        self,
+        principal_type: str = "",
+        principal_name: str = "",
+        token_requester_principal_type: str = "",
+        token_requester_principal_name: str = "",
+        issue_timestamp: int = 0,
+        expiry_timestamp: int = 0,
+        max_timestamp: int = 0,
+        token_id: str = "",
+        hmac: bytes = b"",
+        renewers: list[DescribedDelegationTokenRenewer] = ABSENT,
+    ) -> None:
+        self.principal_type = principal_type
+        self.principal_name = principal_name
+        self.token_requester_principal_type = token_requester_principal_type
+        self.token_requester_principal_name = token_requester_principal_name
+        self.issue_timestamp = issue_timestamp
+        self.expiry_timestamp = expiry_timestamp
+        self.max_timestamp = max_timestamp
+        self.token_id = token_id
+        self.hmac = hmac
+        self.renewers = [] if renewers is ABSENT else renewers
 
 
-@dataclass(slots=True)
-class DescribeDelegationTokenResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeDelegationTokenResponse(Structure):
     """DescribeDelegationToken, versions 1-3."""
 
-    error_code: int = 0
-    tokens: list[DescribedDelegationToken] = field(default_factory=list)
-    throttle_time_ms: int = 0
+    error_code: int
+    tokens: list[DescribedDelegationToken]
+    throttle_time_ms: int
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        tokens: list[DescribedDelegationToken] = ABSENT,
+        throttle_time_ms: int = 0,
+    ) -> None:
+        self.error_code = error_code
+        self.tokens = [] if tokens is ABSENT else tokens
+        self.throttle_time_ms = throttle_time_ms
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[DescribeDelegationTokenRequest, int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -34,46 +36,98 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_ii = Struct(">ii").unpack_from
 
 
-@dataclass(slots=True)
-class DescribeGroupsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeGroupsRequest(Structure):
     """DescribeGroups, versions 0-6."""
 
-    groups: list[str] = field(default_factory=list)
-    include_authorized_operations: bool = False
+    groups: list[str]
+    include_authorized_operations: bool
+
+    def __init__(
+        self,
+        groups: list[str] = ABSENT,
+        include_authorized_operations: bool = False,
+    ) -> None:
+        self.groups = [] if groups is ABSENT else groups
+        self.include_authorized_operations = include_authorized_operations
 
 
-@dataclass(slots=True)
-class DescribedGroupMember:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribedGroupMember(Structure):
     """Part of DescribeGroups."""
 
-    member_id: str = ""
-    group_instance_id: str | None = None
-    client_id: str = ""
-    client_host: str = ""
-    member_metadata: bytes = b""
-    member_assignment: bytes = b""
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    member_metadata: bytes
+    member_assignment: bytes
+
+    def __init__(
+        self,
+        member_id: str = "",
+        group_instance_id: str | None = None,
+        client_id: str = "",
+        client_host: str = "",
+        member_metadata: bytes = b"",
+        member_assignment: bytes = b"",
+    ) -> None:
+        self.member_id = member_id
+        self.group_instance_id = group_instance_id
+        self.client_id = client_id
+        self.client_host = client_host
+        self.member_metadata = member_metadata
+        self.member_assignment = member_assignment
 
 
-@dataclass(slots=True)
-class DescribedGroup:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribedGroup(Structure):
     """Part of DescribeGroups."""
 
-    error_code: int = 0
-    error_message: str | None = None
-    group_id: str = ""
-    group_state: str = ""
-    protocol_type: str = ""
-    protocol_data: str = ""
-    members: list[DescribedGroupMember] = field(default_factory=list)
-    authorized_operations: int = -2147483648
+    error_code: int
+    error_message: str | None
+    group_id: str
+    group_state: str
+    protocol_type: str
+    protocol_data: str
+    members: list[DescribedGroupMember]
+    authorized_operations: int
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        error_message: str | None = None,
+        group_id: str = "",
+        group_state: str = "",
+        protocol_type: str = "",
+        protocol_data: str = "",
+        members: list[DescribedGroupMember] = ABSENT,
+        authorized_operations: int = -2147483648,
+    ) -> None:
+        self.error_code = error_code
+        self.error_message = error_message
+        self.group_id = group_id
+        self.group_state = group_state
+        self.protocol_type = protocol_type
+        self.protocol_data = protocol_data
+        self.members = [] if members is ABSENT else members
+        self.authorized_operations = authorized_operations
 
 
-@dataclass(slots=True)
-class DescribeGroupsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeGroupsResponse(Structure):
     """DescribeGroups, versions 0-6."""
 
-    throttle_time_ms: int = 0
-    groups: list[DescribedGroup] = field(default_factory=list)
+    throttle_time_ms: int
+    groups: list[DescribedGroup]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        groups: list[DescribedGroup] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.groups = [] if groups is ABSENT else groups
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeGroupsRequest, int]:

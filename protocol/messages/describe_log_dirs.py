@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, check_count, long_count, long_size, put_varint, skip_tags
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    check_count,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+)
 
 pack_h = Struct(">h").pack
 pack_hh = Struct(">hh").pack
@@ -31,58 +40,118 @@ unpack_qqtB = Struct(">qq?B").unpack_from
 unpack_qqB = Struct(">qqB").unpack_from
 
 
-@dataclass(slots=True)
-class DescribableLogDirTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribableLogDirTopic(Structure):
     """Part of DescribeLogDirs."""
 
-    topic: str = ""
-    partitions: list[int] = field(default_factory=list)
+    topic: str
+    partitions: list[int]
+
+    def __init__(
+        self,
+        topic: str = "",
+        partitions: list[int] = ABSENT,
+    ) -> None:
+        self.topic = topic
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class DescribeLogDirsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeLogDirsRequest(Structure):
     """DescribeLogDirs, versions 1-5."""
 
-    topics: list[DescribableLogDirTopic] | None = field(default_factory=list)
+    topics: list[DescribableLogDirTopic] | None
+
+    def __init__(
+        self,
+        topics: list[DescribableLogDirTopic] | None = ABSENT,
+    ) -> None:
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class DescribeLogDirsPartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeLogDirsPartition(Structure):
     """Part of DescribeLogDirs."""
 
-    partition_index: int = 0
-    partition_size: int = 0
-    offset_lag: int = 0
-    is_future_key: bool = False
+    partition_index: int
+    partition_size: int
+    offset_lag: int
+    is_future_key: bool
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        partition_size: int = 0,
+        offset_lag: int = 0,
+        is_future_key: bool = False,
+    ) -> None:
+        self.partition_index = partition_index
+        self.partition_size = partition_size
+        self.offset_lag = offset_lag
+        self.is_future_key = is_future_key
 
 
-@dataclass(slots=True)
-class DescribeLogDirsTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeLogDirsTopic(Structure):
     """Part of DescribeLogDirs."""
 
-    name: str = ""
-    partitions: list[DescribeLogDirsPartition] = field(default_factory=list)
+    name: str
+    partitions: list[DescribeLogDirsPartition]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: list[DescribeLogDirsPartition] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class DescribeLogDirsResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeLogDirsResult(Structure):
     """Part of DescribeLogDirs."""
 
-    error_code: int = 0
-    log_dir: str = ""
-    topics: list[DescribeLogDirsTopic] = field(default_factory=list)
-    total_bytes: int = -1
-    usable_bytes: int = -1
-    is_cordoned: bool = False
+    error_code: int
+    log_dir: str
+    topics: list[DescribeLogDirsTopic]
+    total_bytes: int
+    usable_bytes: int
+    is_cordoned: bool
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        log_dir: str = "",
+        topics: list[DescribeLogDirsTopic] = ABSENT,
+        total_bytes: int = -1,
+        usable_bytes: int = -1,
+        is_cordoned: bool = False,
+    ) -> None:
+        self.error_code = error_code
+        self.log_dir = log_dir
+        self.topics = [] if topics is ABSENT else topics
+        self.total_bytes = total_bytes
+        self.usable_bytes = usable_bytes
+        self.is_cordoned = is_cordoned
 
 
-@dataclass(slots=True)
-class DescribeLogDirsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeLogDirsResponse(Structure):
     """DescribeLogDirs, versions 1-5."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    results: list[DescribeLogDirsResult] = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    results: list[DescribeLogDirsResult]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        results: list[DescribeLogDirsResult] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.results = [] if results is ABSENT else results
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[DescribeLogDirsRequest, int]:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
-from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags, varint_tail
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+    varint_tail,
+)
 
 pack_i = Struct(">i").pack
 pack_ih = Struct(">ih").pack
@@ -16,57 +25,115 @@ unpack_ihB = Struct(">ihB").unpack_from
 unpack_qiiqiqB = Struct(">qiiqiqB").unpack_from
 
 
-@dataclass(slots=True)
-class TopicRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicRequest(Structure):
     """Part of DescribeProducers."""
 
-    name: str = ""
-    partition_indexes: list[int] = field(default_factory=list)
+    name: str
+    partition_indexes: list[int]
+
+    def __init__(
+        self,
+        name: str = "",
+        partition_indexes: list[int] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partition_indexes = [] if partition_indexes is ABSENT else partition_indexes
 
 
-@dataclass(slots=True)
-class DescribeProducersRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeProducersRequest(Structure):
     """DescribeProducers, versions 0-0."""
 
-    topics: list[TopicRequest] = field(default_factory=list)
+    topics: list[TopicRequest]
+
+    def __init__(
+        self,
+        topics: list[TopicRequest] = ABSENT,
+    ) -> None:
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class ProducerState:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ProducerState(Structure):
     """Part of DescribeProducers."""
 
-    producer_id: int = 0
-    producer_epoch: int = 0
-    last_sequence: int = -1
-    last_timestamp: int = -1
-    coordinator_epoch: int = 0
-    current_txn_start_offset: int = -1
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int
+    current_txn_start_offset: int
+
+    def __init__(
+        self,
+        producer_id: int = 0,
+        producer_epoch: int = 0,
+        last_sequence: int = -1,
+        last_timestamp: int = -1,
+        coordinator_epoch: int = 0,
+        current_txn_start_offset: int = -1,
+    ) -> None:
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.last_sequence = last_sequence
+        self.last_timestamp = last_timestamp
+        self.coordinator_epoch = coordinator_epoch
+        self.current_txn_start_offset = current_txn_start_offset
 
 
-@dataclass(slots=True)
-class PartitionResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionResponse(Structure):
     """Part of DescribeProducers."""
 
-    partition_index: int = 0
-    error_code: int = 0
-    error_message: str | None = None
-    active_producers: list[ProducerState] = field(default_factory=list)
+    partition_index: int
+    error_code: int
+    error_message: str | None
+    active_producers: list[ProducerState]
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        active_producers: list[ProducerState] = ABSENT,
+    ) -> None:
+        self.partition_index = partition_index
+        self.error_code = error_code
+        self.error_message = error_message
+        self.active_producers = [] if active_producers is ABSENT else active_producers
 
 
-@dataclass(slots=True)
-class TopicResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicResponse(Structure):
     """Part of DescribeProducers."""
 
-    name: str = ""
-    partitions: list[PartitionResponse] = field(default_factory=list)
+    name: str
+    partitions: list[PartitionResponse]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: list[PartitionResponse] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class DescribeProducersResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeProducersResponse(Structure):
     """DescribeProducers, versions 0-0."""
 
-    throttle_time_ms: int = 0
-    topics: list[TopicResponse] = field(default_factory=list)
+    throttle_time_ms: int
+    topics: list[TopicResponse]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        topics: list[TopicResponse] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.topics = [] if topics is ABSENT else topics
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeProducersRequest, int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     long_count,
     long_size,
     put_varint,
@@ -37,86 +39,178 @@ unpack_iqB = Struct(">iqB").unpack_from
 unpack_iqqqB = Struct(">iqqqB").unpack_from
 
 
-@dataclass(slots=True)
-class PartitionData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionData(Structure):
     """Part of DescribeQuorum."""
 
-    partition_index: int = 0
+    partition_index: int
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+    ) -> None:
+        self.partition_index = partition_index
 
 
-@dataclass(slots=True)
-class TopicData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicData(Structure):
     """Part of DescribeQuorum."""
 
-    topic_name: str = ""
-    partitions: list[PartitionData] = field(default_factory=list)
+    topic_name: str
+    partitions: list[PartitionData]
+
+    def __init__(
+        self,
+        topic_name: str = "",
+        partitions: list[PartitionData] = ABSENT,
+    ) -> None:
+        self.topic_name = topic_name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class DescribeQuorumRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeQuorumRequest(Structure):
     """DescribeQuorum, versions 0-2."""
 
-    topics: list[TopicData] = field(default_factory=list)
+    topics: list[TopicData]
+
+    def __init__(
+        self,
+        topics: list[TopicData] = ABSENT,
+    ) -> None:
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class ReplicaState:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ReplicaState(Structure):
     """Part of DescribeQuorum."""
 
-    replica_id: int = 0
-    replica_directory_id: bytes = ZERO_UUID
-    log_end_offset: int = 0
-    last_fetch_timestamp: int = -1
-    last_caught_up_timestamp: int = -1
+    replica_id: int
+    replica_directory_id: bytes
+    log_end_offset: int
+    last_fetch_timestamp: int
+    last_caught_up_timestamp: int
+
+    def __init__(
+        self,
+        replica_id: int = 0,
+        replica_directory_id: bytes = ZERO_UUID,
+        log_end_offset: int = 0,
+        last_fetch_timestamp: int = -1,
+        last_caught_up_timestamp: int = -1,
+    ) -> None:
+        self.replica_id = replica_id
+        self.replica_directory_id = replica_directory_id
+        self.log_end_offset = log_end_offset
+        self.last_fetch_timestamp = last_fetch_timestamp
+        self.last_caught_up_timestamp = last_caught_up_timestamp
 
 
-@dataclass(slots=True)
-class PartitionDataResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionDataResult(Structure):
     """Part of DescribeQuorum."""
 
-    partition_index: int = 0
-    error_code: int = 0
-    error_message: str | None = ""
-    leader_id: int = 0
-    leader_epoch: int = 0
-    high_watermark: int = 0
-    current_voters: list[ReplicaState] = field(default_factory=list)
-    observers: list[ReplicaState] = field(default_factory=list)
+    partition_index: int
+    error_code: int
+    error_message: str | None
+    leader_id: int
+    leader_epoch: int
+    high_watermark: int
+    current_voters: list[ReplicaState]
+    observers: list[ReplicaState]
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        error_code: int = 0,
+        error_message: str | None = "",
+        leader_id: int = 0,
+        leader_epoch: int = 0,
+        high_watermark: int = 0,
+        current_voters: list[ReplicaState] = ABSENT,
+        observers: list[ReplicaState] = ABSENT,
+    ) -> None:
+        self.partition_index = partition_index
+        self.error_code = error_code
+        self.error_message = error_message
+        self.leader_id = leader_id
+        self.leader_epoch = leader_epoch
+        self.high_watermark = high_watermark
+        self.current_voters = [] if current_voters is ABSENT else current_voters
+        self.observers = [] if observers is ABSENT else observers
 
 
-@dataclass(slots=True)
-class TopicDataResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicDataResult(Structure):
     """Part of DescribeQuorum."""
 
-    topic_name: str = ""
-    partitions: list[PartitionDataResult] = field(default_factory=list)
+    topic_name: str
+    partitions: list[PartitionDataResult]
+
+    def __init__(
+        self,
+        topic_name: str = "",
+        partitions: list[PartitionDataResult] = ABSENT,
+    ) -> None:
+        self.topic_name = topic_name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class Listener:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Listener(Structure):
     """Part of DescribeQuorum."""
 
-    name: str = ""
-    host: str = ""
-    port: int = 0
+    name: str
+    host: str
+    port: int
+
+    def __init__(
+        self,
+        name: str = "",
+        host: str = "",
+        port: int = 0,
+    ) -> None:
+        self.name = name
+        self.host = host
+        self.port = port
 
 
-@dataclass(slots=True)
-class Node:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Node(Structure):
     """Part of DescribeQuorum."""
 
-    node_id: int = 0
-    listeners: list[Listener] = field(default_factory=list)
+    node_id: int
+    listeners: list[Listener]
+
+    def __init__(
+        self,
+        node_id: int = 0,
+        listeners: list[Listener] = ABSENT,
+    ) -> None:
+        self.node_id = node_id
+        self.listeners = [] if listeners is ABSENT else listeners
 
 
-@dataclass(slots=True)
-class DescribeQuorumResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeQuorumResponse(Structure):
     """DescribeQuorum, versions 0-2."""
 
-    error_code: int = 0
-    error_message: str | None = ""
-    topics: list[TopicDataResult] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
+    error_code: int
+    error_message: str | None
+    topics: list[TopicDataResult]
+    nodes: list[Node]
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        error_message: str | None = "",
+        topics: list[TopicDataResult] = ABSENT,
+        nodes: list[Node] = ABSENT,
+    ) -> None:
+        self.error_code = error_code
+        self.error_message = error_message
+        self.topics = [] if topics is ABSENT else topics
+        self.nodes = [] if nodes is ABSENT else nodes
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeQuorumRequest, int]:

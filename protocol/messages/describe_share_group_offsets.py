@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     long_count,
     long_size,
     put_varint,
@@ -28,66 +30,134 @@ unpack_iqihB = Struct(">iqihB").unpack_from
 unpack_iqiqhB = Struct(">iqiqhB").unpack_from
 
 
-@dataclass(slots=True)
-class DescribeShareGroupOffsetsRequestTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeShareGroupOffsetsRequestTopic(Structure):
     """Part of DescribeShareGroupOffsets."""
 
-    topic_name: str = ""
-    partitions: list[int] = field(default_factory=list)
+    topic_name: str
+    partitions: list[int]
+
+    def __init__(
+        self,
+        topic_name: str = "",
+        partitions: list[int] = ABSENT,
+    ) -> None:
+        self.topic_name = topic_name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class DescribeShareGroupOffsetsRequestGroup:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeShareGroupOffsetsRequestGroup(Structure):
     """Part of DescribeShareGroupOffsets."""
 
-    group_id: str = ""
-    topics: list[DescribeShareGroupOffsetsRequestTopic] | None = field(default_factory=list)
+    group_id: str
+    topics: list[DescribeShareGroupOffsetsRequestTopic] | None
+
+    def __init__(
+        self,
+        group_id: str = "",
+        topics: list[DescribeShareGroupOffsetsRequestTopic] | None = ABSENT,
+    ) -> None:
+        self.group_id = group_id
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class DescribeShareGroupOffsetsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeShareGroupOffsetsRequest(Structure):
     """DescribeShareGroupOffsets, versions 0-1."""
 
-    groups: list[DescribeShareGroupOffsetsRequestGroup] = field(default_factory=list)
+    groups: list[DescribeShareGroupOffsetsRequestGroup]
+
+    def __init__(
+        self,
+        groups: list[DescribeShareGroupOffsetsRequestGroup] = ABSENT,
+    ) -> None:
+        self.groups = [] if groups is ABSENT else groups
 
 
-@dataclass(slots=True)
-class DescribeShareGroupOffsetsResponsePartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeShareGroupOffsetsResponsePartition(Structure):
     """Part of DescribeShareGroupOffsets."""
 
-    partition_index: int = 0
-    start_offset: int = 0
-    leader_epoch: int = 0
-    lag: int = -1
-    error_code: int = 0
-    error_message: str | None = None
+    partition_index: int
+    start_offset: int
+    leader_epoch: int
+    lag: int
+    error_code: int
+    error_message: str | None
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        start_offset: int = 0,
+        leader_epoch: int = 0,
+        lag: int = -1,
+        error_code: int = 0,
+        error_message: str | None = None,
+    ) -> None:
+        self.partition_index = partition_index
+        self.start_offset = start_offset
+        self.leader_epoch = leader_epoch
+        self.lag = lag
+        self.error_code = error_code
+        self.error_message = error_message
 
 
-@dataclass(slots=True)
-class DescribeShareGroupOffsetsResponseTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeShareGroupOffsetsResponseTopic(Structure):
     """Part of DescribeShareGroupOffsets."""
 
-    topic_name: str = ""
-    topic_id: bytes = ZERO_UUID
-    partitions: list[DescribeShareGroupOffsetsResponsePartition] = field(default_factory=list)
+    topic_name: str
+    topic_id: bytes
+    partitions: list[DescribeShareGroupOffsetsResponsePartition]
+
+    def __init__(
+        self,
+        topic_name: str = "",
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[DescribeShareGroupOffsetsResponsePartition] = ABSENT,
+    ) -> None:
+        self.topic_name = topic_name
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class DescribeShareGroupOffsetsResponseGroup:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeShareGroupOffsetsResponseGroup(Structure):
     """Part of DescribeShareGroupOffsets."""
 
-    group_id: str = ""
-    topics: list[DescribeShareGroupOffsetsResponseTopic] = field(default_factory=list)
-    error_code: int = 0
-    error_message: str | None = None
+    group_id: str
+    topics: list[DescribeShareGroupOffsetsResponseTopic]
+    error_code: int
+    error_message: str | None
+
+    def __init__(
+        self,
+        group_id: str = "",
+        topics: list[DescribeShareGroupOffsetsResponseTopic] = ABSENT,
+        error_code: int = 0,
+        error_message: str | None = None,
+    ) -> None:
+        self.group_id = group_id
+        self.topics = [] if topics is ABSENT else topics
+        self.error_code = error_code
+        self.error_message = error_message
 
 
-@dataclass(slots=True)
-class DescribeShareGroupOffsetsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeShareGroupOffsetsResponse(Structure):
     """DescribeShareGroupOffsets, versions 0-1."""
 
-    throttle_time_ms: int = 0
-    groups: list[DescribeShareGroupOffsetsResponseGroup] = field(default_factory=list)
+    throttle_time_ms: int
+    groups: list[DescribeShareGroupOffsetsResponseGroup]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        groups: list[DescribeShareGroupOffsetsResponseGroup] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.groups = [] if groups is ABSENT else groups
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeShareGroupOffsetsRequest, int]:

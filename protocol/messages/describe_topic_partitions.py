@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     long_count,
     long_size,
     put_varint,
@@ -29,64 +31,136 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_ib = Struct(">ib").unpack_from
 
 
-@dataclass(slots=True)
-class TopicRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicRequest(Structure):
     """Part of DescribeTopicPartitions."""
 
-    name: str = ""
+    name: str
+
+    def __init__(
+        self,
+        name: str = "",
+    ) -> None:
+        self.name = name
 
 
-@dataclass(slots=True)
-class Cursor:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Cursor(Structure):
     """Part of DescribeTopicPartitions."""
 
-    topic_name: str = ""
-    partition_index: int = 0
+    topic_name: str
+    partition_index: int
+
+    def __init__(
+        self,
+        topic_name: str = "",
+        partition_index: int = 0,
+    ) -> None:
+        self.topic_name = topic_name
+        self.partition_index = partition_index
 
 
-@dataclass(slots=True)
-class DescribeTopicPartitionsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeTopicPartitionsRequest(Structure):
     """DescribeTopicPartitions, versions 0-0."""
 
-    topics: list[TopicRequest] = field(default_factory=list)
-    response_partition_limit: int = 2000
-    cursor: Cursor | None = None
+    topics: list[TopicRequest]
+    response_partition_limit: int
+    cursor: Cursor | None
+
+    def __init__(
+        self,
+        topics: list[TopicRequest] = ABSENT,
+        response_partition_limit: int = 2000,
+        cursor: Cursor | None = None,
+    ) -> None:
+        self.topics = [] if topics is ABSENT else topics
+        self.response_partition_limit = response_partition_limit
+        self.cursor = cursor
 
 
-@dataclass(slots=True)
-class DescribeTopicPartitionsResponsePartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeTopicPartitionsResponsePartition(Structure):
     """Part of DescribeTopicPartitions."""
 
-    error_code: int = 0
-    partition_index: int = 0
-    leader_id: int = 0
-    leader_epoch: int = -1
-    replica_nodes: list[int] = field(default_factory=list)
-    isr_nodes: list[int] = field(default_factory=list)
-    eligible_leader_replicas: list[int] | None = None
-    last_known_elr: list[int] | None = None
-    offline_replicas: list[int] = field(default_factory=list)
+    error_code: int
+    partition_index: int
+    leader_id: int
+    leader_epoch: int
+    replica_nodes: list[int]
+    isr_nodes: list[int]
+    eligible_leader_replicas: list[int] | None
+    last_known_elr: list[int] | None
+    offline_replicas: list[int]
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        partition_index: int = 0,
+        leader_id: int = 0,
+        leader_epoch: int = -1,
+        replica_nodes: list[int] = ABSENT,
+        isr_nodes: list[int] = ABSENT,
+        eligible_leader_replicas: list[int] | None = None,
+        last_known_elr: list[int] | None = None,
+        offline_replicas: list[int] = ABSENT,
+    ) -> None:
+        self.error_code = error_code
+        self.partition_index = partition_index
+        self.leader_id = leader_id
+        self.leader_epoch = leader_epoch
+        self.replica_nodes = [] if replica_nodes is ABSENT else replica_nodes
+        self.isr_nodes = [] if isr_nodes is ABSENT else isr_nodes
+        self.eligible_leader_replicas = eligible_leader_replicas
+        self.last_known_elr = last_known_elr
+        self.offline_replicas = [] if offline_replicas is ABSENT else offline_replicas
 
 
-@dataclass(slots=True)
-class DescribeTopicPartitionsResponseTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeTopicPartitionsResponseTopic(Structure):
     """Part of DescribeTopicPartitions."""
 
-    error_code: int = 0
-    name: str | None = ""
-    topic_id: bytes = ZERO_UUID
-    is_internal: bool = False
-    partitions: list[DescribeTopicPartitionsResponsePartition] = field(default_factory=list)
-    topic_authorized_operations: int = -2147483648
+    error_code: int
+    name: str | None
+    topic_id: bytes
+    is_internal: bool
+    partitions: list[DescribeTopicPartitionsResponsePartition]
+    topic_authorized_operations: int
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        name: str | None = "",
+        topic_id: bytes = ZERO_UUID,
+        is_internal: bool = False,
+        partitions: list[DescribeTopicPartitionsResponsePartition] = ABSENT,
+        topic_authorized_operations: int = -2147483648,
+    ) -> None:
+        self.error_code = error_code
+        self.name = name
+        self.topic_id = topic_id
+        self.is_internal = is_internal
+        self.partitions = [] if partitions is ABSENT else partitions
+        self.topic_authorized_operations = topic_authorized_operations
 
 
-@dataclass(slots=True)
-class DescribeTopicPartitionsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeTopicPartitionsResponse(Structure):
     """DescribeTopicPartitions, versions 0-0."""
 
-    throttle_time_ms: int = 0
-    topics: list[DescribeTopicPartitionsResponseTopic] = field(default_factory=list)
-    next_cursor: Cursor | None = None
+    throttle_time_ms: int
+    topics: list[DescribeTopicPartitionsResponseTopic]
+    next_cursor: Cursor | None
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        topics: list[DescribeTopicPartitionsResponseTopic] = ABSENT,
+        next_cursor: Cursor | None = None,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.topics = [] if topics is ABSENT else topics
+        self.next_cursor = next_cursor
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeTopicPartitionsRequest, int]:

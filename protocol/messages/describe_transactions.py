@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
-from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags
+from protocol.wire import ABSENT, Chunks, Structure, long_count, long_size, put_varint, skip_tags
 
 pack_h = Struct(">h").pack
 pack_i = Struct(">i").pack
@@ -16,41 +16,83 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_iqqhB = Struct(">iqqhB").unpack_from
 
 
-@dataclass(slots=True)
-class DescribeTransactionsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeTransactionsRequest(Structure):
     """DescribeTransactions, versions 0-0."""
 
-    transactional_ids: list[str] = field(default_factory=list)
+    transactional_ids: list[str]
+
+    def __init__(
+        self,
+        transactional_ids: list[str] = ABSENT,
+    ) -> None:
+        self.transactional_ids = [] if transactional_ids is ABSENT else transactional_ids
 
 
-@dataclass(slots=True)
-class TopicData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicData(Structure):
     """Part of DescribeTransactions."""
 
-    topic: str = ""
-    partitions: list[int] = field(default_factory=list)
+    topic: str
+    partitions: list[int]
+
+    def __init__(
+        self,
+        topic: str = "",
+        partitions: list[int] = ABSENT,
+    ) -> None:
+        self.topic = topic
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class TransactionState:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TransactionState(Structure):
     """Part of DescribeTransactions."""
 
-    error_code: int = 0
-    transactional_id: str = ""
-    transaction_state: str = ""
-    transaction_timeout_ms: int = 0
-    transaction_start_time_ms: int = 0
-    producer_id: int = 0
-    producer_epoch: int = 0
-    topics: list[TopicData] = field(default_factory=list)
+    error_code: int
+    transactional_id: str
+    transaction_state: str
+    transaction_timeout_ms: int
+    transaction_start_time_ms: int
+    producer_id: int
+    producer_epoch: int
+    topics: list[TopicData]
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        transactional_id: str = "",
+        transaction_state: str = "",
+        transaction_timeout_ms: int = 0,
+        transaction_start_time_ms: int = 0,
+        producer_id: int = 0,
+        producer_epoch: int = 0,
+        topics: list[TopicData] = ABSENT,
+    ) -> None:
+        self.error_code = error_code
+        self.transactional_id = transactional_id
+        self.transaction_state = transaction_state
+        self.transaction_timeout_ms = transaction_timeout_ms
+        self.transaction_start_time_ms = transaction_start_time_ms
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class DescribeTransactionsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeTransactionsResponse(Structure):
     """DescribeTransactions, versions 0-0."""
 
-    throttle_time_ms: int = 0
-    transaction_states: list[TransactionState] = field(default_factory=list)
+    throttle_time_ms: int
+    transaction_states: list[TransactionState]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        transaction_states: list[TransactionState] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.transaction_states = [] if transaction_states is ABSENT else transaction_states
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeTransactionsRequest, int]:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
-from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags, varint_tail
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+    varint_tail,
+)
 
 pack_bix = Struct(">bix").pack
 pack_h = Struct(">h").pack
@@ -16,46 +25,90 @@ unpack_hB = Struct(">hB").unpack_from
 unpack_ihB = Struct(">ihB").unpack_from
 
 
-@dataclass(slots=True)
-class UserName:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class UserName(Structure):
     """Part of DescribeUserScramCredentials."""
 
-    name: str = ""
+    name: str
+
+    def __init__(
+        self,
+        name: str = "",
+    ) -> None:
+        self.name = name
 
 
-@dataclass(slots=True)
-class DescribeUserScramCredentialsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeUserScramCredentialsRequest(Structure):
     """DescribeUserScramCredentials, versions 0-0."""
 
-    users: list[UserName] | None = field(default_factory=list)
+    users: list[UserName] | None
+
+    def __init__(
+        self,
+        users: list[UserName] | None = ABSENT,
+    ) -> None:
+        self.users = [] if users is ABSENT else users
 
 
-@dataclass(slots=True)
-class CredentialInfo:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CredentialInfo(Structure):
     """Part of DescribeUserScramCredentials."""
 
-    mechanism: int = 0
-    iterations: int = 0
+    mechanism: int
+    iterations: int
+
+    def __init__(
+        self,
+        mechanism: int = 0,
+        iterations: int = 0,
+    ) -> None:
+        self.mechanism = mechanism
+        self.iterations = iterations
 
 
-@dataclass(slots=True)
-class DescribeUserScramCredentialsResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeUserScramCredentialsResult(Structure):
     """Part of DescribeUserScramCredentials."""
 
-    user: str = ""
-    error_code: int = 0
-    error_message: str | None = ""
-    credential_infos: list[CredentialInfo] = field(default_factory=list)
+    user: str
+    error_code: int
+    error_message: str | None
+    credential_infos: list[CredentialInfo]
+
+    def __init__(
+        self,
+        user: str = "",
+        error_code: int = 0,
+        error_message: str | None = "",
+        credential_infos: list[CredentialInfo] = ABSENT,
+    ) -> None:
+        self.user = user
+        self.error_code = error_code
+        self.error_message = error_message
+        self.credential_infos = [] if credential_infos is ABSENT else credential_infos
 
 
-@dataclass(slots=True)
-class DescribeUserScramCredentialsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribeUserScramCredentialsResponse(Structure):
     """DescribeUserScramCredentials, versions 0-0."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = ""
-    results: list[DescribeUserScramCredentialsResult] = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    results: list[DescribeUserScramCredentialsResult]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = "",
+        results: list[DescribeUserScramCredentialsResult] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.error_message = error_message
+        self.results = [] if results is ABSENT else results
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeUserScramCredentialsRequest, int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -37,47 +39,93 @@ unpack_ihi = Struct(">ihi").unpack_from
 unpack_ii = Struct(">ii").unpack_from
 
 
-@dataclass(slots=True)
-class TopicPartitions:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicPartitions(Structure):
     """Part of ElectLeaders."""
 
-    topic: str = ""
-    partitions: list[int] = field(default_factory=list)
+    topic: str
+    partitions: list[int]
+
+    def __init__(
+        self,
+        topic: str = "",
+        partitions: list[int] = ABSENT,
+    ) -> None:
+        self.topic = topic
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class ElectLeadersRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ElectLeadersRequest(Structure):
     """ElectLeaders, versions 0-2."""
 
-    election_type: int = 0
-    topic_partitions: list[TopicPartitions] | None = field(default_factory=list)
-    timeout_ms: int = 60000
+    election_type: int
+    topic_partitions: list[TopicPartitions] | None
+    timeout_ms: int
+
+    def __init__(
+        self,
+        election_type: int = 0,
+        topic_partitions: list[TopicPartitions] | None = ABSENT,
+        timeout_ms: int = 60000,
+    ) -> None:
+        self.election_type = election_type
+        self.topic_partitions = [] if topic_partitions is ABSENT else topic_partitions
+        self.timeout_ms = timeout_ms
 
 
-@dataclass(slots=True)
-class PartitionResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionResult(Structure):
     """Part of ElectLeaders."""
 
-    partition_id: int = 0
-    error_code: int = 0
-    error_message: str | None = ""
+    partition_id: int
+    error_code: int
+    error_message: str | None
+
+    def __init__(
+        self,
+        partition_id: int = 0,
+        error_code: int = 0,
+        error_message: str | None = "",
+    ) -> None:
+        self.partition_id = partition_id
+        self.error_code = error_code
+        self.error_message = error_message
 
 
-@dataclass(slots=True)
-class ReplicaElectionResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ReplicaElectionResult(Structure):
     """Part of ElectLeaders."""
 
-    topic: str = ""
-    partition_result: list[PartitionResult] = field(default_factory=list)
+    topic: str
+    partition_result: list[PartitionResult]
+
+    def __init__(
+        self,
+        topic: str = "",
+        partition_result: list[PartitionResult] = ABSENT,
+    ) -> None:
+        self.topic = topic
+        self.partition_result = [] if partition_result is ABSENT else partition_result
 
 
-@dataclass(slots=True)
-class ElectLeadersResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ElectLeadersResponse(Structure):
     """ElectLeaders, versions 0-2."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    replica_election_results: list[ReplicaElectionResult] = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    replica_election_results: list[ReplicaElectionResult]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        replica_election_results: list[ReplicaElectionResult] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.replica_election_results = [] if replica_election_results is ABSENT else replica_election_results
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[ElectLeadersRequest, int]:

@@ -7,7 +7,7 @@ from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, long_size, put_varint, skip_tags
+from protocol.wire import Chunks, Structure, long_size, put_varint, skip_tags
 
 pack_h = Struct(">h").pack
 pack_ih = Struct(">ih").pack
@@ -23,24 +23,48 @@ unpack_qht = Struct(">qh?").unpack_from
 unpack_qhtB = Struct(">qh?B").unpack_from
 
 
-@dataclass(slots=True)
-class EndTxnRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class EndTxnRequest(Structure):
     """EndTxn, versions 0-5."""
 
-    transactional_id: str = ""
-    producer_id: int = 0
-    producer_epoch: int = 0
-    committed: bool = False
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+
+    def __init__(
+        self,
+        transactional_id: str = "",
+        producer_id: int = 0,
+        producer_epoch: int = 0,
+        committed: bool = False,
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.committed = committed
 
 
-@dataclass(slots=True)
-class EndTxnResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class EndTxnResponse(Structure):
     """EndTxn, versions 0-5."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    producer_id: int = -1
-    producer_epoch: int = -1
+    throttle_time_ms: int
+    error_code: int
+    producer_id: int
+    producer_epoch: int
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[EndTxnRequest, int]:

@@ -6,17 +6,23 @@ from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import NEVER, Message
-from protocol.wire import Chunks
+from protocol.wire import Chunks, Structure
 
 pack_i = Struct(">i").pack
 unpack_i = Struct(">i").unpack_from
 
 
-@dataclass(slots=True)
-class EndTxnMarker:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class EndTxnMarker(Structure):
     """EndTxnMarker, versions 0-0."""
 
-    coordinator_epoch: int = 0
+    coordinator_epoch: int
+
+    def __init__(
+        self,
+        coordinator_epoch: int = 0,
+    ) -> None:
+        self.coordinator_epoch = coordinator_epoch
 
 
 def decode_v0(view: memoryview, position: int) -> tuple[EndTxnMarker, int]:

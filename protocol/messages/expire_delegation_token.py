@@ -7,7 +7,7 @@ from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, long_size, put_varint, skip_tags
+from protocol.wire import Chunks, Structure, long_size, put_varint, skip_tags
 
 pack_hqi = Struct(">hqi").pack
 pack_hqix = Struct(">hqix").pack
@@ -21,21 +21,39 @@ unpack_q = Struct(">q").unpack_from
 unpack_qB = Struct(">qB").unpack_from
 
 
-@dataclass(slots=True)
-class ExpireDelegationTokenRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ExpireDelegationTokenRequest(Structure):
     """ExpireDelegationToken, versions 1-2."""
 
-    hmac: bytes = b""
-    expiry_time_period_ms: int = 0
+    hmac: bytes
+    expiry_time_period_ms: int
+
+    def __init__(
+        self,
+        hmac: bytes = b"",
+        expiry_time_period_ms: int = 0,
+    ) -> None:
+        self.hmac = hmac
+        self.expiry_time_period_ms = expiry_time_period_ms
 
 
-@dataclass(slots=True)
-class ExpireDelegationTokenResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ExpireDelegationTokenResponse(Structure):
     """ExpireDelegationToken, versions 1-2."""
 
-    error_code: int = 0
-    expiry_timestamp_ms: int = 0
-    throttle_time_ms: int = 0
+    error_code: int
+    expiry_timestamp_ms: int
+    throttle_time_ms: int
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        expiry_timestamp_ms: int = 0,
+        throttle_time_ms: int = 0,
+    ) -> None:
+        self.error_code = error_code
+        self.expiry_timestamp_ms = expiry_timestamp_ms
+        self.throttle_time_ms = throttle_time_ms
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[ExpireDelegationTokenRequest, int]:

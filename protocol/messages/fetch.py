@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -74,141 +76,311 @@ unpack_qq = Struct(">qq").unpack_from
 unpack_qqB = Struct(">qqB").unpack_from
 
 
-@dataclass(slots=True)
-class ReplicaState:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ReplicaState(Structure):
     """Part of Fetch."""
 
-    replica_id: int = -1
-    replica_epoch: int = -1
+    replica_id: int
+    replica_epoch: int
+
+    def __init__(
+        self,
+        replica_id: int = -1,
+        replica_epoch: int = -1,
+    ) -> None:
+        self.replica_id = replica_id
+        self.replica_epoch = replica_epoch
 
 
-@dataclass(slots=True)
-class FetchPartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class FetchPartition(Structure):
     """Part of Fetch."""
 
-    partition: int = 0
-    current_leader_epoch: int = -1
-    fetch_offset: int = 0
-    last_fetched_epoch: int = -1
-    log_start_offset: int = -1
-    partition_max_bytes: int = 0
-    replica_directory_id: bytes = ZERO_UUID
-    high_watermark: int = 9223372036854775807
+    partition: int
+    current_leader_epoch: int
+    fetch_offset: int
+    last_fetched_epoch: int
+    log_start_offset: int
+    partition_max_bytes: int
+    replica_directory_id: bytes
+    high_watermark: int
+
+    def __init__(
+        self,
+        partition: int = 0,
+        current_leader_epoch: int = -1,
+        fetch_offset: int = 0,
+        last_fetched_epoch: int = -1,
+        log_start_offset: int = -1,
+        partition_max_bytes: int = 0,
+        replica_directory_id: bytes = ZERO_UUID,
+        high_watermark: int = 9223372036854775807,
+    ) -> None:
+        self.partition = partition
+        self.current_leader_epoch = current_leader_epoch
+        self.fetch_offset = fetch_offset
+        self.last_fetched_epoch = last_fetched_epoch
+        self.log_start_offset = log_start_offset
+        self.partition_max_bytes = partition_max_bytes
+        self.replica_directory_id = replica_directory_id
+        self.high_watermark = high_watermark
 
 
-@dataclass(slots=True)
-class FetchTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class FetchTopic(Structure):
     """Part of Fetch."""
 
-    topic: str = ""
-    topic_id: bytes = ZERO_UUID
-    partitions: list[FetchPartition] = field(default_factory=list)
+    topic: str
+    topic_id: bytes
+    partitions: list[FetchPartition]
+
+    def __init__(
+        self,
+        topic: str = "",
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[FetchPartition] = ABSENT,
+    ) -> None:
+        self.topic = topic
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class ForgottenTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ForgottenTopic(Structure):
     """Part of Fetch."""
 
-    topic: str = ""
-    topic_id: bytes = ZERO_UUID
-    partitions: list[int] = field(default_factory=list)
+    topic: str
+    topic_id: bytes
+    partitions: list[int]
+
+    def __init__(
+        self,
+        topic: str = "",
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[int] = ABSENT,
+    ) -> None:
+        self.topic = topic
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class FetchRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class FetchRequest(Structure):
     """Fetch, versions 4-18."""
 
-    cluster_id: str | None = None
-    replica_id: int = -1
-    replica_state: ReplicaState | None = None
-    max_wait_ms: int = 0
-    min_bytes: int = 0
-    max_bytes: int = 2147483647
-    isolation_level: int = 0
-    session_id: int = 0
-    session_epoch: int = -1
-    topics: list[FetchTopic] = field(default_factory=list)
-    forgotten_topics_data: list[ForgottenTopic] = field(default_factory=list)
-    rack_id: str = ""
+    cluster_id: str | None
+    replica_id: int
+    replica_state: ReplicaState | None
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    isolation_level: int
+    session_id: int
+    session_epoch: int
+    topics: list[FetchTopic]
+    forgotten_topics_data: list[ForgottenTopic]
+    rack_id: str
+
+    def __init__(
+        self,
+        cluster_id: str | None = None,
+        replica_id: int = -1,
+        replica_state: ReplicaState | None = None,
+        max_wait_ms: int = 0,
+        min_bytes: int = 0,
+        max_bytes: int = 2147483647,
+        isolation_level: int = 0,
+        session_id: int = 0,
+        session_epoch: int = -1,
+        topics: list[FetchTopic] = ABSENT,
+        forgotten_topics_data: list[ForgottenTopic] = ABSENT,
+        rack_id: str = "",
+    ) -> None:
+        self.cluster_id = cluster_id
+        self.replica_id = replica_id
+        self.replica_state = replica_state
+        self.max_wait_ms = max_wait_ms
+        self.min_bytes = min_bytes
+        self.max_bytes = max_bytes
+        self.isolation_level = isolation_level
+        self.session_id = session_id
+        self.session_epoch = session_epoch
+        self.topics = [] if topics is ABSENT else topics
+        self.forgotten_topics_data = [] if forgotten_topics_data is ABSENT else forgotten_topics_data
+        self.rack_id = rack_id
 
 
-@dataclass(slots=True)
-class EpochEndOffset:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class EpochEndOffset(Structure):
     """Part of Fetch."""
 
-    epoch: int = -1
-    end_offset: int = -1
+    epoch: int
+    end_offset: int
+
+    def __init__(
+        self,
+        epoch: int = -1,
+        end_offset: int = -1,
+    ) -> None:
+        self.epoch = epoch
+        self.end_offset = end_offset
 
 
-@dataclass(slots=True)
-class LeaderIdAndEpoch:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class LeaderIdAndEpoch(Structure):
     """Part of Fetch."""
 
-    leader_id: int = -1
-    leader_epoch: int = -1
+    leader_id: int
+    leader_epoch: int
+
+    def __init__(
+        self,
+        leader_id: int = -1,
+        leader_epoch: int = -1,
+    ) -> None:
+        self.leader_id = leader_id
+        self.leader_epoch = leader_epoch
 
 
-@dataclass(slots=True)
-class SnapshotId:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class SnapshotId(Structure):
     """Part of Fetch."""
 
-    end_offset: int = -1
-    epoch: int = -1
+    end_offset: int
+    epoch: int
+
+    def __init__(
+        self,
+        end_offset: int = -1,
+        epoch: int = -1,
+    ) -> None:
+        self.end_offset = end_offset
+        self.epoch = epoch
 
 
-@dataclass(slots=True)
-class AbortedTransaction:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AbortedTransaction(Structure):
     """Part of Fetch."""
 
-    producer_id: int = 0
-    first_offset: int = 0
+    producer_id: int
+    first_offset: int
+
+    def __init__(
+        self,
+        producer_id: int = 0,
+        first_offset: int = 0,
+    ) -> None:
+        self.producer_id = producer_id
+        self.first_offset = first_offset
 
 
-@dataclass(slots=True)
-class PartitionData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionData(Structure):
     """Part of Fetch."""
 
-    partition_index: int = 0
-    error_code: int = 0
-    high_watermark: int = 0
-    last_stable_offset: int = -1
-    log_start_offset: int = -1
-    diverging_epoch: EpochEndOffset | None = None
-    current_leader: LeaderIdAndEpoch | None = None
-    snapshot_id: SnapshotId | None = None
-    aborted_transactions: list[AbortedTransaction] | None = field(default_factory=list)
-    preferred_read_replica: int = -1
-    records: memoryview | None = None
+    partition_index: int
+    error_code: int
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    diverging_epoch: EpochEndOffset | None
+    current_leader: LeaderIdAndEpoch | None
+    snapshot_id: SnapshotId | None
+    aborted_transactions: list[AbortedTransaction] | None
+    preferred_read_replica: int
+    records: memoryview | None
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        error_code: int = 0,
+        high_watermark: int = 0,
+        last_stable_offset: int = -1,
+        log_start_offset: int = -1,
+        diverging_epoch: EpochEndOffset | None = None,
+        current_leader: LeaderIdAndEpoch | None = None,
+        snapshot_id: SnapshotId | None = None,
+        aborted_transactions: list[AbortedTransaction] | None = ABSENT,
+        preferred_read_replica: int = -1,
+        records: memoryview | None = None,
+    ) -> None:
+        self.partition_index = partition_index
+        self.error_code = error_code
+        self.high_watermark = high_watermark
+        self.last_stable_offset = last_stable_offset
+        self.log_start_offset = log_start_offset
+        self.diverging_epoch = diverging_epoch
+        self.current_leader = current_leader
+        self.snapshot_id = snapshot_id
+        self.aborted_transactions = [] if aborted_transactions is ABSENT else aborted_transactions
+        self.preferred_read_replica = preferred_read_replica
+        self.records = records
 
 
-@dataclass(slots=True)
-class FetchableTopicResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class FetchableTopicResponse(Structure):
     """Part of Fetch."""
 
-    topic: str = ""
-    topic_id: bytes = ZERO_UUID
-    partitions: list[PartitionData] = field(default_factory=list)
+    topic: str
+    topic_id: bytes
+    partitions: list[PartitionData]
+
+    def __init__(
+        self,
+        topic: str = "",
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[PartitionData] = ABSENT,
+    ) -> None:
+        self.topic = topic
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class NodeEndpoint:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class NodeEndpoint(Structure):
     """Part of Fetch."""
 
-    node_id: int = 0
-    host: str = ""
-    port: int = 0
-    rack: str | None = None
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+
+    def __init__(
+        self,
+        node_id: int = 0,
+        host: str = "",
+        port: int = 0,
+        rack: str | None = None,
+    ) -> None:
+        self.node_id = node_id
+        self.host = host
+        self.port = port
+        self.rack = rack
 
 
-@dataclass(slots=True)
-class FetchResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class FetchResponse(Structure):
     """Fetch, versions 4-18."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    session_id: int = 0
-    responses: list[FetchableTopicResponse] = field(default_factory=list)
-    node_endpoints: list[NodeEndpoint] = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    session_id: int
+    responses: list[FetchableTopicResponse]
+    node_endpoints: list[NodeEndpoint]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        session_id: int = 0,
+        responses: list[FetchableTopicResponse] = ABSENT,
+        node_endpoints: list[NodeEndpoint] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.session_id = session_id
+        self.responses = [] if responses is ABSENT else responses
+        self.node_endpoints = [] if node_endpoints is ABSENT else node_endpoints
 
 
 def decode_request_v4(view: memoryview, position: int) -> tuple[FetchRequest, int]:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags, varint_tail
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+    varint_tail,
+)
 
 pack_b = Struct(">b").pack
 pack_bx = Struct(">bx").pack
@@ -28,38 +37,82 @@ unpack_ihB = Struct(">ihB").unpack_from
 unpack_ihh = Struct(">ihh").unpack_from
 
 
-@dataclass(slots=True)
-class FindCoordinatorRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class FindCoordinatorRequest(Structure):
     """FindCoordinator, versions 0-6."""
 
-    key: str = ""
-    key_type: int = 0
-    coordinator_keys: list[str] = field(default_factory=list)
+    key: str
+    key_type: int
+    coordinator_keys: list[str]
+
+    def __init__(
+        self,
+        key: str = "",
+        key_type: int = 0,
+        coordinator_keys: list[str] = ABSENT,
+    ) -> None:
+        self.key = key
+        self.key_type = key_type
+        self.coordinator_keys = [] if coordinator_keys is ABSENT else coordinator_keys
 
 
-@dataclass(slots=True)
-class Coordinator:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Coordinator(Structure):
     """Part of FindCoordinator."""
 
-    key: str = ""
-    node_id: int = 0
-    host: str = ""
-    port: int = 0
-    error_code: int = 0
-    error_message: str | None = ""
+    key: str
+    node_id: int
+    host: str
+    port: int
+    error_code: int
+    error_message: str | None
+
+    def __init__(
+        self,
+        key: str = "",
+        node_id: int = 0,
+        host: str = "",
+        port: int = 0,
+        error_code: int = 0,
+        error_message: str | None = "",
+    ) -> None:
+        self.key = key
+        self.node_id = node_id
+        self.host = host
+        self.port = port
+        self.error_code = error_code
+        self.error_message = error_message
 
 
-@dataclass(slots=True)
-class FindCoordinatorResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class FindCoordinatorResponse(Structure):
     """FindCoordinator, versions 0-6."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = ""
-    node_id: int = 0
-    host: str = ""
-    port: int = 0
-    coordinators: list[Coordinator] = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    node_id: int
+    host: str
+    port: int
+    coordinators: list[Coordinator]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = "",
+        node_id: int = 0,
+        host: str = "",
+        port: int = 0,
+        coordinators: list[Coordinator] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.error_message = error_message
+        self.node_id = node_id
+        self.host = host
+        self.port = port
+        self.coordinators = [] if coordinators is ABSENT else coordinators
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[FindCoordinatorRequest, int]:

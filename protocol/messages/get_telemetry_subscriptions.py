@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
-from protocol.wire import ZERO_UUID, Chunks, long_count, long_size, put_varint, skip_tags
+from protocol.wire import (
+    ABSENT,
+    ZERO_UUID,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+)
 
 pack_16sx = Struct(">16sx").pack
 pack_ih16si = Struct(">ih16si").pack
@@ -16,26 +25,54 @@ unpack_ih16siB = Struct(">ih16siB").unpack_from
 unpack_iitB = Struct(">ii?B").unpack_from
 
 
-@dataclass(slots=True)
-class GetTelemetrySubscriptionsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class GetTelemetrySubscriptionsRequest(Structure):
     """GetTelemetrySubscriptions, versions 0-0."""
 
-    client_instance_id: bytes = ZERO_UUID
+    client_instance_id: bytes
+
+    def __init__(
+        self,
+        client_instance_id: bytes = ZERO_UUID,
+    ) -> None:
+        self.client_instance_id = client_instance_id
 
 
-@dataclass(slots=True)
-class GetTelemetrySubscriptionsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class GetTelemetrySubscriptionsResponse(Structure):
     """GetTelemetrySubscriptions, versions 0-0."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    client_instance_id: bytes = ZERO_UUID
-    subscription_id: int = 0
-    accepted_compression_types: list[int] = field(default_factory=list)
-    push_interval_ms: int = 0
-    telemetry_max_bytes: int = 0
-    delta_temporality: bool = False
-    requested_metrics: list[str] = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    client_instance_id: bytes
+    subscription_id: int
+    accepted_compression_types: list[int]
+    push_interval_ms: int
+    telemetry_max_bytes: int
+    delta_temporality: bool
+    requested_metrics: list[str]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        client_instance_id: bytes = ZERO_UUID,
+        subscription_id: int = 0,
+        accepted_compression_types: list[int] = ABSENT,
+        push_interval_ms: int = 0,
+        telemetry_max_bytes: int = 0,
+        delta_temporality: bool = False,
+        requested_metrics: list[str] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.client_instance_id = client_instance_id
+        self.subscription_id = subscription_id
+        self.accepted_compression_types = [] if accepted_compression_types is ABSENT else accepted_compression_types
+        self.push_interval_ms = push_interval_ms
+        self.telemetry_max_bytes = telemetry_max_bytes
+        self.delta_temporality = delta_temporality
+        self.requested_metrics = [] if requested_metrics is ABSENT else requested_metrics
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[GetTelemetrySubscriptionsRequest, int]:

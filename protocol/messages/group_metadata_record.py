@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import NEVER, Message, RecordType
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -35,37 +37,79 @@ unpack_qB = Struct(">qB").unpack_from
 unpack_qi = Struct(">qi").unpack_from
 
 
-@dataclass(slots=True)
-class GroupMetadataKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class GroupMetadataKey(Structure):
     """GroupMetadata, versions 0-4."""
 
-    group: str = ""
+    group: str
+
+    def __init__(
+        self,
+        group: str = "",
+    ) -> None:
+        self.group = group
 
 
-@dataclass(slots=True)
-class MemberMetadata:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class MemberMetadata(Structure):
     """Part of GroupMetadata."""
 
-    member_id: str = ""
-    group_instance_id: str | None = None
-    client_id: str = ""
-    client_host: str = ""
-    rebalance_timeout: int = -1
-    session_timeout: int = 0
-    subscription: bytes = b""
-    assignment: bytes = b""
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout: int
+    session_timeout: int
+    subscription: bytes
+    assignment: bytes
+
+    def __init__(
+        self,
+        member_id: str = "",
+        group_instance_id: str | None = None,
+        client_id: str = "",
+        client_host: str = "",
+        rebalance_timeout: int = -1,
+        session_timeout: int = 0,
+        subscription: bytes = b"",
+        assignment: bytes = b"",
+    ) -> None:
+        self.member_id = member_id
+        self.group_instance_id = group_instance_id
+        self.client_id = client_id
+        self.client_host = client_host
+        self.rebalance_timeout = rebalance_timeout
+        self.session_timeout = session_timeout
+        self.subscription = subscription
+        self.assignment = assignment
 
 
-@dataclass(slots=True)
-class GroupMetadataValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class GroupMetadataValue(Structure):
     """GroupMetadata, versions 0-4."""
 
-    protocol_type: str = ""
-    generation: int = 0
-    protocol: str | None = ""
-    leader: str | None = ""
-    current_state_timestamp: int = -1
-    members: list[MemberMetadata] = field(default_factory=list)
+    protocol_type: str
+    generation: int
+    protocol: str | None
+    leader: str | None
+    current_state_timestamp: int
+    members: list[MemberMetadata]
+
+    def __init__(
+        self,
+        protocol_type: str = "",
+        generation: int = 0,
+        protocol: str | None = "",
+        leader: str | None = "",
+        current_state_timestamp: int = -1,
+        members: list[MemberMetadata] = ABSENT,
+    ) -> None:
+        self.protocol_type = protocol_type
+        self.generation = generation
+        self.protocol = protocol
+        self.leader = leader
+        self.current_state_timestamp = current_state_timestamp
+        self.members = [] if members is ABSENT else members
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[GroupMetadataKey, int]:

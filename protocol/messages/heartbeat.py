@@ -7,7 +7,7 @@ from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, long_size, put_varint, skip_tags, varint_tail
+from protocol.wire import Chunks, Structure, long_size, put_varint, skip_tags, varint_tail
 
 pack_h = Struct(">h").pack
 pack_i = Struct(">i").pack
@@ -19,22 +19,42 @@ unpack_ih = Struct(">ih").unpack_from
 unpack_ihB = Struct(">ihB").unpack_from
 
 
-@dataclass(slots=True)
-class HeartbeatRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class HeartbeatRequest(Structure):
     """Heartbeat, versions 0-4."""
 
-    group_id: str = ""
-    generation_id: int = 0
-    member_id: str = ""
-    group_instance_id: str | None = None
+    group_id: str
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None
+
+    def __init__(
+        self,
+        group_id: str = "",
+        generation_id: int = 0,
+        member_id: str = "",
+        group_instance_id: str | None = None,
+    ) -> None:
+        self.group_id = group_id
+        self.generation_id = generation_id
+        self.member_id = member_id
+        self.group_instance_id = group_instance_id
 
 
-@dataclass(slots=True)
-class HeartbeatResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class HeartbeatResponse(Structure):
     """Heartbeat, versions 0-4."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
+    throttle_time_ms: int
+    error_code: int
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[HeartbeatRequest, int]:

@@ -7,7 +7,7 @@ from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, put_varint, skip_tags, varint_tail
+from protocol.wire import Chunks, Structure, put_varint, skip_tags, varint_tail
 
 pack_h = Struct(">h").pack
 pack_i = Struct(">i").pack
@@ -27,28 +27,60 @@ unpack_iqhttB = Struct(">iqh??B").unpack_from
 unpack_iqhB = Struct(">iqhB").unpack_from
 
 
-@dataclass(slots=True)
-class InitProducerIdRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class InitProducerIdRequest(Structure):
     """InitProducerId, versions 0-6."""
 
-    transactional_id: str | None = ""
-    transaction_timeout_ms: int = 0
-    producer_id: int = -1
-    producer_epoch: int = -1
-    enable2_pc: bool = False
-    keep_prepared_txn: bool = False
+    transactional_id: str | None
+    transaction_timeout_ms: int
+    producer_id: int
+    producer_epoch: int
+    enable2_pc: bool
+    keep_prepared_txn: bool
+
+    def __init__(
+        self,
+        transactional_id: str | None = "",
+        transaction_timeout_ms: int = 0,
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+        enable2_pc: bool = False,
+        keep_prepared_txn: bool = False,
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.transaction_timeout_ms = transaction_timeout_ms
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.enable2_pc = enable2_pc
+        self.keep_prepared_txn = keep_prepared_txn
 
 
-@dataclass(slots=True)
-class InitProducerIdResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class InitProducerIdResponse(Structure):
     """InitProducerId, versions 0-6."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    producer_id: int = -1
-    producer_epoch: int = 0
-    ongoing_txn_producer_id: int = -1
-    ongoing_txn_producer_epoch: int = -1
+    throttle_time_ms: int
+    error_code: int
+    producer_id: int
+    producer_epoch: int
+    ongoing_txn_producer_id: int
+    ongoing_txn_producer_epoch: int
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        producer_id: int = -1,
+        producer_epoch: int = 0,
+        ongoing_txn_producer_id: int = -1,
+        ongoing_txn_producer_epoch: int = -1,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.ongoing_txn_producer_id = ongoing_txn_producer_id
+        self.ongoing_txn_producer_epoch = ongoing_txn_producer_epoch
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[InitProducerIdRequest, int]:

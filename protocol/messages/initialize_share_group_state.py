@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     long_count,
     long_size,
     put_varint,
@@ -24,53 +26,103 @@ unpack_ihB = Struct(">ihB").unpack_from
 unpack_iiqB = Struct(">iiqB").unpack_from
 
 
-@dataclass(slots=True)
-class PartitionData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionData(Structure):
     """Part of InitializeShareGroupState."""
 
-    partition: int = 0
-    state_epoch: int = 0
-    start_offset: int = 0
+    partition: int
+    state_epoch: int
+    start_offset: int
+
+    def __init__(
+        self,
+        partition: int = 0,
+        state_epoch: int = 0,
+        start_offset: int = 0,
+    ) -> None:
+        self.partition = partition
+        self.state_epoch = state_epoch
+        self.start_offset = start_offset
 
 
-@dataclass(slots=True)
-class InitializeStateData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class InitializeStateData(Structure):
     """Part of InitializeShareGroupState."""
 
-    topic_id: bytes = ZERO_UUID
-    partitions: list[PartitionData] = field(default_factory=list)
+    topic_id: bytes
+    partitions: list[PartitionData]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[PartitionData] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class InitializeShareGroupStateRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class InitializeShareGroupStateRequest(Structure):
     """InitializeShareGroupState, versions 0-0."""
 
-    group_id: str = ""
-    topics: list[InitializeStateData] = field(default_factory=list)
+    group_id: str
+    topics: list[InitializeStateData]
+
+    def __init__(
+        self,
+        group_id: str = "",
+        topics: list[InitializeStateData] = ABSENT,
+    ) -> None:
+        self.group_id = group_id
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class PartitionResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionResult(Structure):
     """Part of InitializeShareGroupState."""
 
-    partition: int = 0
-    error_code: int = 0
-    error_message: str | None = None
+    partition: int
+    error_code: int
+    error_message: str | None
+
+    def __init__(
+        self,
+        partition: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+    ) -> None:
+        self.partition = partition
+        self.error_code = error_code
+        self.error_message = error_message
 
 
-@dataclass(slots=True)
-class InitializeStateResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class InitializeStateResult(Structure):
     """Part of InitializeShareGroupState."""
 
-    topic_id: bytes = ZERO_UUID
-    partitions: list[PartitionResult] = field(default_factory=list)
+    topic_id: bytes
+    partitions: list[PartitionResult]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[PartitionResult] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class InitializeShareGroupStateResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class InitializeShareGroupStateResponse(Structure):
     """InitializeShareGroupState, versions 0-0."""
 
-    results: list[InitializeStateResult] = field(default_factory=list)
+    results: list[InitializeStateResult]
+
+    def __init__(
+        self,
+        results: list[InitializeStateResult] = ABSENT,
+    ) -> None:
+        self.results = [] if results is ABSENT else results
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[InitializeShareGroupStateRequest, int]:

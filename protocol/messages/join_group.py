@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -38,50 +40,110 @@ unpack_iiB = Struct(">iiB").unpack_from
 unpack_iih = Struct(">iih").unpack_from
 
 
-@dataclass(slots=True)
-class JoinGroupRequestProtocol:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class JoinGroupRequestProtocol(Structure):
     """Part of JoinGroup."""
 
-    name: str = ""
-    metadata: bytes = b""
+    name: str
+    metadata: bytes
+
+    def __init__(
+        self,
+        name: str = "",
+        metadata: bytes = b"",
+    ) -> None:
+        self.name = name
+        self.metadata = metadata
 
 
-@dataclass(slots=True)
-class JoinGroupRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class JoinGroupRequest(Structure):
     """JoinGroup, versions 0-9."""
 
-    group_id: str = ""
-    session_timeout_ms: int = 0
-    rebalance_timeout_ms: int = -1
-    member_id: str = ""
-    group_instance_id: str | None = None
-    protocol_type: str = ""
-    protocols: list[JoinGroupRequestProtocol] = field(default_factory=list)
-    reason: str | None = None
+    group_id: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    member_id: str
+    group_instance_id: str | None
+    protocol_type: str
+    protocols: list[JoinGroupRequestProtocol]
+    reason: str | None
+
+    def __init__(
+        self,
+        group_id: str = "",
+        session_timeout_ms: int = 0,
+        rebalance_timeout_ms: int = -1,
+        member_id: str = "",
+        group_instance_id: str | None = None,
+        protocol_type: str = "",
+        protocols: list[JoinGroupRequestProtocol] = ABSENT,
+        reason: str | None = None,
+    ) -> None:
+        self.group_id = group_id
+        self.session_timeout_ms = session_timeout_ms
+        self.rebalance_timeout_ms = rebalance_timeout_ms
+        self.member_id = member_id
+        self.group_instance_id = group_instance_id
+        self.protocol_type = protocol_type
+        self.protocols = [] if protocols is ABSENT else protocols
+        self.reason = reason
 
 
-@dataclass(slots=True)
-class JoinGroupResponseMember:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class JoinGroupResponseMember(Structure):
     """Part of JoinGroup."""
 
-    member_id: str = ""
-    group_instance_id: str | None = None
-    metadata: bytes = b""
+    member_id: str
+    group_instance_id: str | None
+    metadata: bytes
+
+    def __init__(
+        self,
+        member_id: str = "",
+        group_instance_id: str | None = None,
+        metadata: bytes = b"",
+    ) -> None:
+        self.member_id = member_id
+        self.group_instance_id = group_instance_id
+        self.metadata = metadata
 
 
-@dataclass(slots=True)
-class JoinGroupResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class JoinGroupResponse(Structure):
     """JoinGroup, versions 0-9."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    generation_id: int = -1
-    protocol_type: str | None = None
-    protocol_name: str | None = ""
-    leader: str = ""
-    skip_assignment: bool = False
-    member_id: str = ""
-    members: list[JoinGroupResponseMember] = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    generation_id: int
+    protocol_type: str | None
+    protocol_name: str | None
+    leader: str
+    skip_assignment: bool
+    member_id: str
+    members: list[JoinGroupResponseMember]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        generation_id: int = -1,
+        protocol_type: str | None = None,
+        protocol_name: str | None = "",
+        leader: str = "",
+        skip_assignment: bool = False,
+        member_id: str = "",
+        members: list[JoinGroupResponseMember] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.generation_id = generation_id
+        self.protocol_type = protocol_type
+        self.protocol_name = protocol_name
+        self.leader = leader
+        self.skip_assignment = skip_assignment
+        self.member_id = member_id
+        self.members = [] if members is ABSENT else members
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[JoinGroupRequest, int]:

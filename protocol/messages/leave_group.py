@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -30,40 +32,80 @@ unpack_ihB = Struct(">ihB").unpack_from
 unpack_ihi = Struct(">ihi").unpack_from
 
 
-@dataclass(slots=True)
-class MemberIdentity:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class MemberIdentity(Structure):
     """Part of LeaveGroup."""
 
-    member_id: str = ""
-    group_instance_id: str | None = None
-    reason: str | None = None
+    member_id: str
+    group_instance_id: str | None
+    reason: str | None
+
+    def __init__(
+        self,
+        member_id: str = "",
+        group_instance_id: str | None = None,
+        reason: str | None = None,
+    ) -> None:
+        self.member_id = member_id
+        self.group_instance_id = group_instance_id
+        self.reason = reason
 
 
-@dataclass(slots=True)
-class LeaveGroupRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class LeaveGroupRequest(Structure):
     """LeaveGroup, versions 0-5."""
 
-    group_id: str = ""
-    member_id: str = ""
-    members: list[MemberIdentity] = field(default_factory=list)
+    group_id: str
+    member_id: str
+    members: list[MemberIdentity]
+
+    def __init__(
+        self,
+        group_id: str = "",
+        member_id: str = "",
+        members: list[MemberIdentity] = ABSENT,
+    ) -> None:
+        self.group_id = group_id
+        self.member_id = member_id
+        self.members = [] if members is ABSENT else members
 
 
-@dataclass(slots=True)
-class MemberResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class MemberResponse(Structure):
     """Part of LeaveGroup."""
 
-    member_id: str = ""
-    group_instance_id: str | None = ""
-    error_code: int = 0
+    member_id: str
+    group_instance_id: str | None
+    error_code: int
+
+    def __init__(
+        self,
+        member_id: str = "",
+        group_instance_id: str | None = "",
+        error_code: int = 0,
+    ) -> None:
+        self.member_id = member_id
+        self.group_instance_id = group_instance_id
+        self.error_code = error_code
 
 
-@dataclass(slots=True)
-class LeaveGroupResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class LeaveGroupResponse(Structure):
     """LeaveGroup, versions 0-5."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    members: list[MemberResponse] = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    members: list[MemberResponse]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        members: list[MemberResponse] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.members = [] if members is ABSENT else members
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[LeaveGroupRequest, int]:

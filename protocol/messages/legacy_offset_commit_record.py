@@ -7,7 +7,7 @@ from struct import Struct
 
 from protocol.api import NEVER, Message, RecordType
 from protocol.errors import Malformed
-from protocol.wire import Chunks
+from protocol.wire import Chunks, Structure
 
 pack_h = Struct(">h").pack
 pack_i = Struct(">i").pack
@@ -19,22 +19,42 @@ unpack_q = Struct(">q").unpack_from
 unpack_qh = Struct(">qh").unpack_from
 
 
-@dataclass(slots=True)
-class LegacyOffsetCommitKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class LegacyOffsetCommitKey(Structure):
     """LegacyOffsetCommit, versions 0-0."""
 
-    group: str = ""
-    topic: str = ""
-    partition: int = 0
+    group: str
+    topic: str
+    partition: int
+
+    def __init__(
+        self,
+        group: str = "",
+        topic: str = "",
+        partition: int = 0,
+    ) -> None:
+        self.group = group
+        self.topic = topic
+        self.partition = partition
 
 
-@dataclass(slots=True)
-class LegacyOffsetCommitValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class LegacyOffsetCommitValue(Structure):
     """LegacyOffsetCommit, versions 0-0."""
 
-    offset: int = 0
-    metadata: str = ""
-    commit_timestamp: int = 0
+    offset: int
+    metadata: str
+    commit_timestamp: int
+
+    def __init__(
+        self,
+        offset: int = 0,
+        metadata: str = "",
+        commit_timestamp: int = 0,
+    ) -> None:
+        self.offset = offset
+        self.metadata = metadata
+        self.commit_timestamp = commit_timestamp
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[LegacyOffsetCommitKey, int]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
-from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags
+from protocol.wire import ABSENT, Chunks, Structure, long_count, long_size, put_varint, skip_tags
 
 pack_bx = Struct(">bx").pack
 pack_ih = Struct(">ih").pack
@@ -14,28 +14,52 @@ unpack_bB = Struct(">bB").unpack_from
 unpack_ihB = Struct(">ihB").unpack_from
 
 
-@dataclass(slots=True)
-class ListConfigResourcesRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ListConfigResourcesRequest(Structure):
     """ListConfigResources, versions 0-1."""
 
-    resource_types: list[int] = field(default_factory=list)
+    resource_types: list[int]
+
+    def __init__(
+        self,
+        resource_types: list[int] = ABSENT,
+    ) -> None:
+        self.resource_types = [] if resource_types is ABSENT else resource_types
 
 
-@dataclass(slots=True)
-class ConfigResource:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ConfigResource(Structure):
     """Part of ListConfigResources."""
 
-    resource_name: str = ""
-    resource_type: int = 16
+    resource_name: str
+    resource_type: int
+
+    def __init__(
+        self,
+        resource_name: str = "",
+        resource_type: int = 16,
+    ) -> None:
+        self.resource_name = resource_name
+        self.resource_type = resource_type
 
 
-@dataclass(slots=True)
-class ListConfigResourcesResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ListConfigResourcesResponse(Structure):
     """ListConfigResources, versions 0-1."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    config_resources: list[ConfigResource] = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    config_resources: list[ConfigResource]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        config_resources: list[ConfigResource] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.config_resources = [] if config_resources is ABSENT else config_resources
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[ListConfigResourcesRequest, int]:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, check_count, long_count, long_size, put_varint, skip_tags
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    check_count,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+)
 
 pack_h = Struct(">h").pack
 pack_hi = Struct(">hi").pack
@@ -19,31 +28,61 @@ unpack_ihB = Struct(">ihB").unpack_from
 unpack_ihi = Struct(">ihi").unpack_from
 
 
-@dataclass(slots=True)
-class ListGroupsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ListGroupsRequest(Structure):
     """ListGroups, versions 0-5."""
 
-    states_filter: list[str] = field(default_factory=list)
-    types_filter: list[str] = field(default_factory=list)
+    states_filter: list[str]
+    types_filter: list[str]
+
+    def __init__(
+        self,
+        states_filter: list[str] = ABSENT,
+        types_filter: list[str] = ABSENT,
+    ) -> None:
+        self.states_filter = [] if states_filter is ABSENT else states_filter
+        self.types_filter = [] if types_filter is ABSENT else types_filter
 
 
-@dataclass(slots=True)
-class ListedGroup:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ListedGroup(Structure):
     """Part of ListGroups."""
 
-    group_id: str = ""
-    protocol_type: str = ""
-    group_state: str = ""
-    group_type: str = ""
+    group_id: str
+    protocol_type: str
+    group_state: str
+    group_type: str
+
+    def __init__(
+        self,
+        group_id: str = "",
+        protocol_type: str = "",
+        group_state: str = "",
+        group_type: str = "",
+    ) -> None:
+        self.group_id = group_id
+        self.protocol_type = protocol_type
+        self.group_state = group_state
+        self.group_type = group_type
 
 
-@dataclass(slots=True)
-class ListGroupsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ListGroupsResponse(Structure):
     """ListGroups, versions 0-5."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    groups: list[ListedGroup] = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    groups: list[ListedGroup]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        groups: list[ListedGroup] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.groups = [] if groups is ABSENT else groups
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[ListGroupsRequest, int]:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, check_count, long_count, long_size, put_varint, skip_tags
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    check_count,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+)
 
 pack_h = Struct(">h").pack
 pack_i = Struct(">i").pack
@@ -35,58 +44,118 @@ unpack_iiqB = Struct(">iiqB").unpack_from
 unpack_iq = Struct(">iq").unpack_from
 
 
-@dataclass(slots=True)
-class ListOffsetsPartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ListOffsetsPartition(Structure):
     """Part of ListOffsets."""
 
-    partition_index: int = 0
-    current_leader_epoch: int = -1
-    timestamp: int = 0
+    partition_index: int
+    current_leader_epoch: int
+    timestamp: int
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        current_leader_epoch: int = -1,
+        timestamp: int = 0,
+    ) -> None:
+        self.partition_index = partition_index
+        self.current_leader_epoch = current_leader_epoch
+        self.timestamp = timestamp
 
 
-@dataclass(slots=True)
-class ListOffsetsTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ListOffsetsTopic(Structure):
     """Part of ListOffsets."""
 
-    name: str = ""
-    partitions: list[ListOffsetsPartition] = field(default_factory=list)
+    name: str
+    partitions: list[ListOffsetsPartition]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: list[ListOffsetsPartition] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class ListOffsetsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ListOffsetsRequest(Structure):
     """ListOffsets, versions 1-11."""
 
-    replica_id: int = 0
-    isolation_level: int = 0
-    topics: list[ListOffsetsTopic] = field(default_factory=list)
-    timeout_ms: int = 0
+    replica_id: int
+    isolation_level: int
+    topics: list[ListOffsetsTopic]
+    timeout_ms: int
+
+    def __init__(
+        self,
+        replica_id: int = 0,
+        isolation_level: int = 0,
+        topics: list[ListOffsetsTopic] = ABSENT,
+        timeout_ms: int = 0,
+    ) -> None:
+        self.replica_id = replica_id
+        self.isolation_level = isolation_level
+        self.topics = [] if topics is ABSENT else topics
+        self.timeout_ms = timeout_ms
 
 
-@dataclass(slots=True)
-class ListOffsetsPartitionResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ListOffsetsPartitionResponse(Structure):
     """Part of ListOffsets."""
 
-    partition_index: int = 0
-    error_code: int = 0
-    timestamp: int = -1
-    offset: int = -1
-    leader_epoch: int = -1
+    partition_index: int
+    error_code: int
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        error_code: int = 0,
+        timestamp: int = -1,
+        offset: int = -1,
+        leader_epoch: int = -1,
+    ) -> None:
+        self.partition_index = partition_index
+        self.error_code = error_code
+        self.timestamp = timestamp
+        self.offset = offset
+        self.leader_epoch = leader_epoch
 
 
-@dataclass(slots=True)
-class ListOffsetsTopicResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ListOffsetsTopicResponse(Structure):
     """Part of ListOffsets."""
 
-    name: str = ""
-    partitions: list[ListOffsetsPartitionResponse] = field(default_factory=list)
+    name: str
+    partitions: list[ListOffsetsPartitionResponse]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: list[ListOffsetsPartitionResponse] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class ListOffsetsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ListOffsetsResponse(Structure):
     """ListOffsets, versions 1-11."""
 
-    throttle_time_ms: int = 0
-    topics: list[ListOffsetsTopicResponse] = field(default_factory=list)
+    throttle_time_ms: int
+    topics: list[ListOffsetsTopicResponse]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        topics: list[ListOffsetsTopicResponse] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.topics = [] if topics is ABSENT else topics
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[ListOffsetsRequest, int]:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
-from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags, varint_tail
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+    varint_tail,
+)
 
 pack_i = Struct(">i").pack
 pack_ih = Struct(">ih").pack
@@ -14,48 +23,96 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_ihB = Struct(">ihB").unpack_from
 
 
-@dataclass(slots=True)
-class ListPartitionReassignmentsTopics:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ListPartitionReassignmentsTopics(Structure):
     """Part of ListPartitionReassignments."""
 
-    name: str = ""
-    partition_indexes: list[int] = field(default_factory=list)
+    name: str
+    partition_indexes: list[int]
+
+    def __init__(
+        self,
+        name: str = "",
+        partition_indexes: list[int] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partition_indexes = [] if partition_indexes is ABSENT else partition_indexes
 
 
-@dataclass(slots=True)
-class ListPartitionReassignmentsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ListPartitionReassignmentsRequest(Structure):
     """ListPartitionReassignments, versions 0-0."""
 
-    timeout_ms: int = 60000
-    topics: list[ListPartitionReassignmentsTopics] | None = None
+    timeout_ms: int
+    topics: list[ListPartitionReassignmentsTopics] | None
+
+    def __init__(
+        self,
+        timeout_ms: int = 60000,
+        topics: list[ListPartitionReassignmentsTopics] | None = None,
+    ) -> None:
+        self.timeout_ms = timeout_ms
+        self.topics = topics
 
 
-@dataclass(slots=True)
-class OngoingPartitionReassignment:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OngoingPartitionReassignment(Structure):
     """Part of ListPartitionReassignments."""
 
-    partition_index: int = 0
-    replicas: list[int] = field(default_factory=list)
-    adding_replicas: list[int] = field(default_factory=list)
-    removing_replicas: list[int] = field(default_factory=list)
+    partition_index: int
+    replicas: list[int]
+    adding_replicas: list[int]
+    removing_replicas: list[int]
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        replicas: list[int] = ABSENT,
+        adding_replicas: list[int] = ABSENT,
+        removing_replicas: list[int] = ABSENT,
+    ) -> None:
+        self.partition_index = partition_index
+        self.replicas = [] if replicas is ABSENT else replicas
+        self.adding_replicas = [] if adding_replicas is ABSENT else adding_replicas
+        self.removing_replicas = [] if removing_replicas is ABSENT else removing_replicas
 
 
-@dataclass(slots=True)
-class OngoingTopicReassignment:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OngoingTopicReassignment(Structure):
     """Part of ListPartitionReassignments."""
 
-    name: str = ""
-    partitions: list[OngoingPartitionReassignment] = field(default_factory=list)
+    name: str
+    partitions: list[OngoingPartitionReassignment]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: list[OngoingPartitionReassignment] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class ListPartitionReassignmentsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ListPartitionReassignmentsResponse(Structure):
     """ListPartitionReassignments, versions 0-0."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = ""
-    topics: list[OngoingTopicReassignment] = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    topics: list[OngoingTopicReassignment]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = "",
+        topics: list[OngoingTopicReassignment] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.error_message = error_message
+        self.topics = [] if topics is ABSENT else topics
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[ListPartitionReassignmentsRequest, int]:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
-from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags, varint_tail
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+    varint_tail,
+)
 
 pack_ih = Struct(">ih").pack
 pack_q = Struct(">q").pack
@@ -15,33 +24,67 @@ unpack_ihB = Struct(">ihB").unpack_from
 unpack_qB = Struct(">qB").unpack_from
 
 
-@dataclass(slots=True)
-class ListTransactionsRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ListTransactionsRequest(Structure):
     """ListTransactions, versions 0-2."""
 
-    state_filters: list[str] = field(default_factory=list)
-    producer_id_filters: list[int] = field(default_factory=list)
-    duration_filter: int = -1
-    transactional_id_pattern: str | None = None
+    state_filters: list[str]
+    producer_id_filters: list[int]
+    duration_filter: int
+    transactional_id_pattern: str | None
+
+    def __init__(
+        self,
+        state_filters: list[str] = ABSENT,
+        producer_id_filters: list[int] = ABSENT,
+        duration_filter: int = -1,
+        transactional_id_pattern: str | None = None,
+    ) -> None:
+        self.state_filters = [] if state_filters is ABSENT else state_filters
+        self.producer_id_filters = [] if producer_id_filters is ABSENT else producer_id_filters
+        self.duration_filter = duration_filter
+        self.transactional_id_pattern = transactional_id_pattern
 
 
-@dataclass(slots=True)
-class TransactionState:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TransactionState(Structure):
     """Part of ListTransactions."""
 
-    transactional_id: str = ""
-    producer_id: int = 0
-    transaction_state: str = ""
+    transactional_id: str
+    producer_id: int
+    transaction_state: str
+
+    def __init__(
+        self,
+        transactional_id: str = "",
+        producer_id: int = 0,
+        transaction_state: str = "",
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.producer_id = producer_id
+        self.transaction_state = transaction_state
 
 
-@dataclass(slots=True)
-class ListTransactionsResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ListTransactionsResponse(Structure):
     """ListTransactions, versions 0-2."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    unknown_state_filters: list[str] = field(default_factory=list)
-    transaction_states: list[TransactionState] = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    unknown_state_filters: list[str]
+    transaction_states: list[TransactionState]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        unknown_state_filters: list[str] = ABSENT,
+        transaction_states: list[TransactionState] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.unknown_state_filters = [] if unknown_state_filters is ABSENT else unknown_state_filters
+        self.transaction_states = [] if transaction_states is ABSENT else transaction_states
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[ListTransactionsRequest, int]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -55,70 +57,154 @@ unpack_ih = Struct(">ih").unpack_from
 unpack_ii = Struct(">ii").unpack_from
 
 
-@dataclass(slots=True)
-class MetadataRequestTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class MetadataRequestTopic(Structure):
     """Part of Metadata."""
 
-    topic_id: bytes = ZERO_UUID
-    name: str | None = ""
+    topic_id: bytes
+    name: str | None
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        name: str | None = "",
+    ) -> None:
+        self.topic_id = topic_id
+        self.name = name
 
 
-@dataclass(slots=True)
-class MetadataRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class MetadataRequest(Structure):
     """Metadata, versions 0-13."""
 
-    topics: list[MetadataRequestTopic] | None = field(default_factory=list)
-    allow_auto_topic_creation: bool = True
-    include_cluster_authorized_operations: bool = False
-    include_topic_authorized_operations: bool = False
+    topics: list[MetadataRequestTopic] | None
+    allow_auto_topic_creation: bool
+    include_cluster_authorized_operations: bool
+    include_topic_authorized_operations: bool
+
+    def __init__(
+        self,
+        topics: list[MetadataRequestTopic] | None = ABSENT,
+        allow_auto_topic_creation: bool = True,
+        include_cluster_authorized_operations: bool = False,
+        include_topic_authorized_operations: bool = False,
+    ) -> None:
+        self.topics = [] if topics is ABSENT else topics
+        self.allow_auto_topic_creation = allow_auto_topic_creation
+        self.include_cluster_authorized_operations = include_cluster_authorized_operations
+        self.include_topic_authorized_operations = include_topic_authorized_operations
 
 
-@dataclass(slots=True)
-class MetadataResponseBroker:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class MetadataResponseBroker(Structure):
     """Part of Metadata."""
 
-    node_id: int = 0
-    host: str = ""
-    port: int = 0
-    rack: str | None = None
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+
+    def __init__(
+        self,
+        node_id: int = 0,
+        host: str = "",
+        port: int = 0,
+        rack: str | None = None,
+    ) -> None:
+        self.node_id = node_id
+        self.host = host
+        self.port = port
+        self.rack = rack
 
 
-@dataclass(slots=True)
-class MetadataResponsePartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class MetadataResponsePartition(Structure):
     """Part of Metadata."""
 
-    error_code: int = 0
-    partition_index: int = 0
-    leader_id: int = 0
-    leader_epoch: int = -1
-    replica_nodes: list[int] = field(default_factory=list)
-    isr_nodes: list[int] = field(default_factory=list)
-    offline_replicas: list[int] = field(default_factory=list)
+    error_code: int
+    partition_index: int
+    leader_id: int
+    leader_epoch: int
+    replica_nodes: list[int]
+    isr_nodes: list[int]
+    offline_replicas: list[int]
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        partition_index: int = 0,
+        leader_id: int = 0,
+        leader_epoch: int = -1,
+        replica_nodes: list[int] = ABSENT,
+        isr_nodes: list[int] = ABSENT,
+        offline_replicas: list[int] = ABSENT,
+    ) -> None:
+        self.error_code = error_code
+        self.partition_index = partition_index
+        self.leader_id = leader_id
+        self.leader_epoch = leader_epoch
+        self.replica_nodes = [] if replica_nodes is ABSENT else replica_nodes
+        self.isr_nodes = [] if isr_nodes is ABSENT else isr_nodes
+        self.offline_replicas = [] if offline_replicas is ABSENT else offline_replicas
 
 
-@dataclass(slots=True)
-class MetadataResponseTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class MetadataResponseTopic(Structure):
     """Part of Metadata."""
 
-    error_code: int = 0
-    name: str | None = ""
-    topic_id: bytes = ZERO_UUID
-    is_internal: bool = False
-    partitions: list[MetadataResponsePartition] = field(default_factory=list)
-    topic_authorized_operations: int = -2147483648
+    error_code: int
+    name: str | None
+    topic_id: bytes
+    is_internal: bool
+    partitions: list[MetadataResponsePartition]
+    topic_authorized_operations: int
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        name: str | None = "",
+        topic_id: bytes = ZERO_UUID,
+        is_internal: bool = False,
+        partitions: list[MetadataResponsePartition] = ABSENT,
+        topic_authorized_operations: int = -2147483648,
+    ) -> None:
+        self.error_code = error_code
+        self.name = name
+        self.topic_id = topic_id
+        self.is_internal = is_internal
+        self.partitions = [] if partitions is ABSENT else partitions
+        self.topic_authorized_operations = topic_authorized_operations
 
 
-@dataclass(slots=True)
-class MetadataResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class MetadataResponse(Structure):
     """Metadata, versions 0-13."""
 
-    throttle_time_ms: int = 0
-    brokers: list[MetadataResponseBroker] = field(default_factory=list)
-    cluster_id: str | None = None
-    controller_id: int = -1
-    topics: list[MetadataResponseTopic] = field(default_factory=list)
-    cluster_authorized_operations: int = -2147483648
-    error_code: int = 0
+    throttle_time_ms: int
+    brokers: list[MetadataResponseBroker]
+    cluster_id: str | None
+    controller_id: int
+    topics: list[MetadataResponseTopic]
+    cluster_authorized_operations: int
+    error_code: int
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        brokers: list[MetadataResponseBroker] = ABSENT,
+        cluster_id: str | None = None,
+        controller_id: int = -1,
+        topics: list[MetadataResponseTopic] = ABSENT,
+        cluster_authorized_operations: int = -2147483648,
+        error_code: int = 0,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.brokers = [] if brokers is ABSENT else brokers
+        self.cluster_id = cluster_id
+        self.controller_id = controller_id
+        self.topics = [] if topics is ABSENT else topics
+        self.cluster_authorized_operations = cluster_authorized_operations
+        self.error_code = error_code
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[MetadataRequest, int]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -41,60 +43,124 @@ unpack_iqih = Struct(">iqih").unpack_from
 unpack_qi = Struct(">qi").unpack_from
 
 
-@dataclass(slots=True)
-class OffsetCommitRequestPartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetCommitRequestPartition(Structure):
     """Part of OffsetCommit."""
 
-    partition_index: int = 0
-    committed_offset: int = 0
-    committed_leader_epoch: int = -1
-    committed_metadata: str | None = ""
+    partition_index: int
+    committed_offset: int
+    committed_leader_epoch: int
+    committed_metadata: str | None
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        committed_offset: int = 0,
+        committed_leader_epoch: int = -1,
+        committed_metadata: str | None = "",
+    ) -> None:
+        self.partition_index = partition_index
+        self.committed_offset = committed_offset
+        self.committed_leader_epoch = committed_leader_epoch
+        self.committed_metadata = committed_metadata
 
 
-@dataclass(slots=True)
-class OffsetCommitRequestTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetCommitRequestTopic(Structure):
     """Part of OffsetCommit."""
 
-    name: str = ""
-    topic_id: bytes = ZERO_UUID
-    partitions: list[OffsetCommitRequestPartition] = field(default_factory=list)
+    name: str
+    topic_id: bytes
+    partitions: list[OffsetCommitRequestPartition]
+
+    def __init__(
+        self,
+        name: str = "",
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[OffsetCommitRequestPartition] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class OffsetCommitRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetCommitRequest(Structure):
     """OffsetCommit, versions 2-10."""
 
-    group_id: str = ""
-    generation_id_or_member_epoch: int = -1
-    member_id: str = ""
-    group_instance_id: str | None = None
-    retention_time_ms: int = -1
-    topics: list[OffsetCommitRequestTopic] = field(default_factory=list)
+    group_id: str
+    generation_id_or_member_epoch: int
+    member_id: str
+    group_instance_id: str | None
+    retention_time_ms: int
+    topics: list[OffsetCommitRequestTopic]
+
+    def __init__(
+        self,
+        group_id: str = "",
+        generation_id_or_member_epoch: int = -1,
+        member_id: str = "",
+        group_instance_id: str | None = None,
+        retention_time_ms: int = -1,
+        topics: list[OffsetCommitRequestTopic] = ABSENT,
+    ) -> None:
+        self.group_id = group_id
+        self.generation_id_or_member_epoch = generation_id_or_member_epoch
+        self.member_id = member_id
+        self.group_instance_id = group_instance_id
+        self.retention_time_ms = retention_time_ms
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class OffsetCommitResponsePartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetCommitResponsePartition(Structure):
     """Part of OffsetCommit."""
 
-    partition_index: int = 0
-    error_code: int = 0
+    partition_index: int
+    error_code: int
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index = partition_index
+        self.error_code = error_code
 
 
-@dataclass(slots=True)
-class OffsetCommitResponseTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetCommitResponseTopic(Structure):
     """Part of OffsetCommit."""
 
-    name: str = ""
-    topic_id: bytes = ZERO_UUID
-    partitions: list[OffsetCommitResponsePartition] = field(default_factory=list)
+    name: str
+    topic_id: bytes
+    partitions: list[OffsetCommitResponsePartition]
+
+    def __init__(
+        self,
+        name: str = "",
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[OffsetCommitResponsePartition] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class OffsetCommitResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetCommitResponse(Structure):
     """OffsetCommit, versions 2-10."""
 
-    throttle_time_ms: int = 0
-    topics: list[OffsetCommitResponseTopic] = field(default_factory=list)
+    throttle_time_ms: int
+    topics: list[OffsetCommitResponseTopic]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        topics: list[OffsetCommitResponseTopic] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.topics = [] if topics is ABSENT else topics
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[OffsetCommitRequest, int]:

@@ -10,6 +10,7 @@ from protocol.errors import Malformed
 from protocol.wire import (
     ZERO_UUID,
     Chunks,
+    Structure,
     long_size,
     put_tag,
     put_varint,
@@ -37,25 +38,51 @@ unpack_qih = Struct(">qih").unpack_from
 unpack_qq = Struct(">qq").unpack_from
 
 
-@dataclass(slots=True)
-class OffsetCommitKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetCommitKey(Structure):
     """OffsetCommit, versions 0-4."""
 
-    group: str = ""
-    topic: str = ""
-    partition: int = 0
+    group: str
+    topic: str
+    partition: int
+
+    def __init__(
+        self,
+        group: str = "",
+        topic: str = "",
+        partition: int = 0,
+    ) -> None:
+        self.group = group
+        self.topic = topic
+        self.partition = partition
 
 
-@dataclass(slots=True)
-class OffsetCommitValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetCommitValue(Structure):
     """OffsetCommit, versions 0-4."""
 
-    offset: int = 0
-    leader_epoch: int = -1
-    metadata: str = ""
-    commit_timestamp: int = 0
-    expire_timestamp: int = -1
-    topic_id: bytes = ZERO_UUID
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp: int
+    expire_timestamp: int
+    topic_id: bytes
+
+    def __init__(
+        self,
+        offset: int = 0,
+        leader_epoch: int = -1,
+        metadata: str = "",
+        commit_timestamp: int = 0,
+        expire_timestamp: int = -1,
+        topic_id: bytes = ZERO_UUID,
+    ) -> None:
+        self.offset = offset
+        self.leader_epoch = leader_epoch
+        self.metadata = metadata
+        self.commit_timestamp = commit_timestamp
+        self.expire_timestamp = expire_timestamp
+        self.topic_id = topic_id
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[OffsetCommitKey, int]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import NEVER, Api, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, check_count
+from protocol.wire import ABSENT, Chunks, Structure, check_count
 
 pack_h = Struct(">h").pack
 pack_hii = Struct(">hii").pack
@@ -19,52 +19,100 @@ unpack_i = Struct(">i").unpack_from
 unpack_ih = Struct(">ih").unpack_from
 
 
-@dataclass(slots=True)
-class OffsetDeleteRequestPartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetDeleteRequestPartition(Structure):
     """Part of OffsetDelete."""
 
-    partition_index: int = 0
+    partition_index: int
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+    ) -> None:
+        self.partition_index = partition_index
 
 
-@dataclass(slots=True)
-class OffsetDeleteRequestTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetDeleteRequestTopic(Structure):
     """Part of OffsetDelete."""
 
-    name: str = ""
-    partitions: list[OffsetDeleteRequestPartition] = field(default_factory=list)
+    name: str
+    partitions: list[OffsetDeleteRequestPartition]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: list[OffsetDeleteRequestPartition] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class OffsetDeleteRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetDeleteRequest(Structure):
     """OffsetDelete, versions 0-0."""
 
-    group_id: str = ""
-    topics: list[OffsetDeleteRequestTopic] = field(default_factory=list)
+    group_id: str
+    topics: list[OffsetDeleteRequestTopic]
+
+    def __init__(
+        self,
+        group_id: str = "",
+        topics: list[OffsetDeleteRequestTopic] = ABSENT,
+    ) -> None:
+        self.group_id = group_id
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class OffsetDeleteResponsePartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetDeleteResponsePartition(Structure):
     """Part of OffsetDelete."""
 
-    partition_index: int = 0
-    error_code: int = 0
+    partition_index: int
+    error_code: int
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index = partition_index
+        self.error_code = error_code
 
 
-@dataclass(slots=True)
-class OffsetDeleteResponseTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetDeleteResponseTopic(Structure):
     """Part of OffsetDelete."""
 
-    name: str = ""
-    partitions: list[OffsetDeleteResponsePartition] = field(default_factory=list)
+    name: str
+    partitions: list[OffsetDeleteResponsePartition]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: list[OffsetDeleteResponsePartition] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class OffsetDeleteResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetDeleteResponse(Structure):
     """OffsetDelete, versions 0-0."""
 
-    error_code: int = 0
-    throttle_time_ms: int = 0
-    topics: list[OffsetDeleteResponseTopic] = field(default_factory=list)
+    error_code: int
+    throttle_time_ms: int
+    topics: list[OffsetDeleteResponseTopic]
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        throttle_time_ms: int = 0,
+        topics: list[OffsetDeleteResponseTopic] = ABSENT,
+    ) -> None:
+        self.error_code = error_code
+        self.throttle_time_ms = throttle_time_ms
+        self.topics = [] if topics is ABSENT else topics
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[OffsetDeleteRequest, int]:

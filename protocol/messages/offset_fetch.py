@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -40,99 +42,209 @@ unpack_iqiB = Struct(">iqiB").unpack_from
 unpack_iqih = Struct(">iqih").unpack_from
 
 
-@dataclass(slots=True)
-class OffsetFetchRequestTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetFetchRequestTopic(Structure):
     """Part of OffsetFetch."""
 
-    name: str = ""
-    partition_indexes: list[int] = field(default_factory=list)
+    name: str
+    partition_indexes: list[int]
+
+    def __init__(
+        self,
+        name: str = "",
+        partition_indexes: list[int] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partition_indexes = [] if partition_indexes is ABSENT else partition_indexes
 
 
-@dataclass(slots=True)
-class OffsetFetchRequestTopics:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetFetchRequestTopics(Structure):
     """Part of OffsetFetch."""
 
-    name: str = ""
-    topic_id: bytes = ZERO_UUID
-    partition_indexes: list[int] = field(default_factory=list)
+    name: str
+    topic_id: bytes
+    partition_indexes: list[int]
+
+    def __init__(
+        self,
+        name: str = "",
+        topic_id: bytes = ZERO_UUID,
+        partition_indexes: list[int] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.partition_indexes = [] if partition_indexes is ABSENT else partition_indexes
 
 
-@dataclass(slots=True)
-class OffsetFetchRequestGroup:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetFetchRequestGroup(Structure):
     """Part of OffsetFetch."""
 
-    group_id: str = ""
-    member_id: str | None = None
-    member_epoch: int = -1
-    topics: list[OffsetFetchRequestTopics] | None = field(default_factory=list)
+    group_id: str
+    member_id: str | None
+    member_epoch: int
+    topics: list[OffsetFetchRequestTopics] | None
+
+    def __init__(
+        self,
+        group_id: str = "",
+        member_id: str | None = None,
+        member_epoch: int = -1,
+        topics: list[OffsetFetchRequestTopics] | None = ABSENT,
+    ) -> None:
+        self.group_id = group_id
+        self.member_id = member_id
+        self.member_epoch = member_epoch
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class OffsetFetchRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetFetchRequest(Structure):
     """OffsetFetch, versions 1-10."""
 
-    group_id: str = ""
-    topics: list[OffsetFetchRequestTopic] | None = field(default_factory=list)
-    groups: list[OffsetFetchRequestGroup] = field(default_factory=list)
-    require_stable: bool = False
+    group_id: str
+    topics: list[OffsetFetchRequestTopic] | None
+    groups: list[OffsetFetchRequestGroup]
+    require_stable: bool
+
+    def __init__(
+        self,
+        group_id: str = "",
+        topics: list[OffsetFetchRequestTopic] | None = ABSENT,
+        groups: list[OffsetFetchRequestGroup] = ABSENT,
+        require_stable: bool = False,
+    ) -> None:
+        self.group_id = group_id
+        self.topics = [] if topics is ABSENT else topics
+        self.groups = [] if groups is ABSENT else groups
+        self.require_stable = require_stable
 
 
-@dataclass(slots=True)
-class OffsetFetchResponsePartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetFetchResponsePartition(Structure):
     """Part of OffsetFetch."""
 
-    partition_index: int = 0
-    committed_offset: int = 0
-    committed_leader_epoch: int = -1
-    metadata: str | None = ""
-    error_code: int = 0
+    partition_index: int
+    committed_offset: int
+    committed_leader_epoch: int
+    metadata: str | None
+    error_code: int
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        committed_offset: int = 0,
+        committed_leader_epoch: int = -1,
+        metadata: str | None = "",
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index = partition_index
+        self.committed_offset = committed_offset
+        self.committed_leader_epoch = committed_leader_epoch
+        self.metadata = metadata
+        self.error_code = error_code
 
 
-@dataclass(slots=True)
-class OffsetFetchResponseTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetFetchResponseTopic(Structure):
     """Part of OffsetFetch."""
 
-    name: str = ""
-    partitions: list[OffsetFetchResponsePartition] = field(default_factory=list)
+    name: str
+    partitions: list[OffsetFetchResponsePartition]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: list[OffsetFetchResponsePartition] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class OffsetFetchResponsePartitions:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetFetchResponsePartitions(Structure):
     """Part of OffsetFetch."""
 
-    partition_index: int = 0
-    committed_offset: int = 0
-    committed_leader_epoch: int = -1
-    metadata: str | None = ""
-    error_code: int = 0
+    partition_index: int
+    committed_offset: int
+    committed_leader_epoch: int
+    metadata: str | None
+    error_code: int
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        committed_offset: int = 0,
+        committed_leader_epoch: int = -1,
+        metadata: str | None = "",
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index = partition_index
+        self.committed_offset = committed_offset
+        self.committed_leader_epoch = committed_leader_epoch
+        self.metadata = metadata
+        self.error_code = error_code
 
 
-@dataclass(slots=True)
-class OffsetFetchResponseTopics:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetFetchResponseTopics(Structure):
     """Part of OffsetFetch."""
 
-    name: str = ""
-    topic_id: bytes = ZERO_UUID
-    partitions: list[OffsetFetchResponsePartitions] = field(default_factory=list)
+    name: str
+    topic_id: bytes
+    partitions: list[OffsetFetchResponsePartitions]
+
+    def __init__(
+        self,
+        name: str = "",
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[OffsetFetchResponsePartitions] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class OffsetFetchResponseGroup:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetFetchResponseGroup(Structure):
     """Part of OffsetFetch."""
 
-    group_id: str = ""
-    topics: list[OffsetFetchResponseTopics] = field(default_factory=list)
-    error_code: int = 0
+    group_id: str
+    topics: list[OffsetFetchResponseTopics]
+    error_code: int
+
+    def __init__(
+        self,
+        group_id: str = "",
+        topics: list[OffsetFetchResponseTopics] = ABSENT,
+        error_code: int = 0,
+    ) -> None:
+        self.group_id = group_id
+        self.topics = [] if topics is ABSENT else topics
+        self.error_code = error_code
 
 
-@dataclass(slots=True)
-class OffsetFetchResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetFetchResponse(Structure):
     """OffsetFetch, versions 1-10."""
 
-    throttle_time_ms: int = 0
-    topics: list[OffsetFetchResponseTopic] = field(default_factory=list)
-    error_code: int = 0
-    groups: list[OffsetFetchResponseGroup] = field(default_factory=list)
+    throttle_time_ms: int
+    topics: list[OffsetFetchResponseTopic]
+    error_code: int
+    groups: list[OffsetFetchResponseGroup]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        topics: list[OffsetFetchResponseTopic] = ABSENT,
+        error_code: int = 0,
+        groups: list[OffsetFetchResponseGroup] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.topics = [] if topics is ABSENT else topics
+        self.error_code = error_code
+        self.groups = [] if groups is ABSENT else groups
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[OffsetFetchRequest, int]:

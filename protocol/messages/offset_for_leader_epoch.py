@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, check_count, long_count, long_size, put_varint, skip_tags
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    check_count,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+)
 
 pack_h = Struct(">h").pack
 pack_hiiq = Struct(">hiiq").pack
@@ -26,55 +35,109 @@ unpack_iii = Struct(">iii").unpack_from
 unpack_iiiB = Struct(">iiiB").unpack_from
 
 
-@dataclass(slots=True)
-class OffsetForLeaderPartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetForLeaderPartition(Structure):
     """Part of OffsetForLeaderEpoch."""
 
-    partition: int = 0
-    current_leader_epoch: int = -1
-    leader_epoch: int = 0
+    partition: int
+    current_leader_epoch: int
+    leader_epoch: int
+
+    def __init__(
+        self,
+        partition: int = 0,
+        current_leader_epoch: int = -1,
+        leader_epoch: int = 0,
+    ) -> None:
+        self.partition = partition
+        self.current_leader_epoch = current_leader_epoch
+        self.leader_epoch = leader_epoch
 
 
-@dataclass(slots=True)
-class OffsetForLeaderTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetForLeaderTopic(Structure):
     """Part of OffsetForLeaderEpoch."""
 
-    topic: str = ""
-    partitions: list[OffsetForLeaderPartition] = field(default_factory=list)
+    topic: str
+    partitions: list[OffsetForLeaderPartition]
+
+    def __init__(
+        self,
+        topic: str = "",
+        partitions: list[OffsetForLeaderPartition] = ABSENT,
+    ) -> None:
+        self.topic = topic
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class OffsetForLeaderEpochRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetForLeaderEpochRequest(Structure):
     """OffsetForLeaderEpoch, versions 2-4."""
 
-    replica_id: int = -2
-    topics: list[OffsetForLeaderTopic] = field(default_factory=list)
+    replica_id: int
+    topics: list[OffsetForLeaderTopic]
+
+    def __init__(
+        self,
+        replica_id: int = -2,
+        topics: list[OffsetForLeaderTopic] = ABSENT,
+    ) -> None:
+        self.replica_id = replica_id
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class EpochEndOffset:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class EpochEndOffset(Structure):
     """Part of OffsetForLeaderEpoch."""
 
-    error_code: int = 0
-    partition: int = 0
-    leader_epoch: int = -1
-    end_offset: int = -1
+    error_code: int
+    partition: int
+    leader_epoch: int
+    end_offset: int
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        partition: int = 0,
+        leader_epoch: int = -1,
+        end_offset: int = -1,
+    ) -> None:
+        self.error_code = error_code
+        self.partition = partition
+        self.leader_epoch = leader_epoch
+        self.end_offset = end_offset
 
 
-@dataclass(slots=True)
-class OffsetForLeaderTopicResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetForLeaderTopicResult(Structure):
     """Part of OffsetForLeaderEpoch."""
 
-    topic: str = ""
-    partitions: list[EpochEndOffset] = field(default_factory=list)
+    topic: str
+    partitions: list[EpochEndOffset]
+
+    def __init__(
+        self,
+        topic: str = "",
+        partitions: list[EpochEndOffset] = ABSENT,
+    ) -> None:
+        self.topic = topic
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class OffsetForLeaderEpochResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class OffsetForLeaderEpochResponse(Structure):
     """OffsetForLeaderEpoch, versions 2-4."""
 
-    throttle_time_ms: int = 0
-    topics: list[OffsetForLeaderTopicResult] = field(default_factory=list)
+    throttle_time_ms: int
+    topics: list[OffsetForLeaderTopicResult]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        topics: list[OffsetForLeaderTopicResult] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.topics = [] if topics is ABSENT else topics
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[OffsetForLeaderEpochRequest, int]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -50,89 +52,187 @@ unpack_ii = Struct(">ii").unpack_from
 unpack_iiB = Struct(">iiB").unpack_from
 
 
-@dataclass(slots=True)
-class PartitionProduceData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionProduceData(Structure):
     """Part of Produce."""
 
-    index: int = 0
-    records: memoryview | None = None
+    index: int
+    records: memoryview | None
+
+    def __init__(
+        self,
+        index: int = 0,
+        records: memoryview | None = None,
+    ) -> None:
+        self.index = index
+        self.records = records
 
 
-@dataclass(slots=True)
-class TopicProduceData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicProduceData(Structure):
     """Part of Produce."""
 
-    name: str = ""
-    topic_id: bytes = ZERO_UUID
-    partition_data: list[PartitionProduceData] = field(default_factory=list)
+    name: str
+    topic_id: bytes
+    partition_data: list[PartitionProduceData]
+
+    def __init__(
+        self,
+        name: str = "",
+        topic_id: bytes = ZERO_UUID,
+        partition_data: list[PartitionProduceData] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.partition_data = [] if partition_data is ABSENT else partition_data
 
 
-@dataclass(slots=True)
-class ProduceRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ProduceRequest(Structure):
     """Produce, versions 3-13."""
 
-    transactional_id: str | None = None
-    acks: int = 0
-    timeout_ms: int = 0
-    topic_data: list[TopicProduceData] = field(default_factory=list)
+    transactional_id: str | None
+    acks: int
+    timeout_ms: int
+    topic_data: list[TopicProduceData]
+
+    def __init__(
+        self,
+        transactional_id: str | None = None,
+        acks: int = 0,
+        timeout_ms: int = 0,
+        topic_data: list[TopicProduceData] = ABSENT,
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.acks = acks
+        self.timeout_ms = timeout_ms
+        self.topic_data = [] if topic_data is ABSENT else topic_data
 
 
-@dataclass(slots=True)
-class BatchIndexAndErrorMessage:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class BatchIndexAndErrorMessage(Structure):
     """Part of Produce."""
 
-    batch_index: int = 0
-    batch_index_error_message: str | None = None
+    batch_index: int
+    batch_index_error_message: str | None
+
+    def __init__(
+        self,
+        batch_index: int = 0,
+        batch_index_error_message: str | None = None,
+    ) -> None:
+        self.batch_index = batch_index
+        self.batch_index_error_message = batch_index_error_message
 
 
-@dataclass(slots=True)
-class LeaderIdAndEpoch:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class LeaderIdAndEpoch(Structure):
     """Part of Produce."""
 
-    leader_id: int = -1
-    leader_epoch: int = -1
+    leader_id: int
+    leader_epoch: int
+
+    def __init__(
+        self,
+        leader_id: int = -1,
+        leader_epoch: int = -1,
+    ) -> None:
+        self.leader_id = leader_id
+        self.leader_epoch = leader_epoch
 
 
-@dataclass(slots=True)
-class PartitionProduceResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionProduceResponse(Structure):
     """Part of Produce."""
 
-    index: int = 0
-    error_code: int = 0
-    base_offset: int = 0
-    log_append_time_ms: int = -1
-    log_start_offset: int = -1
-    record_errors: list[BatchIndexAndErrorMessage] = field(default_factory=list)
-    error_message: str | None = None
-    current_leader: LeaderIdAndEpoch | None = None
+    index: int
+    error_code: int
+    base_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+    record_errors: list[BatchIndexAndErrorMessage]
+    error_message: str | None
+    current_leader: LeaderIdAndEpoch | None
+
+    def __init__(
+        self,
+        index: int = 0,
+        error_code: int = 0,
+        base_offset: int = 0,
+        log_append_time_ms: int = -1,
+        log_start_offset: int = -1,
+        record_errors: list[BatchIndexAndErrorMessage] = ABSENT,
+        error_message: str | None = None,
+        current_leader: LeaderIdAndEpoch | None = None,
+    ) -> None:
+        self.index = index
+        self.error_code = error_code
+        self.base_offset = base_offset
+        self.log_append_time_ms = log_append_time_ms
+        self.log_start_offset = log_start_offset
+        self.record_errors = [] if record_errors is ABSENT else record_errors
+        self.error_message = error_message
+        self.current_leader = current_leader
 
 
-@dataclass(slots=True)
-class TopicProduceResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicProduceResponse(Structure):
     """Part of Produce."""
 
-    name: str = ""
-    topic_id: bytes = ZERO_UUID
-    partition_responses: list[PartitionProduceResponse] = field(default_factory=list)
+    name: str
+    topic_id: bytes
+    partition_responses: list[PartitionProduceResponse]
+
+    def __init__(
+        self,
+        name: str = "",
+        topic_id: bytes = ZERO_UUID,
+        partition_responses: list[PartitionProduceResponse] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.partition_responses = [] if partition_responses is ABSENT else partition_responses
 
 
-@dataclass(slots=True)
-class NodeEndpoint:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class NodeEndpoint(Structure):
     """Part of Produce."""
 
-    node_id: int = 0
-    host: str = ""
-    port: int = 0
-    rack: str | None = None
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+
+    def __init__(
+        self,
+        node_id: int = 0,
+        host: str = "",
+        port: int = 0,
+        rack: str | None = None,
+    ) -> None:
+        self.node_id = node_id
+        self.host = host
+        self.port = port
+        self.rack = rack
 
 
-@dataclass(slots=True)
-class ProduceResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ProduceResponse(Structure):
     """Produce, versions 3-13."""
 
-    responses: list[TopicProduceResponse] = field(default_factory=list)
-    throttle_time_ms: int = 0
-    node_endpoints: list[NodeEndpoint] = field(default_factory=list)
+    responses: list[TopicProduceResponse]
+    throttle_time_ms: int
+    node_endpoints: list[NodeEndpoint]
+
+    def __init__(
+        self,
+        responses: list[TopicProduceResponse] = ABSENT,
+        throttle_time_ms: int = 0,
+        node_endpoints: list[NodeEndpoint] = ABSENT,
+    ) -> None:
+        self.responses = [] if responses is ABSENT else responses
+        self.throttle_time_ms = throttle_time_ms
+        self.node_endpoints = [] if node_endpoints is ABSENT else node_endpoints
 
 
 def decode_request_v3(view: memoryview, position: int) -> tuple[ProduceRequest, int]:

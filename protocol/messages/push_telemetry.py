@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
-from protocol.wire import ZERO_UUID, Chunks, long_size, put_varint, skip_tags
+from protocol.wire import ZERO_UUID, Chunks, Structure, long_size, put_varint, skip_tags
 
 pack_16sitb = Struct(">16si?b").pack
 pack_ihx = Struct(">ihx").pack
@@ -14,23 +14,45 @@ unpack_16sitbB = Struct(">16si?bB").unpack_from
 unpack_ihB = Struct(">ihB").unpack_from
 
 
-@dataclass(slots=True)
-class PushTelemetryRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PushTelemetryRequest(Structure):
     """PushTelemetry, versions 0-0."""
 
-    client_instance_id: bytes = ZERO_UUID
-    subscription_id: int = 0
-    terminating: bool = False
-    compression_type: int = 0
-    metrics: bytes = b""
+    client_instance_id: bytes
+    subscription_id: int
+    terminating: bool
+    compression_type: int
+    metrics: bytes
+
+    def __init__(
+        self,
+        client_instance_id: bytes = ZERO_UUID,
+        subscription_id: int = 0,
+        terminating: bool = False,
+        compression_type: int = 0,
+        metrics: bytes = b"",
+    ) -> None:
+        self.client_instance_id = client_instance_id
+        self.subscription_id = subscription_id
+        self.terminating = terminating
+        self.compression_type = compression_type
+        self.metrics = metrics
 
 
-@dataclass(slots=True)
-class PushTelemetryResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PushTelemetryResponse(Structure):
     """PushTelemetry, versions 0-0."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
+    throttle_time_ms: int
+    error_code: int
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[PushTelemetryRequest, int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     long_count,
     long_size,
     put_varint,
@@ -28,65 +30,131 @@ unpack_iqB = Struct(">iqB").unpack_from
 unpack_qqbhB = Struct(">qqbhB").unpack_from
 
 
-@dataclass(slots=True)
-class PartitionData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionData(Structure):
     """Part of ReadShareGroupState."""
 
-    partition: int = 0
-    leader_epoch: int = 0
+    partition: int
+    leader_epoch: int
+
+    def __init__(
+        self,
+        partition: int = 0,
+        leader_epoch: int = 0,
+    ) -> None:
+        self.partition = partition
+        self.leader_epoch = leader_epoch
 
 
-@dataclass(slots=True)
-class ReadStateData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ReadStateData(Structure):
     """Part of ReadShareGroupState."""
 
-    topic_id: bytes = ZERO_UUID
-    partitions: list[PartitionData] = field(default_factory=list)
+    topic_id: bytes
+    partitions: list[PartitionData]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[PartitionData] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class ReadShareGroupStateRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ReadShareGroupStateRequest(Structure):
     """ReadShareGroupState, versions 0-0."""
 
-    group_id: str = ""
-    topics: list[ReadStateData] = field(default_factory=list)
+    group_id: str
+    topics: list[ReadStateData]
+
+    def __init__(
+        self,
+        group_id: str = "",
+        topics: list[ReadStateData] = ABSENT,
+    ) -> None:
+        self.group_id = group_id
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class StateBatch:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class StateBatch(Structure):
     """Part of ReadShareGroupState."""
 
-    first_offset: int = 0
-    last_offset: int = 0
-    delivery_state: int = 0
-    delivery_count: int = 0
+    first_offset: int
+    last_offset: int
+    delivery_state: int
+    delivery_count: int
+
+    def __init__(
+        self,
+        first_offset: int = 0,
+        last_offset: int = 0,
+        delivery_state: int = 0,
+        delivery_count: int = 0,
+    ) -> None:
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.delivery_state = delivery_state
+        self.delivery_count = delivery_count
 
 
-@dataclass(slots=True)
-class PartitionResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionResult(Structure):
     """Part of ReadShareGroupState."""
 
-    partition: int = 0
-    error_code: int = 0
-    error_message: str | None = None
-    state_epoch: int = 0
-    start_offset: int = 0
-    state_batches: list[StateBatch] = field(default_factory=list)
+    partition: int
+    error_code: int
+    error_message: str | None
+    state_epoch: int
+    start_offset: int
+    state_batches: list[StateBatch]
+
+    def __init__(
+        self,
+        partition: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        state_epoch: int = 0,
+        start_offset: int = 0,
+        state_batches: list[StateBatch] = ABSENT,
+    ) -> None:
+        self.partition = partition
+        self.error_code = error_code
+        self.error_message = error_message
+        self.state_epoch = state_epoch
+        self.start_offset = start_offset
+        self.state_batches = [] if state_batches is ABSENT else state_batches
 
 
-@dataclass(slots=True)
-class ReadStateResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ReadStateResult(Structure):
     """Part of ReadShareGroupState."""
 
-    topic_id: bytes = ZERO_UUID
-    partitions: list[PartitionResult] = field(default_factory=list)
+    topic_id: bytes
+    partitions: list[PartitionResult]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[PartitionResult] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class ReadShareGroupStateResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ReadShareGroupStateResponse(Structure):
     """ReadShareGroupState, versions 0-0."""
 
-    results: list[ReadStateResult] = field(default_factory=list)
+    results: list[ReadStateResult]
+
+    def __init__(
+        self,
+        results: list[ReadStateResult] = ABSENT,
+    ) -> None:
+        self.results = [] if results is ABSENT else results
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[ReadShareGroupStateRequest, int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     long_count,
     long_size,
     put_varint,
@@ -28,56 +30,112 @@ unpack_iiqB = Struct(">iiqB").unpack_from
 unpack_iiqiB = Struct(">iiqiB").unpack_from
 
 
-@dataclass(slots=True)
-class PartitionData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionData(Structure):
     """Part of ReadShareGroupStateSummary."""
 
-    partition: int = 0
-    leader_epoch: int = 0
+    partition: int
+    leader_epoch: int
+
+    def __init__(
+        self,
+        partition: int = 0,
+        leader_epoch: int = 0,
+    ) -> None:
+        self.partition = partition
+        self.leader_epoch = leader_epoch
 
 
-@dataclass(slots=True)
-class ReadStateSummaryData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ReadStateSummaryData(Structure):
     """Part of ReadShareGroupStateSummary."""
 
-    topic_id: bytes = ZERO_UUID
-    partitions: list[PartitionData] = field(default_factory=list)
+    topic_id: bytes
+    partitions: list[PartitionData]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[PartitionData] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class ReadShareGroupStateSummaryRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ReadShareGroupStateSummaryRequest(Structure):
     """ReadShareGroupStateSummary, versions 0-1."""
 
-    group_id: str = ""
-    topics: list[ReadStateSummaryData] = field(default_factory=list)
+    group_id: str
+    topics: list[ReadStateSummaryData]
+
+    def __init__(
+        self,
+        group_id: str = "",
+        topics: list[ReadStateSummaryData] = ABSENT,
+    ) -> None:
+        self.group_id = group_id
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class PartitionResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionResult(Structure):
     """Part of ReadShareGroupStateSummary."""
 
-    partition: int = 0
-    error_code: int = 0
-    error_message: str | None = None
-    state_epoch: int = 0
-    leader_epoch: int = 0
-    start_offset: int = 0
-    delivery_complete_count: int = -1
+    partition: int
+    error_code: int
+    error_message: str | None
+    state_epoch: int
+    leader_epoch: int
+    start_offset: int
+    delivery_complete_count: int
+
+    def __init__(
+        self,
+        partition: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        state_epoch: int = 0,
+        leader_epoch: int = 0,
+        start_offset: int = 0,
+        delivery_complete_count: int = -1,
+    ) -> None:
+        self.partition = partition
+        self.error_code = error_code
+        self.error_message = error_message
+        self.state_epoch = state_epoch
+        self.leader_epoch = leader_epoch
+        self.start_offset = start_offset
+        self.delivery_complete_count = delivery_complete_count
 
 
-@dataclass(slots=True)
-class ReadStateSummaryResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ReadStateSummaryResult(Structure):
     """Part of ReadShareGroupStateSummary."""
 
-    topic_id: bytes = ZERO_UUID
-    partitions: list[PartitionResult] = field(default_factory=list)
+    topic_id: bytes
+    partitions: list[PartitionResult]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[PartitionResult] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class ReadShareGroupStateSummaryResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ReadShareGroupStateSummaryResponse(Structure):
     """ReadShareGroupStateSummary, versions 0-1."""
 
-    results: list[ReadStateSummaryResult] = field(default_factory=list)
+    results: list[ReadStateSummaryResult]
+
+    def __init__(
+        self,
+        results: list[ReadStateSummaryResult] = ABSENT,
+    ) -> None:
+        self.results = [] if results is ABSENT else results
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[ReadShareGroupStateSummaryRequest, int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
-from protocol.wire import ZERO_UUID, Chunks, put_varint, skip_tags, varint_tail
+from protocol.wire import ZERO_UUID, Chunks, Structure, put_varint, skip_tags, varint_tail
 
 pack_i16sx = Struct(">i16sx").pack
 pack_ih = Struct(">ih").pack
@@ -14,22 +14,42 @@ unpack_i16sB = Struct(">i16sB").unpack_from
 unpack_ihB = Struct(">ihB").unpack_from
 
 
-@dataclass(slots=True)
-class RemoveRaftVoterRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class RemoveRaftVoterRequest(Structure):
     """RemoveRaftVoter, versions 0-0."""
 
-    cluster_id: str | None = ""
-    voter_id: int = 0
-    voter_directory_id: bytes = ZERO_UUID
+    cluster_id: str | None
+    voter_id: int
+    voter_directory_id: bytes
+
+    def __init__(
+        self,
+        cluster_id: str | None = "",
+        voter_id: int = 0,
+        voter_directory_id: bytes = ZERO_UUID,
+    ) -> None:
+        self.cluster_id = cluster_id
+        self.voter_id = voter_id
+        self.voter_directory_id = voter_directory_id
 
 
-@dataclass(slots=True)
-class RemoveRaftVoterResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class RemoveRaftVoterResponse(Structure):
     """RemoveRaftVoter, versions 0-0."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = ""
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = "",
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.error_message = error_message
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[RemoveRaftVoterRequest, int]:

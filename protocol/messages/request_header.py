@@ -7,20 +7,32 @@ from struct import Struct
 
 from protocol.api import Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, skip_tags
+from protocol.wire import Chunks, Structure, skip_tags
 
 pack_hhih = Struct(">hhih").pack
 unpack_hhih = Struct(">hhih").unpack_from
 
 
-@dataclass(slots=True)
-class RequestHeader:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class RequestHeader(Structure):
     """RequestHeader, versions 1-2."""
 
-    request_api_key: int = 0
-    request_api_version: int = 0
-    correlation_id: int = 0
-    client_id: str | None = ""
+    request_api_key: int
+    request_api_version: int
+    correlation_id: int
+    client_id: str | None
+
+    def __init__(
+        self,
+        request_api_key: int = 0,
+        request_api_version: int = 0,
+        correlation_id: int = 0,
+        client_id: str | None = "",
+    ) -> None:
+        self.request_api_key = request_api_key
+        self.request_api_version = request_api_version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
 
 
 def decode_v1(view: memoryview, position: int) -> tuple[RequestHeader, int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Message
-from protocol.wire import Chunks, skip_tags
+from protocol.wire import Chunks, Structure, skip_tags
 
 pack_i = Struct(">i").pack
 pack_ix = Struct(">ix").pack
@@ -14,11 +14,17 @@ unpack_i = Struct(">i").unpack_from
 unpack_iB = Struct(">iB").unpack_from
 
 
-@dataclass(slots=True)
-class ResponseHeader:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ResponseHeader(Structure):
     """ResponseHeader, versions 0-1."""
 
-    correlation_id: int = 0
+    correlation_id: int
+
+    def __init__(
+        self,
+        correlation_id: int = 0,
+    ) -> None:
+        self.correlation_id = correlation_id
 
 
 def decode_v0(view: memoryview, position: int) -> tuple[ResponseHeader, int]:

@@ -7,7 +7,7 @@ from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, long_size, put_varint, skip_tags, varint_tail
+from protocol.wire import Chunks, Structure, long_size, put_varint, skip_tags, varint_tail
 
 pack_h = Struct(">h").pack
 pack_hh = Struct(">hh").pack
@@ -21,21 +21,39 @@ unpack_q = Struct(">q").unpack_from
 unpack_qB = Struct(">qB").unpack_from
 
 
-@dataclass(slots=True)
-class SaslAuthenticateRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class SaslAuthenticateRequest(Structure):
     """SaslAuthenticate, versions 0-2."""
 
-    auth_bytes: bytes = b""
+    auth_bytes: bytes
+
+    def __init__(
+        self,
+        auth_bytes: bytes = b"",
+    ) -> None:
+        self.auth_bytes = auth_bytes
 
 
-@dataclass(slots=True)
-class SaslAuthenticateResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class SaslAuthenticateResponse(Structure):
     """SaslAuthenticate, versions 0-2."""
 
-    error_code: int = 0
-    error_message: str | None = ""
-    auth_bytes: bytes = b""
-    session_lifetime_ms: int = 0
+    error_code: int
+    error_message: str | None
+    auth_bytes: bytes
+    session_lifetime_ms: int
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        error_message: str | None = "",
+        auth_bytes: bytes = b"",
+        session_lifetime_ms: int = 0,
+    ) -> None:
+        self.error_code = error_code
+        self.error_message = error_message
+        self.auth_bytes = auth_bytes
+        self.session_lifetime_ms = session_lifetime_ms
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[SaslAuthenticateRequest, int]:

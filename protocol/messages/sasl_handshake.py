@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import NEVER, Api, Message
 from protocol.errors import Malformed
-from protocol.wire import Chunks, check_count
+from protocol.wire import ABSENT, Chunks, Structure, check_count
 
 pack_h = Struct(">h").pack
 pack_hi = Struct(">hi").pack
@@ -15,19 +15,33 @@ unpack_h = Struct(">h").unpack_from
 unpack_hi = Struct(">hi").unpack_from
 
 
-@dataclass(slots=True)
-class SaslHandshakeRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class SaslHandshakeRequest(Structure):
     """SaslHandshake, versions 0-1."""
 
-    mechanism: str = ""
+    mechanism: str
+
+    def __init__(
+        self,
+        mechanism: str = "",
+    ) -> None:
+        self.mechanism = mechanism
 
 
-@dataclass(slots=True)
-class SaslHandshakeResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class SaslHandshakeResponse(Structure):
     """SaslHandshake, versions 0-1."""
 
-    error_code: int = 0
-    mechanisms: list[str] = field(default_factory=list)
+    error_code: int
+    mechanisms: list[str]
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        mechanisms: list[str] = ABSENT,
+    ) -> None:
+        self.error_code = error_code
+        self.mechanisms = [] if mechanisms is ABSENT else mechanisms
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[SaslHandshakeRequest, int]:

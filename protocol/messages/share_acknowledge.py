@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     long_count,
     long_size,
     put_varint,
@@ -30,88 +32,184 @@ unpack_iiB = Struct(">iiB").unpack_from
 unpack_qqB = Struct(">qqB").unpack_from
 
 
-@dataclass(slots=True)
-class AcknowledgementBatch:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AcknowledgementBatch(Structure):
     """Part of ShareAcknowledge."""
 
-    first_offset: int = 0
-    last_offset: int = 0
-    acknowledge_types: list[int] = field(default_factory=list)
+    first_offset: int
+    last_offset: int
+    acknowledge_types: list[int]
+
+    def __init__(
+        self,
+        first_offset: int = 0,
+        last_offset: int = 0,
+        acknowledge_types: list[int] = ABSENT,
+    ) -> None:
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.acknowledge_types = [] if acknowledge_types is ABSENT else acknowledge_types
 
 
-@dataclass(slots=True)
-class AcknowledgePartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AcknowledgePartition(Structure):
     """Part of ShareAcknowledge."""
 
-    partition_index: int = 0
-    acknowledgement_batches: list[AcknowledgementBatch] = field(default_factory=list)
+    partition_index: int
+    acknowledgement_batches: list[AcknowledgementBatch]
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        acknowledgement_batches: list[AcknowledgementBatch] = ABSENT,
+    ) -> None:
+        self.partition_index = partition_index
+        self.acknowledgement_batches = [] if acknowledgement_batches is ABSENT else acknowledgement_batches
 
 
-@dataclass(slots=True)
-class AcknowledgeTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AcknowledgeTopic(Structure):
     """Part of ShareAcknowledge."""
 
-    topic_id: bytes = ZERO_UUID
-    partitions: list[AcknowledgePartition] = field(default_factory=list)
+    topic_id: bytes
+    partitions: list[AcknowledgePartition]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[AcknowledgePartition] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class ShareAcknowledgeRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareAcknowledgeRequest(Structure):
     """ShareAcknowledge, versions 1-2."""
 
-    group_id: str | None = None
-    member_id: str | None = ""
-    share_session_epoch: int = 0
-    is_renew_ack: bool = False
-    topics: list[AcknowledgeTopic] = field(default_factory=list)
+    group_id: str | None
+    member_id: str | None
+    share_session_epoch: int
+    is_renew_ack: bool
+    topics: list[AcknowledgeTopic]
+
+    def __init__(
+        self,
+        group_id: str | None = None,
+        member_id: str | None = "",
+        share_session_epoch: int = 0,
+        is_renew_ack: bool = False,
+        topics: list[AcknowledgeTopic] = ABSENT,
+    ) -> None:
+        self.group_id = group_id
+        self.member_id = member_id
+        self.share_session_epoch = share_session_epoch
+        self.is_renew_ack = is_renew_ack
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class LeaderIdAndEpoch:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class LeaderIdAndEpoch(Structure):
     """Part of ShareAcknowledge."""
 
-    leader_id: int = 0
-    leader_epoch: int = 0
+    leader_id: int
+    leader_epoch: int
+
+    def __init__(
+        self,
+        leader_id: int = 0,
+        leader_epoch: int = 0,
+    ) -> None:
+        self.leader_id = leader_id
+        self.leader_epoch = leader_epoch
 
 
-@dataclass(slots=True)
-class PartitionData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionData(Structure):
     """Part of ShareAcknowledge."""
 
-    partition_index: int = 0
-    error_code: int = 0
-    error_message: str | None = None
-    current_leader: LeaderIdAndEpoch = field(default_factory=LeaderIdAndEpoch)
+    partition_index: int
+    error_code: int
+    error_message: str | None
+    current_leader: LeaderIdAndEpoch
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        current_leader: LeaderIdAndEpoch = ABSENT,
+    ) -> None:
+        self.partition_index = partition_index
+        self.error_code = error_code
+        self.error_message = error_message
+        self.current_leader = LeaderIdAndEpoch() if current_leader is ABSENT else current_leader
 
 
-@dataclass(slots=True)
-class ShareAcknowledgeTopicResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareAcknowledgeTopicResponse(Structure):
     """Part of ShareAcknowledge."""
 
-    topic_id: bytes = ZERO_UUID
-    partitions: list[PartitionData] = field(default_factory=list)
+    topic_id: bytes
+    partitions: list[PartitionData]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[PartitionData] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class NodeEndpoint:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class NodeEndpoint(Structure):
     """Part of ShareAcknowledge."""
 
-    node_id: int = 0
-    host: str = ""
-    port: int = 0
-    rack: str | None = None
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+
+    def __init__(
+        self,
+        node_id: int = 0,
+        host: str = "",
+        port: int = 0,
+        rack: str | None = None,
+    ) -> None:
+        self.node_id = node_id
+        self.host = host
+        self.port = port
+        self.rack = rack
 
 
-@dataclass(slots=True)
-class ShareAcknowledgeResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareAcknowledgeResponse(Structure):
     """ShareAcknowledge, versions 1-2."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = None
-    acquisition_lock_timeout_ms: int = 0
-    responses: list[ShareAcknowledgeTopicResponse] = field(default_factory=list)
-    node_endpoints: list[NodeEndpoint] = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    acquisition_lock_timeout_ms: int
+    responses: list[ShareAcknowledgeTopicResponse]
+    node_endpoints: list[NodeEndpoint]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        acquisition_lock_timeout_ms: int = 0,
+        responses: list[ShareAcknowledgeTopicResponse] = ABSENT,
+        node_endpoints: list[NodeEndpoint] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.error_message = error_message
+        self.acquisition_lock_timeout_ms = acquisition_lock_timeout_ms
+        self.responses = [] if responses is ABSENT else responses
+        self.node_endpoints = [] if node_endpoints is ABSENT else node_endpoints
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[ShareAcknowledgeRequest, int]:

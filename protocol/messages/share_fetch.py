@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     long_count,
     long_size,
     null_value,
@@ -37,116 +39,252 @@ unpack_qqB = Struct(">qqB").unpack_from
 unpack_qqhB = Struct(">qqhB").unpack_from
 
 
-@dataclass(slots=True)
-class AcknowledgementBatch:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AcknowledgementBatch(Structure):
     """Part of ShareFetch."""
 
-    first_offset: int = 0
-    last_offset: int = 0
-    acknowledge_types: list[int] = field(default_factory=list)
+    first_offset: int
+    last_offset: int
+    acknowledge_types: list[int]
+
+    def __init__(
+        self,
+        first_offset: int = 0,
+        last_offset: int = 0,
+        acknowledge_types: list[int] = ABSENT,
+    ) -> None:
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.acknowledge_types = [] if acknowledge_types is ABSENT else acknowledge_types
 
 
-@dataclass(slots=True)
-class FetchPartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class FetchPartition(Structure):
     """Part of ShareFetch."""
 
-    partition_index: int = 0
-    acknowledgement_batches: list[AcknowledgementBatch] = field(default_factory=list)
+    partition_index: int
+    acknowledgement_batches: list[AcknowledgementBatch]
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        acknowledgement_batches: list[AcknowledgementBatch] = ABSENT,
+    ) -> None:
+        self.partition_index = partition_index
+        self.acknowledgement_batches = [] if acknowledgement_batches is ABSENT else acknowledgement_batches
 
 
-@dataclass(slots=True)
-class FetchTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class FetchTopic(Structure):
     """Part of ShareFetch."""
 
-    topic_id: bytes = ZERO_UUID
-    partitions: list[FetchPartition] = field(default_factory=list)
+    topic_id: bytes
+    partitions: list[FetchPartition]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[FetchPartition] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class ForgottenTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ForgottenTopic(Structure):
     """Part of ShareFetch."""
 
-    topic_id: bytes = ZERO_UUID
-    partitions: list[int] = field(default_factory=list)
+    topic_id: bytes
+    partitions: list[int]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[int] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class ShareFetchRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareFetchRequest(Structure):
     """ShareFetch, versions 1-2."""
 
-    group_id: str | None = None
-    member_id: str | None = ""
-    share_session_epoch: int = 0
-    max_wait_ms: int = 0
-    min_bytes: int = 0
-    max_bytes: int = 2147483647
-    max_records: int = 0
-    batch_size: int = 0
-    share_acquire_mode: int = 0
-    is_renew_ack: bool = False
-    topics: list[FetchTopic] = field(default_factory=list)
-    forgotten_topics_data: list[ForgottenTopic] = field(default_factory=list)
+    group_id: str | None
+    member_id: str | None
+    share_session_epoch: int
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    max_records: int
+    batch_size: int
+    share_acquire_mode: int
+    is_renew_ack: bool
+    topics: list[FetchTopic]
+    forgotten_topics_data: list[ForgottenTopic]
+
+    def __init__(
+        self,
+        group_id: str | None = None,
+        member_id: str | None = "",
+        share_session_epoch: int = 0,
+        max_wait_ms: int = 0,
+        min_bytes: int = 0,
+        max_bytes: int = 2147483647,
+        max_records: int = 0,
+        batch_size: int = 0,
+        share_acquire_mode: int = 0,
+        is_renew_ack: bool = False,
+        topics: list[FetchTopic] = ABSENT,
+        forgotten_topics_data: list[ForgottenTopic] = ABSENT,
+    ) -> None:
+        self.group_id = group_id
+        self.member_id = member_id
+        self.share_session_epoch = share_session_epoch
+        self.max_wait_ms = max_wait_ms
+        self.min_bytes = min_bytes
+        self.max_bytes = max_bytes
+        self.max_records = max_records
+        self.batch_size = batch_size
+        self.share_acquire_mode = share_acquire_mode
+        self.is_renew_ack = is_renew_ack
+        self.topics = [] if topics is ABSENT else topics
+        self.forgotten_topics_data = [] if forgotten_topics_data is ABSENT else forgotten_topics_data
 
 
-@dataclass(slots=True)
-class LeaderIdAndEpoch:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class LeaderIdAndEpoch(Structure):
     """Part of ShareFetch."""
 
-    leader_id: int = 0
-    leader_epoch: int = 0
+    leader_id: int
+    leader_epoch: int
+
+    def __init__(
+        self,
+        leader_id: int = 0,
+        leader_epoch: int = 0,
+    ) -> None:
+        self.leader_id = leader_id
+        self.leader_epoch = leader_epoch
 
 
-@dataclass(slots=True)
-class AcquiredRecords:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class AcquiredRecords(Structure):
     """Part of ShareFetch."""
 
-    first_offset: int = 0
-    last_offset: int = 0
-    delivery_count: int = 0
+    first_offset: int
+    last_offset: int
+    delivery_count: int
+
+    def __init__(
+        self,
+        first_offset: int = 0,
+        last_offset: int = 0,
+        delivery_count: int = 0,
+    ) -> None:
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.delivery_count = delivery_count
 
 
-@dataclass(slots=True)
-class PartitionData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionData(Structure):
     """Part of ShareFetch."""
 
-    partition_index: int = 0
-    error_code: int = 0
-    error_message: str | None = None
-    acknowledge_error_code: int = 0
-    acknowledge_error_message: str | None = None
-    current_leader: LeaderIdAndEpoch = field(default_factory=LeaderIdAndEpoch)
-    records: memoryview | None = None
-    acquired_records: list[AcquiredRecords] = field(default_factory=list)
+    partition_index: int
+    error_code: int
+    error_message: str | None
+    acknowledge_error_code: int
+    acknowledge_error_message: str | None
+    current_leader: LeaderIdAndEpoch
+    records: memoryview | None
+    acquired_records: list[AcquiredRecords]
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        acknowledge_error_code: int = 0,
+        acknowledge_error_message: str | None = None,
+        current_leader: LeaderIdAndEpoch = ABSENT,
+        records: memoryview | None = None,
+        acquired_records: list[AcquiredRecords] = ABSENT,
+    ) -> None:
+        self.partition_index = partition_index
+        self.error_code = error_code
+        self.error_message = error_message
+        self.acknowledge_error_code = acknowledge_error_code
+        self.acknowledge_error_message = acknowledge_error_message
+        self.current_leader = LeaderIdAndEpoch() if current_leader is ABSENT else current_leader
+        self.records = records
+        self.acquired_records = [] if acquired_records is ABSENT else acquired_records
 
 
-@dataclass(slots=True)
-class ShareFetchableTopicResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareFetchableTopicResponse(Structure):
     """Part of ShareFetch."""
 
-    topic_id: bytes = ZERO_UUID
-    partitions: list[PartitionData] = field(default_factory=list)
+    topic_id: bytes
+    partitions: list[PartitionData]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[PartitionData] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class NodeEndpoint:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class NodeEndpoint(Structure):
     """Part of ShareFetch."""
 
-    node_id: int = 0
-    host: str = ""
-    port: int = 0
-    rack: str | None = None
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+
+    def __init__(
+        self,
+        node_id: int = 0,
+        host: str = "",
+        port: int = 0,
+        rack: str | None = None,
+    ) -> None:
+        self.node_id = node_id
+        self.host = host
+        self.port = port
+        self.rack = rack
 
 
-@dataclass(slots=True)
-class ShareFetchResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareFetchResponse(Structure):
     """ShareFetch, versions 1-2."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = None
-    acquisition_lock_timeout_ms: int = 0
-    responses: list[ShareFetchableTopicResponse] = field(default_factory=list)
-    node_endpoints: list[NodeEndpoint] = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    acquisition_lock_timeout_ms: int
+    responses: list[ShareFetchableTopicResponse]
+    node_endpoints: list[NodeEndpoint]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        acquisition_lock_timeout_ms: int = 0,
+        responses: list[ShareFetchableTopicResponse] = ABSENT,
+        node_endpoints: list[NodeEndpoint] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.error_message = error_message
+        self.acquisition_lock_timeout_ms = acquisition_lock_timeout_ms
+        self.responses = [] if responses is ABSENT else responses
+        self.node_endpoints = [] if node_endpoints is ABSENT else node_endpoints
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[ShareFetchRequest, int]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import NEVER, Message, RecordType
 from protocol.errors import Malformed
-from protocol.wire import ZERO_UUID, Chunks, long_count, put_varint, skip_tags
+from protocol.wire import ABSENT, ZERO_UUID, Chunks, Structure, long_count, put_varint, skip_tags
 
 pack_16s = Struct(">16s").pack
 pack_h = Struct(">h").pack
@@ -17,30 +17,58 @@ unpack_h = Struct(">h").unpack_from
 unpack_iibB = Struct(">iibB").unpack_from
 
 
-@dataclass(slots=True)
-class ShareGroupCurrentMemberAssignmentKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareGroupCurrentMemberAssignmentKey(Structure):
     """ShareGroupCurrentMemberAssignment, versions 0-0."""
 
-    group_id: str = ""
-    member_id: str = ""
+    group_id: str
+    member_id: str
+
+    def __init__(
+        self,
+        group_id: str = "",
+        member_id: str = "",
+    ) -> None:
+        self.group_id = group_id
+        self.member_id = member_id
 
 
-@dataclass(slots=True)
-class TopicPartitions:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicPartitions(Structure):
     """Part of ShareGroupCurrentMemberAssignment."""
 
-    topic_id: bytes = ZERO_UUID
-    partitions: list[int] = field(default_factory=list)
+    topic_id: bytes
+    partitions: list[int]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[int] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class ShareGroupCurrentMemberAssignmentValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareGroupCurrentMemberAssignmentValue(Structure):
     """ShareGroupCurrentMemberAssignment, versions 0-0."""
 
-    member_epoch: int = 0
-    previous_member_epoch: int = 0
-    state: int = 0
-    assigned_partitions: list[TopicPartitions] = field(default_factory=list)
+    member_epoch: int
+    previous_member_epoch: int
+    state: int
+    assigned_partitions: list[TopicPartitions]
+
+    def __init__(
+        self,
+        member_epoch: int = 0,
+        previous_member_epoch: int = 0,
+        state: int = 0,
+        assigned_partitions: list[TopicPartitions] = ABSENT,
+    ) -> None:
+        self.member_epoch = member_epoch
+        self.previous_member_epoch = previous_member_epoch
+        self.state = state
+        self.assigned_partitions = [] if assigned_partitions is ABSENT else assigned_partitions
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[ShareGroupCurrentMemberAssignmentKey, int]:

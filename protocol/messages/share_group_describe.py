@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     long_count,
     long_size,
     put_varint,
@@ -30,64 +32,136 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_iiB = Struct(">iiB").unpack_from
 
 
-@dataclass(slots=True)
-class ShareGroupDescribeRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareGroupDescribeRequest(Structure):
     """ShareGroupDescribe, versions 1-1."""
 
-    group_ids: list[str] = field(default_factory=list)
-    include_authorized_operations: bool = False
+    group_ids: list[str]
+    include_authorized_operations: bool
+
+    def __init__(
+        self,
+        group_ids: list[str] = ABSENT,
+        include_authorized_operations: bool = False,
+    ) -> None:
+        self.group_ids = [] if group_ids is ABSENT else group_ids
+        self.include_authorized_operations = include_authorized_operations
 
 
-@dataclass(slots=True)
-class TopicPartitions:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicPartitions(Structure):
     """Part of ShareGroupDescribe."""
 
-    topic_id: bytes = ZERO_UUID
-    topic_name: str = ""
-    partitions: list[int] = field(default_factory=list)
+    topic_id: bytes
+    topic_name: str
+    partitions: list[int]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        topic_name: str = "",
+        partitions: list[int] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.topic_name = topic_name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class Assignment:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Assignment(Structure):
     """Part of ShareGroupDescribe."""
 
-    topic_partitions: list[TopicPartitions] = field(default_factory=list)
+    topic_partitions: list[TopicPartitions]
+
+    def __init__(
+        self,
+        topic_partitions: list[TopicPartitions] = ABSENT,
+    ) -> None:
+        self.topic_partitions = [] if topic_partitions is ABSENT else topic_partitions
 
 
-@dataclass(slots=True)
-class Member:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Member(Structure):
     """Part of ShareGroupDescribe."""
 
-    member_id: str = ""
-    rack_id: str | None = None
-    member_epoch: int = 0
-    client_id: str = ""
-    client_host: str = ""
-    subscribed_topic_names: list[str] = field(default_factory=list)
-    assignment: Assignment = field(default_factory=Assignment)
+    member_id: str
+    rack_id: str | None
+    member_epoch: int
+    client_id: str
+    client_host: str
+    subscribed_topic_names: list[str]
+    assignment: Assignment
+
+    def __init__(
+        self,
+        member_id: str = "",
+        rack_id: str | None = None,
+        member_epoch: int = 0,
+        client_id: str = "",
+        client_host: str = "",
+        subscribed_topic_names: list[str] = ABSENT,
+        assignment: Assignment = ABSENT,
+    ) -> None:
+        self.member_id = member_id
+        self.rack_id = rack_id
+        self.member_epoch = member_epoch
+        self.client_id = client_id
+        self.client_host = client_host
+        self.subscribed_topic_names = [] if subscribed_topic_names is ABSENT else subscribed_topic_names
+        self.assignment = Assignment() if assignment is ABSENT else assignment
 
 
-@dataclass(slots=True)
-class DescribedGroup:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribedGroup(Structure):
     """Part of ShareGroupDescribe."""
 
-    error_code: int = 0
-    error_message: str | None = None
-    group_id: str = ""
-    group_state: str = ""
-    group_epoch: int = 0
-    assignment_epoch: int = 0
-    assignor_name: str = ""
-    members: list[Member] = field(default_factory=list)
-    authorized_operations: int = -2147483648
+    error_code: int
+    error_message: str | None
+    group_id: str
+    group_state: str
+    group_epoch: int
+    assignment_epoch: int
+    assignor_name: str
+    members: list[Member]
+    authorized_operations: int
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        error_message: str | None = None,
+        group_id: str = "",
+        group_state: str = "",
+        group_epoch: int = 0,
+        assignment_epoch: int = 0,
+        assignor_name: str = "",
+        members: list[Member] = ABSENT,
+        authorized_operations: int = -2147483648,
+    ) -> None:
+        self.error_code = error_code
+        self.error_message = error_message
+        self.group_id = group_id
+        self.group_state = group_state
+        self.group_epoch = group_epoch
+        self.assignment_epoch = assignment_epoch
+        self.assignor_name = assignor_name
+        self.members = [] if members is ABSENT else members
+        self.authorized_operations = authorized_operations
 
 
-@dataclass(slots=True)
-class ShareGroupDescribeResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareGroupDescribeResponse(Structure):
     """ShareGroupDescribe, versions 1-1."""
 
-    throttle_time_ms: int = 0
-    groups: list[DescribedGroup] = field(default_factory=list)
+    throttle_time_ms: int
+    groups: list[DescribedGroup]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        groups: list[DescribedGroup] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.groups = [] if groups is ABSENT else groups
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[ShareGroupDescribeRequest, int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     long_count,
     long_size,
     put_varint,
@@ -26,43 +28,89 @@ unpack_ihB = Struct(">ihB").unpack_from
 unpack_iib = Struct(">iib").unpack_from
 
 
-@dataclass(slots=True)
-class ShareGroupHeartbeatRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareGroupHeartbeatRequest(Structure):
     """ShareGroupHeartbeat, versions 1-1."""
 
-    group_id: str = ""
-    member_id: str = ""
-    member_epoch: int = 0
-    rack_id: str | None = None
-    subscribed_topic_names: list[str] | None = None
+    group_id: str
+    member_id: str
+    member_epoch: int
+    rack_id: str | None
+    subscribed_topic_names: list[str] | None
+
+    def __init__(
+        self,
+        group_id: str = "",
+        member_id: str = "",
+        member_epoch: int = 0,
+        rack_id: str | None = None,
+        subscribed_topic_names: list[str] | None = None,
+    ) -> None:
+        self.group_id = group_id
+        self.member_id = member_id
+        self.member_epoch = member_epoch
+        self.rack_id = rack_id
+        self.subscribed_topic_names = subscribed_topic_names
 
 
-@dataclass(slots=True)
-class TopicPartitions:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicPartitions(Structure):
     """Part of ShareGroupHeartbeat."""
 
-    topic_id: bytes = ZERO_UUID
-    partitions: list[int] = field(default_factory=list)
+    topic_id: bytes
+    partitions: list[int]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[int] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class Assignment:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Assignment(Structure):
     """Part of ShareGroupHeartbeat."""
 
-    topic_partitions: list[TopicPartitions] = field(default_factory=list)
+    topic_partitions: list[TopicPartitions]
+
+    def __init__(
+        self,
+        topic_partitions: list[TopicPartitions] = ABSENT,
+    ) -> None:
+        self.topic_partitions = [] if topic_partitions is ABSENT else topic_partitions
 
 
-@dataclass(slots=True)
-class ShareGroupHeartbeatResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareGroupHeartbeatResponse(Structure):
     """ShareGroupHeartbeat, versions 1-1."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = None
-    member_id: str | None = None
-    member_epoch: int = 0
-    heartbeat_interval_ms: int = 0
-    assignment: Assignment | None = None
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    member_id: str | None
+    member_epoch: int
+    heartbeat_interval_ms: int
+    assignment: Assignment | None
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        member_id: str | None = None,
+        member_epoch: int = 0,
+        heartbeat_interval_ms: int = 0,
+        assignment: Assignment | None = None,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.error_message = error_message
+        self.member_id = member_id
+        self.member_epoch = member_epoch
+        self.heartbeat_interval_ms = heartbeat_interval_ms
+        self.assignment = assignment
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[ShareGroupHeartbeatRequest, int]:

@@ -2,33 +2,62 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import NEVER, Message, RecordType
 from protocol.errors import Malformed
-from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags, varint_tail
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+    varint_tail,
+)
 
 pack_h = Struct(">h").pack
 unpack_h = Struct(">h").unpack_from
 
 
-@dataclass(slots=True)
-class ShareGroupMemberMetadataKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareGroupMemberMetadataKey(Structure):
     """ShareGroupMemberMetadata, versions 0-0."""
 
-    group_id: str = ""
-    member_id: str = ""
+    group_id: str
+    member_id: str
+
+    def __init__(
+        self,
+        group_id: str = "",
+        member_id: str = "",
+    ) -> None:
+        self.group_id = group_id
+        self.member_id = member_id
 
 
-@dataclass(slots=True)
-class ShareGroupMemberMetadataValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareGroupMemberMetadataValue(Structure):
     """ShareGroupMemberMetadata, versions 0-0."""
 
-    rack_id: str | None = ""
-    client_id: str = ""
-    client_host: str = ""
-    subscribed_topic_names: list[str] = field(default_factory=list)
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    subscribed_topic_names: list[str]
+
+    def __init__(
+        self,
+        rack_id: str | None = "",
+        client_id: str = "",
+        client_host: str = "",
+        subscribed_topic_names: list[str] = ABSENT,
+    ) -> None:
+        self.rack_id = rack_id
+        self.client_id = client_id
+        self.client_host = client_host
+        self.subscribed_topic_names = [] if subscribed_topic_names is ABSENT else subscribed_topic_names
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[ShareGroupMemberMetadataKey, int]:

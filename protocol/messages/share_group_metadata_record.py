@@ -7,7 +7,7 @@ from struct import Struct
 
 from protocol.api import NEVER, Message, RecordType
 from protocol.errors import Malformed
-from protocol.wire import Chunks, skip_tags
+from protocol.wire import Chunks, Structure, skip_tags
 
 pack_h = Struct(">h").pack
 pack_iqx = Struct(">iqx").pack
@@ -15,19 +15,33 @@ unpack_h = Struct(">h").unpack_from
 unpack_iqB = Struct(">iqB").unpack_from
 
 
-@dataclass(slots=True)
-class ShareGroupMetadataKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareGroupMetadataKey(Structure):
     """ShareGroupMetadata, versions 0-0."""
 
-    group_id: str = ""
+    group_id: str
+
+    def __init__(
+        self,
+        group_id: str = "",
+    ) -> None:
+        self.group_id = group_id
 
 
-@dataclass(slots=True)
-class ShareGroupMetadataValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareGroupMetadataValue(Structure):
     """ShareGroupMetadata, versions 0-0."""
 
-    epoch: int = 0
-    metadata_hash: int = 0
+    epoch: int
+    metadata_hash: int
+
+    def __init__(
+        self,
+        epoch: int = 0,
+        metadata_hash: int = 0,
+    ) -> None:
+        self.epoch = epoch
+        self.metadata_hash = metadata_hash
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[ShareGroupMetadataKey, int]:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import NEVER, Message, RecordType
 from protocol.errors import Malformed
-from protocol.wire import ZERO_UUID, Chunks, long_count, long_size, put_varint, skip_tags
+from protocol.wire import (
+    ABSENT,
+    ZERO_UUID,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+)
 
 pack_16s = Struct(">16s").pack
 pack_h = Struct(">h").pack
@@ -15,37 +24,71 @@ unpack_16sB = Struct(">16sB").unpack_from
 unpack_h = Struct(">h").unpack_from
 
 
-@dataclass(slots=True)
-class ShareGroupStatePartitionMetadataKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareGroupStatePartitionMetadataKey(Structure):
     """ShareGroupStatePartitionMetadata, versions 0-0."""
 
-    group_id: str = ""
+    group_id: str
+
+    def __init__(
+        self,
+        group_id: str = "",
+    ) -> None:
+        self.group_id = group_id
 
 
-@dataclass(slots=True)
-class TopicPartitionsInfo:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicPartitionsInfo(Structure):
     """Part of ShareGroupStatePartitionMetadata."""
 
-    topic_id: bytes = ZERO_UUID
-    topic_name: str = ""
-    partitions: list[int] = field(default_factory=list)
+    topic_id: bytes
+    topic_name: str
+    partitions: list[int]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        topic_name: str = "",
+        partitions: list[int] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.topic_name = topic_name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class TopicInfo:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicInfo(Structure):
     """Part of ShareGroupStatePartitionMetadata."""
 
-    topic_id: bytes = ZERO_UUID
-    topic_name: str = ""
+    topic_id: bytes
+    topic_name: str
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        topic_name: str = "",
+    ) -> None:
+        self.topic_id = topic_id
+        self.topic_name = topic_name
 
 
-@dataclass(slots=True)
-class ShareGroupStatePartitionMetadataValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareGroupStatePartitionMetadataValue(Structure):
     """ShareGroupStatePartitionMetadata, versions 0-0."""
 
-    initializing_topics: list[TopicPartitionsInfo] = field(default_factory=list)
-    initialized_topics: list[TopicPartitionsInfo] = field(default_factory=list)
-    deleting_topics: list[TopicInfo] = field(default_factory=list)
+    initializing_topics: list[TopicPartitionsInfo]
+    initialized_topics: list[TopicPartitionsInfo]
+    deleting_topics: list[TopicInfo]
+
+    def __init__(
+        self,
+        initializing_topics: list[TopicPartitionsInfo] = ABSENT,
+        initialized_topics: list[TopicPartitionsInfo] = ABSENT,
+        deleting_topics: list[TopicInfo] = ABSENT,
+    ) -> None:
+        self.initializing_topics = [] if initializing_topics is ABSENT else initializing_topics
+        self.initialized_topics = [] if initialized_topics is ABSENT else initialized_topics
+        self.deleting_topics = [] if deleting_topics is ABSENT else deleting_topics
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[ShareGroupStatePartitionMetadataKey, int]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import NEVER, Message, RecordType
 from protocol.errors import Malformed
-from protocol.wire import ZERO_UUID, Chunks, long_count, put_varint, skip_tags
+from protocol.wire import ABSENT, ZERO_UUID, Chunks, Structure, long_count, put_varint, skip_tags
 
 pack_16s = Struct(">16s").pack
 pack_h = Struct(">h").pack
@@ -15,27 +15,49 @@ unpack_16sB = Struct(">16sB").unpack_from
 unpack_h = Struct(">h").unpack_from
 
 
-@dataclass(slots=True)
-class ShareGroupTargetAssignmentMemberKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareGroupTargetAssignmentMemberKey(Structure):
     """ShareGroupTargetAssignmentMember, versions 0-0."""
 
-    group_id: str = ""
-    member_id: str = ""
+    group_id: str
+    member_id: str
+
+    def __init__(
+        self,
+        group_id: str = "",
+        member_id: str = "",
+    ) -> None:
+        self.group_id = group_id
+        self.member_id = member_id
 
 
-@dataclass(slots=True)
-class TopicPartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicPartition(Structure):
     """Part of ShareGroupTargetAssignmentMember."""
 
-    topic_id: bytes = ZERO_UUID
-    partitions: list[int] = field(default_factory=list)
+    topic_id: bytes
+    partitions: list[int]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[int] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class ShareGroupTargetAssignmentMemberValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class ShareGroupTargetAssignmentMemberValue(Structure):
     """ShareGroupTargetAssignmentMember, versions 0-0."""
 
-    topic_partitions: list[TopicPartition] = field(default_factory=list)
+    topic_partitions: list[TopicPartition]
+
+    def __init__(
+        self,
+        topic_partitions: list[TopicPartition] = ABSENT,
+    ) -> None:
+        self.topic_partitions = [] if topic_partitions is ABSENT else topic_partitions
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[ShareGroupTargetAssignmentMemberKey, int]:

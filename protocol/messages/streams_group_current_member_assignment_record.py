@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import NEVER, Message, RecordType
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     long_count,
     long_size,
     put_tag,
@@ -25,36 +27,76 @@ unpack_h = Struct(">h").unpack_from
 unpack_iibB = Struct(">iibB").unpack_from
 
 
-@dataclass(slots=True)
-class StreamsGroupCurrentMemberAssignmentKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class StreamsGroupCurrentMemberAssignmentKey(Structure):
     """StreamsGroupCurrentMemberAssignment, versions 0-0."""
 
-    group_id: str = ""
-    member_id: str = ""
+    group_id: str
+    member_id: str
+
+    def __init__(
+        self,
+        group_id: str = "",
+        member_id: str = "",
+    ) -> None:
+        self.group_id = group_id
+        self.member_id = member_id
 
 
-@dataclass(slots=True)
-class TaskIds:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TaskIds(Structure):
     """Part of StreamsGroupCurrentMemberAssignment."""
 
-    subtopology_id: str = ""
-    partitions: list[int] = field(default_factory=list)
-    assignment_epochs: list[int] | None = field(default_factory=list)
+    subtopology_id: str
+    partitions: list[int]
+    assignment_epochs: list[int] | None
+
+    def __init__(
+        self,
+        subtopology_id: str = "",
+        partitions: list[int] = ABSENT,
+        assignment_epochs: list[int] | None = ABSENT,
+    ) -> None:
+        self.subtopology_id = subtopology_id
+        self.partitions = [] if partitions is ABSENT else partitions
+        self.assignment_epochs = [] if assignment_epochs is ABSENT else assignment_epochs
 
 
-@dataclass(slots=True)
-class StreamsGroupCurrentMemberAssignmentValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class StreamsGroupCurrentMemberAssignmentValue(Structure):
     """StreamsGroupCurrentMemberAssignment, versions 0-0."""
 
-    member_epoch: int = 0
-    previous_member_epoch: int = 0
-    state: int = 0
-    active_tasks: list[TaskIds] = field(default_factory=list)
-    standby_tasks: list[TaskIds] = field(default_factory=list)
-    warmup_tasks: list[TaskIds] = field(default_factory=list)
-    active_tasks_pending_revocation: list[TaskIds] = field(default_factory=list)
-    standby_tasks_pending_revocation: list[TaskIds] = field(default_factory=list)
-    warmup_tasks_pending_revocation: list[TaskIds] = field(default_factory=list)
+    member_epoch: int
+    previous_member_epoch: int
+    state: int
+    active_tasks: list[TaskIds]
+    standby_tasks: list[TaskIds]
+    warmup_tasks: list[TaskIds]
+    active_tasks_pending_revocation: list[TaskIds]
+    standby_tasks_pending_revocation: list[TaskIds]
+    warmup_tasks_pending_revocation: list[TaskIds]
+
+    def __init__(
+        self,
+        member_epoch: int = 0,
+        previous_member_epoch: int = 0,
+        state: int = 0,
+        active_tasks: list[TaskIds] = ABSENT,
+        standby_tasks: list[TaskIds] = ABSENT,
+        warmup_tasks: list[TaskIds] = ABSENT,
+        active_tasks_pending_revocation: list[TaskIds] = ABSENT,
+        standby_tasks_pending_revocation: list[TaskIds] = ABSENT,
+        warmup_tasks_pending_revocation: list[TaskIds] = ABSENT,
+    ) -> None:
+        self.member_epoch = member_epoch
+        self.previous_member_epoch = previous_member_epoch
+        self.state = state
+        self.active_tasks = [] if active_tasks is ABSENT else active_tasks
+        self.standby_tasks = [] if standby_tasks is ABSENT else standby_tasks
+        self.warmup_tasks = [] if warmup_tasks is ABSENT else warmup_tasks
+        self.active_tasks_pending_revocation = [] if active_tasks_pending_revocation is ABSENT else active_tasks_pending_revocation
+        self.standby_tasks_pending_revocation = [] if standby_tasks_pending_revocation is ABSENT else standby_tasks_pending_revocation
+        self.warmup_tasks_pending_revocation = [] if warmup_tasks_pending_revocation is ABSENT else warmup_tasks_pending_revocation
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[StreamsGroupCurrentMemberAssignmentKey, int]:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
-from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags, varint_tail
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+    varint_tail,
+)
 
 pack_tx = Struct(">?x").pack
 pack_Hx = Struct(">Hx").pack
@@ -27,127 +36,277 @@ unpack_iib = Struct(">iib").unpack_from
 unpack_iqB = Struct(">iqB").unpack_from
 
 
-@dataclass(slots=True)
-class StreamsGroupDescribeRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class StreamsGroupDescribeRequest(Structure):
     """StreamsGroupDescribe, versions 0-0."""
 
-    group_ids: list[str] = field(default_factory=list)
-    include_authorized_operations: bool = False
+    group_ids: list[str]
+    include_authorized_operations: bool
+
+    def __init__(
+        self,
+        group_ids: list[str] = ABSENT,
+        include_authorized_operations: bool = False,
+    ) -> None:
+        self.group_ids = [] if group_ids is ABSENT else group_ids
+        self.include_authorized_operations = include_authorized_operations
 
 
-@dataclass(slots=True)
-class KeyValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class KeyValue(Structure):
     """Part of StreamsGroupDescribe."""
 
-    key: str = ""
-    value: str = ""
+    key: str
+    value: str
+
+    def __init__(
+        self,
+        key: str = "",
+        value: str = "",
+    ) -> None:
+        self.key = key
+        self.value = value
 
 
-@dataclass(slots=True)
-class TopicInfo:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicInfo(Structure):
     """Part of StreamsGroupDescribe."""
 
-    name: str = ""
-    partitions: int = 0
-    replication_factor: int = 0
-    topic_configs: list[KeyValue] = field(default_factory=list)
+    name: str
+    partitions: int
+    replication_factor: int
+    topic_configs: list[KeyValue]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: int = 0,
+        replication_factor: int = 0,
+        topic_configs: list[KeyValue] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = partitions
+        self.replication_factor = replication_factor
+        self.topic_configs = [] if topic_configs is ABSENT else topic_configs
 
 
-@dataclass(slots=True)
-class Subtopology:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Subtopology(Structure):
     """Part of StreamsGroupDescribe."""
 
-    subtopology_id: str = ""
-    source_topics: list[str] = field(default_factory=list)
-    repartition_sink_topics: list[str] = field(default_factory=list)
-    state_changelog_topics: list[TopicInfo] = field(default_factory=list)
-    repartition_source_topics: list[TopicInfo] = field(default_factory=list)
+    subtopology_id: str
+    source_topics: list[str]
+    repartition_sink_topics: list[str]
+    state_changelog_topics: list[TopicInfo]
+    repartition_source_topics: list[TopicInfo]
+
+    def __init__(
+        self,
+        subtopology_id: str = "",
+        source_topics: list[str] = ABSENT,
+        repartition_sink_topics: list[str] = ABSENT,
+        state_changelog_topics: list[TopicInfo] = ABSENT,
+        repartition_source_topics: list[TopicInfo] = ABSENT,
+    ) -> None:
+        self.subtopology_id = subtopology_id
+        self.source_topics = [] if source_topics is ABSENT else source_topics
+        self.repartition_sink_topics = [] if repartition_sink_topics is ABSENT else repartition_sink_topics
+        self.state_changelog_topics = [] if state_changelog_topics is ABSENT else state_changelog_topics
+        self.repartition_source_topics = [] if repartition_source_topics is ABSENT else repartition_source_topics
 
 
-@dataclass(slots=True)
-class Topology:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Topology(Structure):
     """Part of StreamsGroupDescribe."""
 
-    epoch: int = 0
-    subtopologies: list[Subtopology] | None = None
+    epoch: int
+    subtopologies: list[Subtopology] | None
+
+    def __init__(
+        self,
+        epoch: int = 0,
+        subtopologies: list[Subtopology] | None = None,
+    ) -> None:
+        self.epoch = epoch
+        self.subtopologies = subtopologies
 
 
-@dataclass(slots=True)
-class Endpoint:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Endpoint(Structure):
     """Part of StreamsGroupDescribe."""
 
-    host: str = ""
-    port: int = 0
+    host: str
+    port: int
+
+    def __init__(
+        self,
+        host: str = "",
+        port: int = 0,
+    ) -> None:
+        self.host = host
+        self.port = port
 
 
-@dataclass(slots=True)
-class TaskOffset:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TaskOffset(Structure):
     """Part of StreamsGroupDescribe."""
 
-    subtopology_id: str = ""
-    partition: int = 0
-    offset: int = 0
+    subtopology_id: str
+    partition: int
+    offset: int
+
+    def __init__(
+        self,
+        subtopology_id: str = "",
+        partition: int = 0,
+        offset: int = 0,
+    ) -> None:
+        self.subtopology_id = subtopology_id
+        self.partition = partition
+        self.offset = offset
 
 
-@dataclass(slots=True)
-class TaskIds:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TaskIds(Structure):
     """Part of StreamsGroupDescribe."""
 
-    subtopology_id: str = ""
-    partitions: list[int] = field(default_factory=list)
+    subtopology_id: str
+    partitions: list[int]
+
+    def __init__(
+        self,
+        subtopology_id: str = "",
+        partitions: list[int] = ABSENT,
+    ) -> None:
+        self.subtopology_id = subtopology_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class Assignment:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Assignment(Structure):
     """Part of StreamsGroupDescribe."""
 
-    active_tasks: list[TaskIds] = field(default_factory=list)
-    standby_tasks: list[TaskIds] = field(default_factory=list)
-    warmup_tasks: list[TaskIds] = field(default_factory=list)
+    active_tasks: list[TaskIds]
+    standby_tasks: list[TaskIds]
+    warmup_tasks: list[TaskIds]
+
+    def __init__(
+        self,
+        active_tasks: list[TaskIds] = ABSENT,
+        standby_tasks: list[TaskIds] = ABSENT,
+        warmup_tasks: list[TaskIds] = ABSENT,
+    ) -> None:
+        self.active_tasks = [] if active_tasks is ABSENT else active_tasks
+        self.standby_tasks = [] if standby_tasks is ABSENT else standby_tasks
+        self.warmup_tasks = [] if warmup_tasks is ABSENT else warmup_tasks
 
 
-@dataclass(slots=True)
-class Member:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Member(Structure):
     """Part of StreamsGroupDescribe."""
 
-    member_id: str = ""
-    member_epoch: int = 0
-    instance_id: str | None = None
-    rack_id: str | None = None
-    client_id: str = ""
-    client_host: str = ""
-    topology_epoch: int = 0
-    process_id: str = ""
-    user_endpoint: Endpoint | None = None
-    client_tags: list[KeyValue] = field(default_factory=list)
-    task_offsets: list[TaskOffset] = field(default_factory=list)
-    task_end_offsets: list[TaskOffset] = field(default_factory=list)
-    assignment: Assignment = field(default_factory=Assignment)
-    target_assignment: Assignment = field(default_factory=Assignment)
-    is_classic: bool = False
+    member_id: str
+    member_epoch: int
+    instance_id: str | None
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    topology_epoch: int
+    process_id: str
+    user_endpoint: Endpoint | None
+    client_tags: list[KeyValue]
+    task_offsets: list[TaskOffset]
+    task_end_offsets: list[TaskOffset]
+    assignment: Assignment
+    target_assignment: Assignment
+    is_classic: bool
+
+    def __init__(
+        self,
+        member_id: str = "",
+        member_epoch: int = 0,
+        instance_id: str | None = None,
+        rack_id: str | None = None,
+        client_id: str = "",
+        client_host: str = "",
+        topology_epoch: int = 0,
+        process_id: str = "",
+        user_endpoint: Endpoint | None = None,
+        client_tags: list[KeyValue] = ABSENT,
+        task_offsets: list[TaskOffset] = ABSENT,
+        task_end_offsets: list[TaskOffset] = ABSENT,
+        assignment: Assignment = ABSENT,
+        target_assignment: Assignment = ABSENT,
+        is_classic: bool = False,
+    ) -> None:
+        self.member_id = member_id
+        self.member_epoch = member_epoch
+        self.instance_id = instance_id
+        self.rack_id = rack_id
+        self.client_id = client_id
+        self.client_host = client_host
+        self.topology_epoch = topology_epoch
+        self.process_id = process_id
+        self.user_endpoint = user_endpoint
+        self.client_tags = [] if client_tags is ABSENT else client_tags
+        self.task_offsets = [] if task_offsets is ABSENT else task_offsets
+        self.task_end_offsets = [] if task_end_offsets is ABSENT else task_end_offsets
+        self.assignment = Assignment() if assignment is ABSENT else assignment
+        self.target_assignment = Assignment() if target_assignment is ABSENT else target_assignment
+        self.is_classic = is_classic
 
 
-@dataclass(slots=True)
-class DescribedGroup:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class DescribedGroup(Structure):
     """Part of StreamsGroupDescribe."""
 
-    error_code: int = 0
-    error_message: str | None = None
-    group_id: str = ""
-    group_state: str = ""
-    group_epoch: int = 0
-    assignment_epoch: int = 0
-    topology: Topology | None = None
-    members: list[Member] = field(default_factory=list)
-    authorized_operations: int = -2147483648
+    error_code: int
+    error_message: str | None
+    group_id: str
+    group_state: str
+    group_epoch: int
+    assignment_epoch: int
+    topology: Topology | None
+    members: list[Member]
+    authorized_operations: int
+
+    def __init__(
+        self,
+        error_code: int = 0,
+        error_message: str | None = None,
+        group_id: str = "",
+        group_state: str = "",
+        group_epoch: int = 0,
+        assignment_epoch: int = 0,
+        topology: Topology | None = None,
+        members: list[Member] = ABSENT,
+        authorized_operations: int = -2147483648,
+    ) -> None:
+        self.error_code = error_code
+        self.error_message = error_message
+        self.group_id = group_id
+        self.group_state = group_state
+        self.group_epoch = group_epoch
+        self.assignment_epoch = assignment_epoch
+        self.topology = topology
+        self.members = [] if members is ABSENT else members
+        self.authorized_operations = authorized_operations
 
 
-@dataclass(slots=True)
-class StreamsGroupDescribeResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class StreamsGroupDescribeResponse(Structure):
     """StreamsGroupDescribe, versions 0-0."""
 
-    throttle_time_ms: int = 0
-    groups: list[DescribedGroup] = field(default_factory=list)
+    throttle_time_ms: int
+    groups: list[DescribedGroup]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        groups: list[DescribedGroup] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.groups = [] if groups is ABSENT else groups
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupDescribeRequest, int]:

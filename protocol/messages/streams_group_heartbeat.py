@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
-from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags, varint_tail
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+    varint_tail,
+)
 
 pack_tx = Struct(">?x").pack
 pack_Hx = Struct(">Hx").pack
@@ -28,145 +37,323 @@ unpack_iiiiB = Struct(">iiiiB").unpack_from
 unpack_iqB = Struct(">iqB").unpack_from
 
 
-@dataclass(slots=True)
-class KeyValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class KeyValue(Structure):
     """Part of StreamsGroupHeartbeat."""
 
-    key: str = ""
-    value: str = ""
+    key: str
+    value: str
+
+    def __init__(
+        self,
+        key: str = "",
+        value: str = "",
+    ) -> None:
+        self.key = key
+        self.value = value
 
 
-@dataclass(slots=True)
-class TopicInfo:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicInfo(Structure):
     """Part of StreamsGroupHeartbeat."""
 
-    name: str = ""
-    partitions: int = 0
-    replication_factor: int = 0
-    topic_configs: list[KeyValue] = field(default_factory=list)
+    name: str
+    partitions: int
+    replication_factor: int
+    topic_configs: list[KeyValue]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: int = 0,
+        replication_factor: int = 0,
+        topic_configs: list[KeyValue] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = partitions
+        self.replication_factor = replication_factor
+        self.topic_configs = [] if topic_configs is ABSENT else topic_configs
 
 
-@dataclass(slots=True)
-class CopartitionGroup:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CopartitionGroup(Structure):
     """Part of StreamsGroupHeartbeat."""
 
-    source_topics: list[int] = field(default_factory=list)
-    source_topic_regex: list[int] = field(default_factory=list)
-    repartition_source_topics: list[int] = field(default_factory=list)
+    source_topics: list[int]
+    source_topic_regex: list[int]
+    repartition_source_topics: list[int]
+
+    def __init__(
+        self,
+        source_topics: list[int] = ABSENT,
+        source_topic_regex: list[int] = ABSENT,
+        repartition_source_topics: list[int] = ABSENT,
+    ) -> None:
+        self.source_topics = [] if source_topics is ABSENT else source_topics
+        self.source_topic_regex = [] if source_topic_regex is ABSENT else source_topic_regex
+        self.repartition_source_topics = [] if repartition_source_topics is ABSENT else repartition_source_topics
 
 
-@dataclass(slots=True)
-class Subtopology:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Subtopology(Structure):
     """Part of StreamsGroupHeartbeat."""
 
-    subtopology_id: str = ""
-    source_topics: list[str] = field(default_factory=list)
-    source_topic_regex: list[str] = field(default_factory=list)
-    state_changelog_topics: list[TopicInfo] = field(default_factory=list)
-    repartition_sink_topics: list[str] = field(default_factory=list)
-    repartition_source_topics: list[TopicInfo] = field(default_factory=list)
-    copartition_groups: list[CopartitionGroup] = field(default_factory=list)
+    subtopology_id: str
+    source_topics: list[str]
+    source_topic_regex: list[str]
+    state_changelog_topics: list[TopicInfo]
+    repartition_sink_topics: list[str]
+    repartition_source_topics: list[TopicInfo]
+    copartition_groups: list[CopartitionGroup]
+
+    def __init__(
+        self,
+        subtopology_id: str = "",
+        source_topics: list[str] = ABSENT,
+        source_topic_regex: list[str] = ABSENT,
+        state_changelog_topics: list[TopicInfo] = ABSENT,
+        repartition_sink_topics: list[str] = ABSENT,
+        repartition_source_topics: list[TopicInfo] = ABSENT,
+        copartition_groups: list[CopartitionGroup] = ABSENT,
+    ) -> None:
+        self.subtopology_id = subtopology_id
+        self.source_topics = [] if source_topics is ABSENT else source_topics
+        self.source_topic_regex = [] if source_topic_regex is ABSENT else source_topic_regex
+        self.state_changelog_topics = [] if state_changelog_topics is ABSENT else state_changelog_topics
+        self.repartition_sink_topics = [] if repartition_sink_topics is ABSENT else repartition_sink_topics
+        self.repartition_source_topics = [] if repartition_source_topics is ABSENT else repartition_source_topics
+        self.copartition_groups = [] if copartition_groups is ABSENT else copartition_groups
 
 
-@dataclass(slots=True)
-class Topology:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Topology(Structure):
     """Part of StreamsGroupHeartbeat."""
 
-    epoch: int = 0
-    subtopologies: list[Subtopology] = field(default_factory=list)
+    epoch: int
+    subtopologies: list[Subtopology]
+
+    def __init__(
+        self,
+        epoch: int = 0,
+        subtopologies: list[Subtopology] = ABSENT,
+    ) -> None:
+        self.epoch = epoch
+        self.subtopologies = [] if subtopologies is ABSENT else subtopologies
 
 
-@dataclass(slots=True)
-class TaskIds:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TaskIds(Structure):
     """Part of StreamsGroupHeartbeat."""
 
-    subtopology_id: str = ""
-    partitions: list[int] = field(default_factory=list)
+    subtopology_id: str
+    partitions: list[int]
+
+    def __init__(
+        self,
+        subtopology_id: str = "",
+        partitions: list[int] = ABSENT,
+    ) -> None:
+        self.subtopology_id = subtopology_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class Endpoint:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Endpoint(Structure):
     """Part of StreamsGroupHeartbeat."""
 
-    host: str = ""
-    port: int = 0
+    host: str
+    port: int
+
+    def __init__(
+        self,
+        host: str = "",
+        port: int = 0,
+    ) -> None:
+        self.host = host
+        self.port = port
 
 
-@dataclass(slots=True)
-class TaskOffset:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TaskOffset(Structure):
     """Part of StreamsGroupHeartbeat."""
 
-    subtopology_id: str = ""
-    partition: int = 0
-    offset: int = 0
+    subtopology_id: str
+    partition: int
+    offset: int
+
+    def __init__(
+        self,
+        subtopology_id: str = "",
+        partition: int = 0,
+        offset: int = 0,
+    ) -> None:
+        self.subtopology_id = subtopology_id
+        self.partition = partition
+        self.offset = offset
 
 
-@dataclass(slots=True)
-class StreamsGroupHeartbeatRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class StreamsGroupHeartbeatRequest(Structure):
     """StreamsGroupHeartbeat, versions 0-0."""
 
-    group_id: str = ""
-    member_id: str = ""
-    member_epoch: int = 0
-    endpoint_information_epoch: int = 0
-    instance_id: str | None = None
-    rack_id: str | None = None
-    rebalance_timeout_ms: int = -1
-    topology: Topology | None = None
-    active_tasks: list[TaskIds] | None = None
-    standby_tasks: list[TaskIds] | None = None
-    warmup_tasks: list[TaskIds] | None = None
-    process_id: str | None = None
-    user_endpoint: Endpoint | None = None
-    client_tags: list[KeyValue] | None = None
-    task_offsets: list[TaskOffset] | None = None
-    task_end_offsets: list[TaskOffset] | None = None
-    shutdown_application: bool = False
+    group_id: str
+    member_id: str
+    member_epoch: int
+    endpoint_information_epoch: int
+    instance_id: str | None
+    rack_id: str | None
+    rebalance_timeout_ms: int
+    topology: Topology | None
+    active_tasks: list[TaskIds] | None
+    standby_tasks: list[TaskIds] | None
+    warmup_tasks: list[TaskIds] | None
+    process_id: str | None
+    user_endpoint: Endpoint | None
+    client_tags: list[KeyValue] | None
+    task_offsets: list[TaskOffset] | None
+    task_end_offsets: list[TaskOffset] | None
+    shutdown_application: bool
+
+    def __init__(
+        self,
+        group_id: str = "",
+        member_id: str = "",
+        member_epoch: int = 0,
+        endpoint_information_epoch: int = 0,
+        instance_id: str | None = None,
+        rack_id: str | None = None,
+        rebalance_timeout_ms: int = -1,
+        topology: Topology | None = None,
+        active_tasks: list[TaskIds] | None = None,
+        standby_tasks: list[TaskIds] | None = None,
+        warmup_tasks: list[TaskIds] | None = None,
+        process_id: str | None = None,
+        user_endpoint: Endpoint | None = None,
+        client_tags: list[KeyValue] | None = None,
+        task_offsets: list[TaskOffset] | None = None,
+        task_end_offsets: list[TaskOffset] | None = None,
+        shutdown_application: bool = False,
+    ) -> None:
+        self.group_id = group_id
+        self.member_id = member_id
+        self.member_epoch = member_epoch
+        self.endpoint_information_epoch = endpoint_information_epoch
+        self.instance_id = instance_id
+        self.rack_id = rack_id
+        self.rebalance_timeout_ms = rebalance_timeout_ms
+        self.topology = topology
+        self.active_tasks = active_tasks
+        self.standby_tasks = standby_tasks
+        self.warmup_tasks = warmup_tasks
+        self.process_id = process_id
+        self.user_endpoint = user_endpoint
+        self.client_tags = client_tags
+        self.task_offsets = task_offsets
+        self.task_end_offsets = task_end_offsets
+        self.shutdown_application = shutdown_application
 
 
-@dataclass(slots=True)
-class Status:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Status(Structure):
     """Part of StreamsGroupHeartbeat."""
 
-    status_code: int = 0
-    status_detail: str = ""
+    status_code: int
+    status_detail: str
+
+    def __init__(
+        self,
+        status_code: int = 0,
+        status_detail: str = "",
+    ) -> None:
+        self.status_code = status_code
+        self.status_detail = status_detail
 
 
-@dataclass(slots=True)
-class TopicPartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicPartition(Structure):
     """Part of StreamsGroupHeartbeat."""
 
-    topic: str = ""
-    partitions: list[int] = field(default_factory=list)
+    topic: str
+    partitions: list[int]
+
+    def __init__(
+        self,
+        topic: str = "",
+        partitions: list[int] = ABSENT,
+    ) -> None:
+        self.topic = topic
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class EndpointToPartitions:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class EndpointToPartitions(Structure):
     """Part of StreamsGroupHeartbeat."""
 
-    user_endpoint: Endpoint = field(default_factory=Endpoint)
-    active_partitions: list[TopicPartition] = field(default_factory=list)
-    standby_partitions: list[TopicPartition] = field(default_factory=list)
+    user_endpoint: Endpoint
+    active_partitions: list[TopicPartition]
+    standby_partitions: list[TopicPartition]
+
+    def __init__(
+        self,
+        user_endpoint: Endpoint = ABSENT,
+        active_partitions: list[TopicPartition] = ABSENT,
+        standby_partitions: list[TopicPartition] = ABSENT,
+    ) -> None:
+        self.user_endpoint = Endpoint() if user_endpoint is ABSENT else user_endpoint
+        self.active_partitions = [] if active_partitions is ABSENT else active_partitions
+        self.standby_partitions = [] if standby_partitions is ABSENT else standby_partitions
 
 
-@dataclass(slots=True)
-class StreamsGroupHeartbeatResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class StreamsGroupHeartbeatResponse(Structure):
     """StreamsGroupHeartbeat, versions 0-0."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = None
-    member_id: str = ""
-    member_epoch: int = 0
-    heartbeat_interval_ms: int = 0
-    acceptable_recovery_lag: int = 0
-    task_offset_interval_ms: int = 0
-    status: list[Status] | None = field(default_factory=list)
-    active_tasks: list[TaskIds] | None = None
-    standby_tasks: list[TaskIds] | None = None
-    warmup_tasks: list[TaskIds] | None = None
-    endpoint_information_epoch: int = 0
-    partitions_by_user_endpoint: list[EndpointToPartitions] | None = None
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    member_id: str
+    member_epoch: int
+    heartbeat_interval_ms: int
+    acceptable_recovery_lag: int
+    task_offset_interval_ms: int
+    status: list[Status] | None
+    active_tasks: list[TaskIds] | None
+    standby_tasks: list[TaskIds] | None
+    warmup_tasks: list[TaskIds] | None
+    endpoint_information_epoch: int
+    partitions_by_user_endpoint: list[EndpointToPartitions] | None
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        member_id: str = "",
+        member_epoch: int = 0,
+        heartbeat_interval_ms: int = 0,
+        acceptable_recovery_lag: int = 0,
+        task_offset_interval_ms: int = 0,
+        status: list[Status] | None = ABSENT,
+        active_tasks: list[TaskIds] | None = None,
+        standby_tasks: list[TaskIds] | None = None,
+        warmup_tasks: list[TaskIds] | None = None,
+        endpoint_information_epoch: int = 0,
+        partitions_by_user_endpoint: list[EndpointToPartitions] | None = None,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.error_message = error_message
+        self.member_id = member_id
+        self.member_epoch = member_epoch
+        self.heartbeat_interval_ms = heartbeat_interval_ms
+        self.acceptable_recovery_lag = acceptable_recovery_lag
+        self.task_offset_interval_ms = task_offset_interval_ms
+        self.status = [] if status is ABSENT else status
+        self.active_tasks = active_tasks
+        self.standby_tasks = standby_tasks
+        self.warmup_tasks = warmup_tasks
+        self.endpoint_information_epoch = endpoint_information_epoch
+        self.partitions_by_user_endpoint = partitions_by_user_endpoint
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHeartbeatRequest, int]:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import NEVER, Message, RecordType
 from protocol.errors import Malformed
-from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags, varint_tail
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+    varint_tail,
+)
 
 pack_Hx = Struct(">Hx").pack
 pack_h = Struct(">h").pack
@@ -18,43 +27,89 @@ unpack_h = Struct(">h").unpack_from
 unpack_iiB = Struct(">iiB").unpack_from
 
 
-@dataclass(slots=True)
-class StreamsGroupMemberMetadataKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class StreamsGroupMemberMetadataKey(Structure):
     """StreamsGroupMemberMetadata, versions 0-0."""
 
-    group_id: str = ""
-    member_id: str = ""
+    group_id: str
+    member_id: str
+
+    def __init__(
+        self,
+        group_id: str = "",
+        member_id: str = "",
+    ) -> None:
+        self.group_id = group_id
+        self.member_id = member_id
 
 
-@dataclass(slots=True)
-class Endpoint:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Endpoint(Structure):
     """Part of StreamsGroupMemberMetadata."""
 
-    host: str = ""
-    port: int = 0
+    host: str
+    port: int
+
+    def __init__(
+        self,
+        host: str = "",
+        port: int = 0,
+    ) -> None:
+        self.host = host
+        self.port = port
 
 
-@dataclass(slots=True)
-class KeyValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class KeyValue(Structure):
     """Part of StreamsGroupMemberMetadata."""
 
-    key: str = ""
-    value: str = ""
+    key: str
+    value: str
+
+    def __init__(
+        self,
+        key: str = "",
+        value: str = "",
+    ) -> None:
+        self.key = key
+        self.value = value
 
 
-@dataclass(slots=True)
-class StreamsGroupMemberMetadataValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class StreamsGroupMemberMetadataValue(Structure):
     """StreamsGroupMemberMetadata, versions 0-0."""
 
-    instance_id: str | None = ""
-    rack_id: str | None = ""
-    client_id: str = ""
-    client_host: str = ""
-    rebalance_timeout_ms: int = -1
-    topology_epoch: int = 0
-    process_id: str = ""
-    user_endpoint: Endpoint | None = None
-    client_tags: list[KeyValue] = field(default_factory=list)
+    instance_id: str | None
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    topology_epoch: int
+    process_id: str
+    user_endpoint: Endpoint | None
+    client_tags: list[KeyValue]
+
+    def __init__(
+        self,
+        instance_id: str | None = "",
+        rack_id: str | None = "",
+        client_id: str = "",
+        client_host: str = "",
+        rebalance_timeout_ms: int = -1,
+        topology_epoch: int = 0,
+        process_id: str = "",
+        user_endpoint: Endpoint | None = None,
+        client_tags: list[KeyValue] = ABSENT,
+    ) -> None:
+        self.instance_id = instance_id
+        self.rack_id = rack_id
+        self.client_id = client_id
+        self.client_host = client_host
+        self.rebalance_timeout_ms = rebalance_timeout_ms
+        self.topology_epoch = topology_epoch
+        self.process_id = process_id
+        self.user_endpoint = user_endpoint
+        self.client_tags = [] if client_tags is ABSENT else client_tags
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[StreamsGroupMemberMetadataKey, int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import NEVER, Message, RecordType
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     long_count,
     long_size,
     put_tag,
@@ -27,29 +29,55 @@ unpack_i = Struct(">i").unpack_from
 unpack_iqB = Struct(">iqB").unpack_from
 
 
-@dataclass(slots=True)
-class StreamsGroupMetadataKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class StreamsGroupMetadataKey(Structure):
     """StreamsGroupMetadata, versions 0-0."""
 
-    group_id: str = ""
+    group_id: str
+
+    def __init__(
+        self,
+        group_id: str = "",
+    ) -> None:
+        self.group_id = group_id
 
 
-@dataclass(slots=True)
-class LastAssignmentConfig:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class LastAssignmentConfig(Structure):
     """Part of StreamsGroupMetadata."""
 
-    key: str = ""
-    value: str = ""
+    key: str
+    value: str
+
+    def __init__(
+        self,
+        key: str = "",
+        value: str = "",
+    ) -> None:
+        self.key = key
+        self.value = value
 
 
-@dataclass(slots=True)
-class StreamsGroupMetadataValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class StreamsGroupMetadataValue(Structure):
     """StreamsGroupMetadata, versions 0-0."""
 
-    epoch: int = 0
-    metadata_hash: int = 0
-    validated_topology_epoch: int = -1
-    last_assignment_configs: list[LastAssignmentConfig] | None = field(default_factory=list)
+    epoch: int
+    metadata_hash: int
+    validated_topology_epoch: int
+    last_assignment_configs: list[LastAssignmentConfig] | None
+
+    def __init__(
+        self,
+        epoch: int = 0,
+        metadata_hash: int = 0,
+        validated_topology_epoch: int = -1,
+        last_assignment_configs: list[LastAssignmentConfig] | None = ABSENT,
+    ) -> None:
+        self.epoch = epoch
+        self.metadata_hash = metadata_hash
+        self.validated_topology_epoch = validated_topology_epoch
+        self.last_assignment_configs = [] if last_assignment_configs is ABSENT else last_assignment_configs
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[StreamsGroupMetadataKey, int]:

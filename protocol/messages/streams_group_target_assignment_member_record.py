@@ -2,40 +2,66 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import NEVER, Message, RecordType
 from protocol.errors import Malformed
-from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags
+from protocol.wire import ABSENT, Chunks, Structure, long_count, long_size, put_varint, skip_tags
 
 pack_h = Struct(">h").pack
 unpack_h = Struct(">h").unpack_from
 
 
-@dataclass(slots=True)
-class StreamsGroupTargetAssignmentMemberKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class StreamsGroupTargetAssignmentMemberKey(Structure):
     """StreamsGroupTargetAssignmentMember, versions 0-0."""
 
-    group_id: str = ""
-    member_id: str = ""
+    group_id: str
+    member_id: str
+
+    def __init__(
+        self,
+        group_id: str = "",
+        member_id: str = "",
+    ) -> None:
+        self.group_id = group_id
+        self.member_id = member_id
 
 
-@dataclass(slots=True)
-class TaskIds:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TaskIds(Structure):
     """Part of StreamsGroupTargetAssignmentMember."""
 
-    subtopology_id: str = ""
-    partitions: list[int] = field(default_factory=list)
+    subtopology_id: str
+    partitions: list[int]
+
+    def __init__(
+        self,
+        subtopology_id: str = "",
+        partitions: list[int] = ABSENT,
+    ) -> None:
+        self.subtopology_id = subtopology_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class StreamsGroupTargetAssignmentMemberValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class StreamsGroupTargetAssignmentMemberValue(Structure):
     """StreamsGroupTargetAssignmentMember, versions 0-0."""
 
-    active_tasks: list[TaskIds] = field(default_factory=list)
-    standby_tasks: list[TaskIds] = field(default_factory=list)
-    warmup_tasks: list[TaskIds] = field(default_factory=list)
+    active_tasks: list[TaskIds]
+    standby_tasks: list[TaskIds]
+    warmup_tasks: list[TaskIds]
+
+    def __init__(
+        self,
+        active_tasks: list[TaskIds] = ABSENT,
+        standby_tasks: list[TaskIds] = ABSENT,
+        warmup_tasks: list[TaskIds] = ABSENT,
+    ) -> None:
+        self.active_tasks = [] if active_tasks is ABSENT else active_tasks
+        self.standby_tasks = [] if standby_tasks is ABSENT else standby_tasks
+        self.warmup_tasks = [] if warmup_tasks is ABSENT else warmup_tasks
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[StreamsGroupTargetAssignmentMemberKey, int]:

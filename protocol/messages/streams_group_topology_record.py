@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import NEVER, Message, RecordType
 from protocol.errors import Malformed
-from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags
+from protocol.wire import ABSENT, Chunks, Structure, long_count, long_size, put_varint, skip_tags
 
 pack_h = Struct(">h").pack
 pack_i = Struct(">i").pack
@@ -17,59 +17,121 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_ihB = Struct(">ihB").unpack_from
 
 
-@dataclass(slots=True)
-class StreamsGroupTopologyKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class StreamsGroupTopologyKey(Structure):
     """StreamsGroupTopology, versions 0-0."""
 
-    group_id: str = ""
+    group_id: str
+
+    def __init__(
+        self,
+        group_id: str = "",
+    ) -> None:
+        self.group_id = group_id
 
 
-@dataclass(slots=True)
-class TopicConfig:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicConfig(Structure):
     """Part of StreamsGroupTopology."""
 
-    key: str = ""
-    value: str = ""
+    key: str
+    value: str
+
+    def __init__(
+        self,
+        key: str = "",
+        value: str = "",
+    ) -> None:
+        self.key = key
+        self.value = value
 
 
-@dataclass(slots=True)
-class TopicInfo:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TopicInfo(Structure):
     """Part of StreamsGroupTopology."""
 
-    name: str = ""
-    partitions: int = 0
-    replication_factor: int = 0
-    topic_configs: list[TopicConfig] = field(default_factory=list)
+    name: str
+    partitions: int
+    replication_factor: int
+    topic_configs: list[TopicConfig]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: int = 0,
+        replication_factor: int = 0,
+        topic_configs: list[TopicConfig] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = partitions
+        self.replication_factor = replication_factor
+        self.topic_configs = [] if topic_configs is ABSENT else topic_configs
 
 
-@dataclass(slots=True)
-class CopartitionGroup:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class CopartitionGroup(Structure):
     """Part of StreamsGroupTopology."""
 
-    source_topics: list[int] = field(default_factory=list)
-    source_topic_regex: list[int] = field(default_factory=list)
-    repartition_source_topics: list[int] = field(default_factory=list)
+    source_topics: list[int]
+    source_topic_regex: list[int]
+    repartition_source_topics: list[int]
+
+    def __init__(
+        self,
+        source_topics: list[int] = ABSENT,
+        source_topic_regex: list[int] = ABSENT,
+        repartition_source_topics: list[int] = ABSENT,
+    ) -> None:
+        self.source_topics = [] if source_topics is ABSENT else source_topics
+        self.source_topic_regex = [] if source_topic_regex is ABSENT else source_topic_regex
+        self.repartition_source_topics = [] if repartition_source_topics is ABSENT else repartition_source_topics
 
 
-@dataclass(slots=True)
-class Subtopology:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class Subtopology(Structure):
     """Part of StreamsGroupTopology."""
 
-    subtopology_id: str = ""
-    source_topics: list[str] = field(default_factory=list)
-    source_topic_regex: list[str] = field(default_factory=list)
-    state_changelog_topics: list[TopicInfo] = field(default_factory=list)
-    repartition_sink_topics: list[str] = field(default_factory=list)
-    repartition_source_topics: list[TopicInfo] = field(default_factory=list)
-    copartition_groups: list[CopartitionGroup] = field(default_factory=list)
+    subtopology_id: str
+    source_topics: list[str]
+    source_topic_regex: list[str]
+    state_changelog_topics: list[TopicInfo]
+    repartition_sink_topics: list[str]
+    repartition_source_topics: list[TopicInfo]
+    copartition_groups: list[CopartitionGroup]
+
+    def __init__(
+        self,
+        subtopology_id: str = "",
+        source_topics: list[str] = ABSENT,
+        source_topic_regex: list[str] = ABSENT,
+        state_changelog_topics: list[TopicInfo] = ABSENT,
+        repartition_sink_topics: list[str] = ABSENT,
+        repartition_source_topics: list[TopicInfo] = ABSENT,
+        copartition_groups: list[CopartitionGroup] = ABSENT,
+    ) -> None:
+        self.subtopology_id = subtopology_id
+        self.source_topics = [] if source_topics is ABSENT else source_topics
+        self.source_topic_regex = [] if source_topic_regex is ABSENT else source_topic_regex
+        self.state_changelog_topics = [] if state_changelog_topics is ABSENT else state_changelog_topics
+        self.repartition_sink_topics = [] if repartition_sink_topics is ABSENT else repartition_sink_topics
+        self.repartition_source_topics = [] if repartition_source_topics is ABSENT else repartition_source_topics
+        self.copartition_groups = [] if copartition_groups is ABSENT else copartition_groups
 
 
-@dataclass(slots=True)
-class StreamsGroupTopologyValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class StreamsGroupTopologyValue(Structure):
     """StreamsGroupTopology, versions 0-0."""
 
-    epoch: int = 0
-    subtopologies: list[Subtopology] = field(default_factory=list)
+    epoch: int
+    subtopologies: list[Subtopology]
+
+    def __init__(
+        self,
+        epoch: int = 0,
+        subtopologies: list[Subtopology] = ABSENT,
+    ) -> None:
+        self.epoch = epoch
+        self.subtopologies = [] if subtopologies is ABSENT else subtopologies
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[StreamsGroupTopologyKey, int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -31,36 +33,76 @@ unpack_ihB = Struct(">ihB").unpack_from
 unpack_ihi = Struct(">ihi").unpack_from
 
 
-@dataclass(slots=True)
-class SyncGroupRequestAssignment:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class SyncGroupRequestAssignment(Structure):
     """Part of SyncGroup."""
 
-    member_id: str = ""
-    assignment: bytes = b""
+    member_id: str
+    assignment: bytes
+
+    def __init__(
+        self,
+        member_id: str = "",
+        assignment: bytes = b"",
+    ) -> None:
+        self.member_id = member_id
+        self.assignment = assignment
 
 
-@dataclass(slots=True)
-class SyncGroupRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class SyncGroupRequest(Structure):
     """SyncGroup, versions 0-5."""
 
-    group_id: str = ""
-    generation_id: int = 0
-    member_id: str = ""
-    group_instance_id: str | None = None
-    protocol_type: str | None = None
-    protocol_name: str | None = None
-    assignments: list[SyncGroupRequestAssignment] = field(default_factory=list)
+    group_id: str
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None
+    protocol_type: str | None
+    protocol_name: str | None
+    assignments: list[SyncGroupRequestAssignment]
+
+    def __init__(
+        self,
+        group_id: str = "",
+        generation_id: int = 0,
+        member_id: str = "",
+        group_instance_id: str | None = None,
+        protocol_type: str | None = None,
+        protocol_name: str | None = None,
+        assignments: list[SyncGroupRequestAssignment] = ABSENT,
+    ) -> None:
+        self.group_id = group_id
+        self.generation_id = generation_id
+        self.member_id = member_id
+        self.group_instance_id = group_instance_id
+        self.protocol_type = protocol_type
+        self.protocol_name = protocol_name
+        self.assignments = [] if assignments is ABSENT else assignments
 
 
-@dataclass(slots=True)
-class SyncGroupResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class SyncGroupResponse(Structure):
     """SyncGroup, versions 0-5."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    protocol_type: str | None = None
-    protocol_name: str | None = None
-    assignment: bytes = b""
+    throttle_time_ms: int
+    error_code: int
+    protocol_type: str | None
+    protocol_name: str | None
+    assignment: bytes
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        protocol_type: str | None = None,
+        protocol_name: str | None = None,
+        assignment: bytes = b"",
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.protocol_type = protocol_type
+        self.protocol_name = protocol_name
+        self.assignment = assignment
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[SyncGroupRequest, int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import NEVER, Message, RecordType
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -35,36 +37,76 @@ unpack_qq = Struct(">qq").unpack_from
 unpack_qqB = Struct(">qqB").unpack_from
 
 
-@dataclass(slots=True)
-class TransactionLogKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TransactionLogKey(Structure):
     """TransactionLog, versions 0-1."""
 
-    transactional_id: str = ""
+    transactional_id: str
+
+    def __init__(
+        self,
+        transactional_id: str = "",
+    ) -> None:
+        self.transactional_id = transactional_id
 
 
-@dataclass(slots=True)
-class PartitionsSchema:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionsSchema(Structure):
     """Part of TransactionLog."""
 
-    topic: str = ""
-    partition_ids: list[int] = field(default_factory=list)
+    topic: str
+    partition_ids: list[int]
+
+    def __init__(
+        self,
+        topic: str = "",
+        partition_ids: list[int] = ABSENT,
+    ) -> None:
+        self.topic = topic
+        self.partition_ids = [] if partition_ids is ABSENT else partition_ids
 
 
-@dataclass(slots=True)
-class TransactionLogValue:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TransactionLogValue(Structure):
     """TransactionLog, versions 0-1."""
 
-    producer_id: int = 0
-    previous_producer_id: int = -1
-    next_producer_id: int = -1
-    producer_epoch: int = 0
-    next_producer_epoch: int = -1
-    transaction_timeout_ms: int = 0
-    transaction_status: int = 0
-    transaction_partitions: list[PartitionsSchema] | None = field(default_factory=list)
-    transaction_last_update_timestamp_ms: int = 0
-    transaction_start_timestamp_ms: int = 0
-    client_transaction_version: int = 0
+    producer_id: int
+    previous_producer_id: int
+    next_producer_id: int
+    producer_epoch: int
+    next_producer_epoch: int
+    transaction_timeout_ms: int
+    transaction_status: int
+    transaction_partitions: list[PartitionsSchema] | None
+    transaction_last_update_timestamp_ms: int
+    transaction_start_timestamp_ms: int
+    client_transaction_version: int
+
+    def __init__(
+        self,
+        producer_id: int = 0,
+        previous_producer_id: int = -1,
+        next_producer_id: int = -1,
+        producer_epoch: int = 0,
+        next_producer_epoch: int = -1,
+        transaction_timeout_ms: int = 0,
+        transaction_status: int = 0,
+        transaction_partitions: list[PartitionsSchema] | None = ABSENT,
+        transaction_last_update_timestamp_ms: int = 0,
+        transaction_start_timestamp_ms: int = 0,
+        client_transaction_version: int = 0,
+    ) -> None:
+        self.producer_id = producer_id
+        self.previous_producer_id = previous_producer_id
+        self.next_producer_id = next_producer_id
+        self.producer_epoch = producer_epoch
+        self.next_producer_epoch = next_producer_epoch
+        self.transaction_timeout_ms = transaction_timeout_ms
+        self.transaction_status = transaction_status
+        self.transaction_partitions = [] if transaction_partitions is ABSENT else transaction_partitions
+        self.transaction_last_update_timestamp_ms = transaction_last_update_timestamp_ms
+        self.transaction_start_timestamp_ms = transaction_start_timestamp_ms
+        self.client_transaction_version = client_transaction_version
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[TransactionLogKey, int]:

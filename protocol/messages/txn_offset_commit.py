@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
+    ABSENT,
     Chunks,
+    Structure,
     check_count,
     long_count,
     long_size,
@@ -39,60 +41,124 @@ unpack_qhi = Struct(">qhi").unpack_from
 unpack_qhiB = Struct(">qhiB").unpack_from
 
 
-@dataclass(slots=True)
-class TxnOffsetCommitRequestPartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TxnOffsetCommitRequestPartition(Structure):
     """Part of TxnOffsetCommit."""
 
-    partition_index: int = 0
-    committed_offset: int = 0
-    committed_leader_epoch: int = -1
-    committed_metadata: str | None = ""
+    partition_index: int
+    committed_offset: int
+    committed_leader_epoch: int
+    committed_metadata: str | None
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        committed_offset: int = 0,
+        committed_leader_epoch: int = -1,
+        committed_metadata: str | None = "",
+    ) -> None:
+        self.partition_index = partition_index
+        self.committed_offset = committed_offset
+        self.committed_leader_epoch = committed_leader_epoch
+        self.committed_metadata = committed_metadata
 
 
-@dataclass(slots=True)
-class TxnOffsetCommitRequestTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TxnOffsetCommitRequestTopic(Structure):
     """Part of TxnOffsetCommit."""
 
-    name: str = ""
-    partitions: list[TxnOffsetCommitRequestPartition] = field(default_factory=list)
+    name: str
+    partitions: list[TxnOffsetCommitRequestPartition]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: list[TxnOffsetCommitRequestPartition] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class TxnOffsetCommitRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TxnOffsetCommitRequest(Structure):
     """TxnOffsetCommit, versions 0-5."""
 
-    transactional_id: str = ""
-    group_id: str = ""
-    producer_id: int = 0
-    producer_epoch: int = 0
-    generation_id: int = -1
-    member_id: str = ""
-    group_instance_id: str | None = None
-    topics: list[TxnOffsetCommitRequestTopic] = field(default_factory=list)
+    transactional_id: str
+    group_id: str
+    producer_id: int
+    producer_epoch: int
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None
+    topics: list[TxnOffsetCommitRequestTopic]
+
+    def __init__(
+        self,
+        transactional_id: str = "",
+        group_id: str = "",
+        producer_id: int = 0,
+        producer_epoch: int = 0,
+        generation_id: int = -1,
+        member_id: str = "",
+        group_instance_id: str | None = None,
+        topics: list[TxnOffsetCommitRequestTopic] = ABSENT,
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.group_id = group_id
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.generation_id = generation_id
+        self.member_id = member_id
+        self.group_instance_id = group_instance_id
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class TxnOffsetCommitResponsePartition:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TxnOffsetCommitResponsePartition(Structure):
     """Part of TxnOffsetCommit."""
 
-    partition_index: int = 0
-    error_code: int = 0
+    partition_index: int
+    error_code: int
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index = partition_index
+        self.error_code = error_code
 
 
-@dataclass(slots=True)
-class TxnOffsetCommitResponseTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TxnOffsetCommitResponseTopic(Structure):
     """Part of TxnOffsetCommit."""
 
-    name: str = ""
-    partitions: list[TxnOffsetCommitResponsePartition] = field(default_factory=list)
+    name: str
+    partitions: list[TxnOffsetCommitResponsePartition]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: list[TxnOffsetCommitResponsePartition] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class TxnOffsetCommitResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class TxnOffsetCommitResponse(Structure):
     """TxnOffsetCommit, versions 0-5."""
 
-    throttle_time_ms: int = 0
-    topics: list[TxnOffsetCommitResponseTopic] = field(default_factory=list)
+    throttle_time_ms: int
+    topics: list[TxnOffsetCommitResponseTopic]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        topics: list[TxnOffsetCommitResponseTopic] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.topics = [] if topics is ABSENT else topics
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[TxnOffsetCommitRequest, int]:

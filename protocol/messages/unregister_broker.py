@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
-from protocol.wire import Chunks, put_varint, skip_tags, varint_tail
+from protocol.wire import Chunks, Structure, put_varint, skip_tags, varint_tail
 
 pack_ih = Struct(">ih").pack
 pack_ix = Struct(">ix").pack
@@ -14,20 +14,36 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_ihB = Struct(">ihB").unpack_from
 
 
-@dataclass(slots=True)
-class UnregisterBrokerRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class UnregisterBrokerRequest(Structure):
     """UnregisterBroker, versions 0-0."""
 
-    broker_id: int = 0
+    broker_id: int
+
+    def __init__(
+        self,
+        broker_id: int = 0,
+    ) -> None:
+        self.broker_id = broker_id
 
 
-@dataclass(slots=True)
-class UnregisterBrokerResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class UnregisterBrokerResponse(Structure):
     """UnregisterBroker, versions 0-0."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = ""
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = "",
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.error_message = error_message
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[UnregisterBrokerRequest, int]:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
-from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags, varint_tail
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+    varint_tail,
+)
 
 pack_tx = Struct(">?x").pack
 pack_h = Struct(">h").pack
@@ -22,42 +31,86 @@ unpack_iB = Struct(">iB").unpack_from
 unpack_ihB = Struct(">ihB").unpack_from
 
 
-@dataclass(slots=True)
-class FeatureUpdateKey:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class FeatureUpdateKey(Structure):
     """Part of UpdateFeatures."""
 
-    feature: str = ""
-    max_version_level: int = 0
-    allow_downgrade: bool = False
-    upgrade_type: int = 1
+    feature: str
+    max_version_level: int
+    allow_downgrade: bool
+    upgrade_type: int
+
+    def __init__(
+        self,
+        feature: str = "",
+        max_version_level: int = 0,
+        allow_downgrade: bool = False,
+        upgrade_type: int = 1,
+    ) -> None:
+        self.feature = feature
+        self.max_version_level = max_version_level
+        self.allow_downgrade = allow_downgrade
+        self.upgrade_type = upgrade_type
 
 
-@dataclass(slots=True)
-class UpdateFeaturesRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class UpdateFeaturesRequest(Structure):
     """UpdateFeatures, versions 0-2."""
 
-    timeout_ms: int = 60000
-    feature_updates: list[FeatureUpdateKey] = field(default_factory=list)
-    validate_only: bool = False
+    timeout_ms: int
+    feature_updates: list[FeatureUpdateKey]
+    validate_only: bool
+
+    def __init__(
+        self,
+        timeout_ms: int = 60000,
+        feature_updates: list[FeatureUpdateKey] = ABSENT,
+        validate_only: bool = False,
+    ) -> None:
+        self.timeout_ms = timeout_ms
+        self.feature_updates = [] if feature_updates is ABSENT else feature_updates
+        self.validate_only = validate_only
 
 
-@dataclass(slots=True)
-class UpdatableFeatureResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class UpdatableFeatureResult(Structure):
     """Part of UpdateFeatures."""
 
-    feature: str = ""
-    error_code: int = 0
-    error_message: str | None = ""
+    feature: str
+    error_code: int
+    error_message: str | None
+
+    def __init__(
+        self,
+        feature: str = "",
+        error_code: int = 0,
+        error_message: str | None = "",
+    ) -> None:
+        self.feature = feature
+        self.error_code = error_code
+        self.error_message = error_message
 
 
-@dataclass(slots=True)
-class UpdateFeaturesResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class UpdateFeaturesResponse(Structure):
     """UpdateFeatures, versions 0-2."""
 
-    throttle_time_ms: int = 0
-    error_code: int = 0
-    error_message: str | None = ""
-    results: list[UpdatableFeatureResult] = field(default_factory=list)
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    results: list[UpdatableFeatureResult]
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = "",
+        results: list[UpdatableFeatureResult] = ABSENT,
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.error_message = error_message
+        self.results = [] if results is ABSENT else results
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[UpdateFeaturesRequest, int]:

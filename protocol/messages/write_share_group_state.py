@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from protocol.api import Api, Message
 from protocol.wire import (
+    ABSENT,
     ZERO_UUID,
     Chunks,
+    Structure,
     long_count,
     long_size,
     put_varint,
@@ -28,66 +30,134 @@ unpack_iiiqiB = Struct(">iiiqiB").unpack_from
 unpack_qqbhB = Struct(">qqbhB").unpack_from
 
 
-@dataclass(slots=True)
-class StateBatch:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class StateBatch(Structure):
     """Part of WriteShareGroupState."""
 
-    first_offset: int = 0
-    last_offset: int = 0
-    delivery_state: int = 0
-    delivery_count: int = 0
+    first_offset: int
+    last_offset: int
+    delivery_state: int
+    delivery_count: int
+
+    def __init__(
+        self,
+        first_offset: int = 0,
+        last_offset: int = 0,
+        delivery_state: int = 0,
+        delivery_count: int = 0,
+    ) -> None:
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.delivery_state = delivery_state
+        self.delivery_count = delivery_count
 
 
-@dataclass(slots=True)
-class PartitionData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionData(Structure):
     """Part of WriteShareGroupState."""
 
-    partition: int = 0
-    state_epoch: int = 0
-    leader_epoch: int = 0
-    start_offset: int = 0
-    delivery_complete_count: int = -1
-    state_batches: list[StateBatch] = field(default_factory=list)
+    partition: int
+    state_epoch: int
+    leader_epoch: int
+    start_offset: int
+    delivery_complete_count: int
+    state_batches: list[StateBatch]
+
+    def __init__(
+        self,
+        partition: int = 0,
+        state_epoch: int = 0,
+        leader_epoch: int = 0,
+        start_offset: int = 0,
+        delivery_complete_count: int = -1,
+        state_batches: list[StateBatch] = ABSENT,
+    ) -> None:
+        self.partition = partition
+        self.state_epoch = state_epoch
+        self.leader_epoch = leader_epoch
+        self.start_offset = start_offset
+        self.delivery_complete_count = delivery_complete_count
+        self.state_batches = [] if state_batches is ABSENT else state_batches
 
 
-@dataclass(slots=True)
-class WriteStateData:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class WriteStateData(Structure):
     """Part of WriteShareGroupState."""
 
-    topic_id: bytes = ZERO_UUID
-    partitions: list[PartitionData] = field(default_factory=list)
+    topic_id: bytes
+    partitions: list[PartitionData]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[PartitionData] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class WriteShareGroupStateRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class WriteShareGroupStateRequest(Structure):
     """WriteShareGroupState, versions 0-1."""
 
-    group_id: str = ""
-    topics: list[WriteStateData] = field(default_factory=list)
+    group_id: str
+    topics: list[WriteStateData]
+
+    def __init__(
+        self,
+        group_id: str = "",
+        topics: list[WriteStateData] = ABSENT,
+    ) -> None:
+        self.group_id = group_id
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class PartitionResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class PartitionResult(Structure):
     """Part of WriteShareGroupState."""
 
-    partition: int = 0
-    error_code: int = 0
-    error_message: str | None = None
+    partition: int
+    error_code: int
+    error_message: str | None
+
+    def __init__(
+        self,
+        partition: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+    ) -> None:
+        self.partition = partition
+        self.error_code = error_code
+        self.error_message = error_message
 
 
-@dataclass(slots=True)
-class WriteStateResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class WriteStateResult(Structure):
     """Part of WriteShareGroupState."""
 
-    topic_id: bytes = ZERO_UUID
-    partitions: list[PartitionResult] = field(default_factory=list)
+    topic_id: bytes
+    partitions: list[PartitionResult]
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[PartitionResult] = ABSENT,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class WriteShareGroupStateResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class WriteShareGroupStateResponse(Structure):
     """WriteShareGroupState, versions 0-1."""
 
-    results: list[WriteStateResult] = field(default_factory=list)
+    results: list[WriteStateResult]
+
+    def __init__(
+        self,
+        results: list[WriteStateResult] = ABSENT,
+    ) -> None:
+        self.results = [] if results is ABSENT else results
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[WriteShareGroupStateRequest, int]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
-from protocol.wire import Chunks, long_count, long_size, put_varint, skip_tags
+from protocol.wire import ABSENT, Chunks, Structure, long_count, long_size, put_varint, skip_tags
 
 pack_ibx = Struct(">ibx").pack
 pack_ihx = Struct(">ihx").pack
@@ -20,62 +20,122 @@ unpack_qB = Struct(">qB").unpack_from
 unpack_qhtB = Struct(">qh?B").unpack_from
 
 
-@dataclass(slots=True)
-class WritableTxnMarkerTopic:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class WritableTxnMarkerTopic(Structure):
     """Part of WriteTxnMarkers."""
 
-    name: str = ""
-    partition_indexes: list[int] = field(default_factory=list)
+    name: str
+    partition_indexes: list[int]
+
+    def __init__(
+        self,
+        name: str = "",
+        partition_indexes: list[int] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partition_indexes = [] if partition_indexes is ABSENT else partition_indexes
 
 
-@dataclass(slots=True)
-class WritableTxnMarker:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class WritableTxnMarker(Structure):
     """Part of WriteTxnMarkers."""
 
-    producer_id: int = 0
-    producer_epoch: int = 0
-    transaction_result: bool = False
-    topics: list[WritableTxnMarkerTopic] = field(default_factory=list)
-    coordinator_epoch: int = 0
-    transaction_version: int = 0
+    producer_id: int
+    producer_epoch: int
+    transaction_result: bool
+    topics: list[WritableTxnMarkerTopic]
+    coordinator_epoch: int
+    transaction_version: int
+
+    def __init__(
+        self,
+        producer_id: int = 0,
+        producer_epoch: int = 0,
+        transaction_result: bool = False,
+        topics: list[WritableTxnMarkerTopic] = ABSENT,
+        coordinator_epoch: int = 0,
+        transaction_version: int = 0,
+    ) -> None:
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.transaction_result = transaction_result
+        self.topics = [] if topics is ABSENT else topics
+        self.coordinator_epoch = coordinator_epoch
+        self.transaction_version = transaction_version
 
 
-@dataclass(slots=True)
-class WriteTxnMarkersRequest:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class WriteTxnMarkersRequest(Structure):
     """WriteTxnMarkers, versions 1-2."""
 
-    markers: list[WritableTxnMarker] = field(default_factory=list)
+    markers: list[WritableTxnMarker]
+
+    def __init__(
+        self,
+        markers: list[WritableTxnMarker] = ABSENT,
+    ) -> None:
+        self.markers = [] if markers is ABSENT else markers
 
 
-@dataclass(slots=True)
-class WritableTxnMarkerPartitionResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class WritableTxnMarkerPartitionResult(Structure):
     """Part of WriteTxnMarkers."""
 
-    partition_index: int = 0
-    error_code: int = 0
+    partition_index: int
+    error_code: int
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index = partition_index
+        self.error_code = error_code
 
 
-@dataclass(slots=True)
-class WritableTxnMarkerTopicResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class WritableTxnMarkerTopicResult(Structure):
     """Part of WriteTxnMarkers."""
 
-    name: str = ""
-    partitions: list[WritableTxnMarkerPartitionResult] = field(default_factory=list)
+    name: str
+    partitions: list[WritableTxnMarkerPartitionResult]
+
+    def __init__(
+        self,
+        name: str = "",
+        partitions: list[WritableTxnMarkerPartitionResult] = ABSENT,
+    ) -> None:
+        self.name = name
+        self.partitions = [] if partitions is ABSENT else partitions
 
 
-@dataclass(slots=True)
-class WritableTxnMarkerResult:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class WritableTxnMarkerResult(Structure):
     """Part of WriteTxnMarkers."""
 
-    producer_id: int = 0
-    topics: list[WritableTxnMarkerTopicResult] = field(default_factory=list)
+    producer_id: int
+    topics: list[WritableTxnMarkerTopicResult]
+
+    def __init__(
+        self,
+        producer_id: int = 0,
+        topics: list[WritableTxnMarkerTopicResult] = ABSENT,
+    ) -> None:
+        self.producer_id = producer_id
+        self.topics = [] if topics is ABSENT else topics
 
 
-@dataclass(slots=True)
-class WriteTxnMarkersResponse:
+@dataclass(slots=True, init=False, repr=False, eq=False)
+class WriteTxnMarkersResponse(Structure):
     """WriteTxnMarkers, versions 1-2."""
 
-    markers: list[WritableTxnMarkerResult] = field(default_factory=list)
+    markers: list[WritableTxnMarkerResult]
+
+    def __init__(
+        self,
+        markers: list[WritableTxnMarkerResult] = ABSENT,
+    ) -> None:
+        self.markers = [] if markers is ABSENT else markers
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[WriteTxnMarkersRequest, int]:

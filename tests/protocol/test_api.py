@@ -1,5 +1,6 @@
 """Api, Message, RecordType and the registry."""
 
+import dataclasses
 import subprocess
 import sys
 
@@ -206,3 +207,24 @@ def test_versions_written_by_kafka_are_there():
 def test_a_message_describes_itself():
     assert repr(PRODUCE.request) == "<ProduceRequest 3-13>"
     assert isinstance(PRODUCE.request, Message)
+
+
+def test_messages_are_dataclasses_with_lists_of_their_own():
+    one, other = ProduceRequest(), ProduceRequest()
+    assert one == other
+    assert one.topic_data is not other.topic_data
+    one.topic_data.append(TopicProduceData("t"))
+    assert one != other
+    assert one != JoinGroupRequest()
+    assert [field.name for field in dataclasses.fields(one)] == [
+        "transactional_id",
+        "acks",
+        "timeout_ms",
+        "topic_data",
+    ]
+    assert dataclasses.replace(other, acks=-1) == ProduceRequest(acks=-1)
+    assert repr(PartitionProduceData(3)) == "PartitionProduceData(index=3, records=None)"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(one)
+    with pytest.raises(AttributeError):
+        one.misspelt = 1

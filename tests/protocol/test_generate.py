@@ -157,7 +157,7 @@ def test_check_prints_what_differs_and_write_repairs_it(tmp_path, capsys):
     options = ["--schemas", str(schemas), "--messages", str(messages)]
     assert main([*options, "--check"]) == 1
     printed = capsys.readouterr().out
-    assert "+class HeartbeatRequest:" in printed
+    assert "+class HeartbeatRequest(Structure):" in printed
     assert "-stale" in printed
     assert main(options) == 0
     assert {path.name for path in messages.iterdir()} == {
