@@ -19,6 +19,7 @@ Rules of this file:
 import struct
 from collections import OrderedDict, deque
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final, NamedTuple
 
 from crc32c import crc32c
@@ -109,6 +110,7 @@ class ProducerEntry:
         "append_time_ms",
         "batches",
         "coordinator_epoch",
+        "encoded",
         "epoch",
         "last_timestamp",
         "producer_id",
@@ -123,6 +125,9 @@ class ProducerEntry:
         self.coordinator_epoch = NO_COORDINATOR_EPOCH
         self.transaction_first_offset = NO_OFFSET
         self.last_timestamp = -1
+        # The entry's two parts of a snapshot, kept until it changes: a roll takes a snapshot on
+        # the loop, and most producers of a busy partition have been idle since the last one.
+        self.encoded: tuple[bytes, bytes] | None = None
 
     @property
     def last_sequence(self) -> int:
@@ -311,6 +316,7 @@ class ProducerState:
         if entry is None:
             entry = self._entries[producer_id] = ProducerEntry(producer_id, epoch, append_time_ms)
             return entry
+        entry.encoded = None
         entry.append_time_ms = append_time_ms
         self._entries.move_to_end(producer_id)
         return entry
@@ -394,8 +400,11 @@ _CHECKED_FROM = _SNAPSHOT_HEAD.size
 _TRAILER_MAGIC = b"BARNPROD"
 _TRAILER_HEAD = struct.Struct(">8sh")
 _TRAILER_VERSION = 1
+_NO_BATCH = CachedBatch(NO_SEQUENCE, NO_OFFSET, 0, -1)
 _TRAILER_ENTRY = struct.Struct(">qb")
 _TRAILER_BATCH = struct.Struct(">iqiq")
+# One call for an entry with all its batches: a roll encodes every producer of the partition.
+_TRAILER_ENTRIES = [struct.Struct(">qb" + "iqiq" * count) for count in range(CACHED_BATCHES + 1)]
 
 
 class CorruptSnapshot(Exception):
@@ -404,26 +413,35 @@ class CorruptSnapshot(Exception):
 
 def encode_snapshot(state: ProducerState) -> bytes:
     """A ``.snapshot`` file: Kafka's format, then append times and the older cached batches."""
-    head = bytearray(_COUNT.pack(len(state)))
-    trailer = bytearray(_TRAILER_HEAD.pack(_TRAILER_MAGIC, _TRAILER_VERSION))
+    head = [_COUNT.pack(len(state))]
+    trailer = [_TRAILER_HEAD.pack(_TRAILER_MAGIC, _TRAILER_VERSION)]
     for entry in state.entries():
-        batches = entry.batches
-        newest = batches[-1] if batches else CachedBatch(NO_SEQUENCE, NO_OFFSET, 0, -1)
-        head += _SNAPSHOT_ENTRY.pack(
-            entry.producer_id,
-            entry.epoch,
-            newest.last_sequence,
-            newest.last_offset,
-            newest.offset_delta,
-            entry.last_timestamp,
-            entry.coordinator_epoch,
-            entry.transaction_first_offset,
-        )
-        trailer += _TRAILER_ENTRY.pack(entry.append_time_ms, len(batches))
-        for batch in batches:
-            trailer += _TRAILER_BATCH.pack(*batch)
-    body = bytes(head + trailer)
+        encoded = entry.encoded
+        if encoded is None:
+            encoded = entry.encoded = _encode_entry(entry)
+        head.append(encoded[0])
+        trailer.append(encoded[1])
+    body = b"".join(head + trailer)
     return _SNAPSHOT_HEAD.pack(SNAPSHOT_VERSION, crc32c(body)) + body
+
+
+def _encode_entry(entry: ProducerEntry) -> tuple[bytes, bytes]:
+    """Kafka's entry, and what the trailer has to add to it."""
+    batches = entry.batches
+    sequence, offset, delta, _ = batches[-1] if batches else _NO_BATCH
+    head = _SNAPSHOT_ENTRY.pack(
+        entry.producer_id,
+        entry.epoch,
+        sequence,
+        offset,
+        delta,
+        entry.last_timestamp,
+        entry.coordinator_epoch,
+        entry.transaction_first_offset,
+    )
+    count = len(batches)
+    fields = chain.from_iterable(batches)
+    return head, _TRAILER_ENTRIES[count].pack(entry.append_time_ms, count, *fields)
 
 
 def decode_snapshot(data: bytes, *, append_time_ms: int) -> ProducerState:
@@ -482,7 +500,7 @@ def _read_trailer(data: bytes, position: int, entries: list[ProducerEntry]) -> N
             position += _TRAILER_ENTRY.size
             end = position + count * _TRAILER_BATCH.size
             batches = _TRAILER_BATCH.iter_unpack(data[position:end])
-            entry.batches = [CachedBatch(*fields) for fields in batches]
+            entry.batches = list(map(CachedBatch._make, batches))
             if len(entry.batches) != count:
                 raise CorruptSnapshot("the trailer ends too early")
             position = end

@@ -554,6 +554,27 @@ def test_the_same_state_gives_the_same_decisions_after_a_snapshot():
         assert state.check(header) == again.check(header)
 
 
+def test_a_second_snapshot_knows_of_every_change_since_the_first():
+    changes = [
+        lambda state: state.update(batch(70, offset=2000), 1000),
+        lambda state: state.update(batch(0, epoch=EPOCH + 1, offset=2000), 1000),
+        lambda state: state.update(batch(70, transactional=True, offset=2000), 1000),
+        lambda state: state.update(batch(70, offset=2000), 9999),
+        marker,
+        lambda state: marker(state, epoch=EPOCH + 1),
+        lambda state: marker(state, coordinator=9),
+        lambda state: state.expire(1 << 40, 1),
+        lambda state: state.update(batch(0, producer=99, offset=2000), 1000),
+    ]
+    for change in changes:
+        state, fresh = build("seven batches"), build("seven batches")
+        first = encode_snapshot(state)
+        change(state)
+        change(fresh)
+        assert encode_snapshot(state) == encode_snapshot(fresh)
+        assert encode_snapshot(state) != first
+
+
 def test_every_flipped_bit_of_a_snapshot_is_noticed():
     data = encode_snapshot(busy_state())
     for position in range(len(data)):
