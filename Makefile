@@ -20,6 +20,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 PACKAGES := broker protocol coordinator storage spark_connector
 UNIT := $(wildcard $(addprefix tests/,protocol storage coordinator broker spark_connector))
 # Tests that run beside each other; the others own a port, a JVM or the disk.
+COMPAT_SPARK ?= 4.3.0
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 PYTEST := $(BIN)/python -m pytest
 PARALLEL := $(if $(filter-out 1,$(JOBS)),--numprocesses=$(JOBS) --dist=worksteal)
@@ -151,10 +152,20 @@ package: $(VENV)/.dev ## The wheel, installed and run outside of this directory
 	$(call heading,package)
 	@$(PYTEST) --quiet $(or $(ARGS),tests/package)
 
+# The newest Spark, in an environment of its own; the interop tests have the one before.
+COMPAT := $(VENV)-compat
+
+$(COMPAT)/.installed: pyproject.toml $(VENV)/.counterparts
+	@echo "Installing Spark $(COMPAT_SPARK) into $(COMPAT)"
+	@$(BIN)/python -m venv $(COMPAT)
+	@$(COMPAT)/bin/python -m pip --disable-pip-version-check --quiet install \
+		--editable '.[test]' 'pyspark==$(COMPAT_SPARK)'
+	@touch $@
+
 .PHONY: compat
-compat: $(VENV)/.counterparts ## More versions of Spark and of the clients; takes long
+compat: $(COMPAT)/.installed ## The Spark tests with the newest Spark
 	$(call heading,compat)
-	@$(PYTEST) --quiet $(or $(ARGS),tests/compat)
+	@$(COMPAT)/bin/python -m pytest --quiet $(or $(ARGS),tests/interop/test_spark.py)
 
 .PHONY: bench
 bench: $(VENV)/.counterparts ## Side by side with Apache Kafka; writes docs/benchmarks.md
@@ -162,11 +173,11 @@ bench: $(VENV)/.counterparts ## Side by side with Apache Kafka; writes docs/benc
 
 .PHONY: demo
 demo: $(VENV)/.counterparts ## Spark reads and writes a million records while the broker is killed
-	@$(BIN)/python -m tests.demo $(ARGS)
+	@$(BIN)/python -m tests.interop.demo $(ARGS)
 
 # ------------------------------------------------------------------------------------------------- other
 
 .PHONY: clean
 clean: ## Remove what was built and installed here; ./data stays
-	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(COMPAT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
