@@ -33,6 +33,7 @@ from broker.dispatch import (
     Parked,
     RequestContext,
     Route,
+    Shortcut,
 )
 from broker.refusals import refusal
 from protocol.errors import ErrorCode, KafkaError, Malformed
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("broker.connection")
 
 Chunks: TypeAlias = list[Any]
-Plan: TypeAlias = tuple[Route, RequestContext, int, bool, bool, Any, Any, Any]
+Plan: TypeAlias = tuple[Route, RequestContext, int, bool, bool, Any, Any, Any, Shortcut | None]
 
 _request_header = Struct(">iih").unpack_from  # key and version in one, correlation id, client id
 _pack_answer_header = Struct(">ii").pack_into
@@ -271,6 +272,12 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._queue_delivery()
 
+    def answer_is_ready(self) -> None:
+        """Send, in its turn, the answer of a Deferred that encoded it itself."""
+        if not self._ready:
+            self._ready = True
+            self._delivery.add(self)
+
     def deliver(self) -> None:
         """Write the answers whose turn has come, and resume work that waited for them."""
         self._ready = False
@@ -281,10 +288,11 @@ class Connection(asyncio.BufferedProtocol):
         while slots:
             head = slots[0]
             if isinstance(head, Deferred):
-                if head.chunks is None:
+                chunks = head.chunks
+                if chunks is None:
                     break
-                out.extend(head.chunks)
-                self._out_bytes += sum(map(len, head.chunks))
+                out += chunks
+                self._out_bytes += len(chunks[0]) if len(chunks) == 1 else sum(map(len, chunks))
             else:
                 out.extend(head)
                 size = sum(map(len, head))
@@ -401,12 +409,22 @@ class Connection(asyncio.BufferedProtocol):
             if new is None:
                 return
             plan = new
-        route, context, version, flexible, flexible_answer, decode, handler, encode = plan
+        route, context, version, flexible, flexible_answer, decode, handler, encode, shortcut = plan
         if flexible:
             position = skip_header_tags(frame, position)
-        request = decode(frame, position, version)
         self.requests += 1
         route.requests += 1
+        if shortcut is not None:
+            stable = self._frames.frame_is_owned
+            pending = shortcut.take(frame, position, correlation_id, stable=stable)
+            if pending is not None:
+                self._slots.append(pending)
+                if self._server.backlogged or len(self._slots) >= PIPELINE_LIMIT:
+                    self._hold_back()
+                return
+        request = decode(frame, position, version)
+        if shortcut is not None:
+            shortcut.learn(frame, position, request)
         try:
             response = handler(context, request)
         except KafkaError as error:
@@ -455,6 +473,7 @@ class Connection(asyncio.BufferedProtocol):
             api.decode_request,
             route.handler,
             api.encode_response,
+            route.shortcut(context) if route.shortcut is not None else None,
         )
         self._plans[key_and_version] = plan
         return plan
@@ -515,7 +534,14 @@ class Connection(asyncio.BufferedProtocol):
         self._owe(deferred, route, version, correlation_id)
         if deferred.parked:
             self._hurry_parked()
-        elif self._server.backlogged:
+        else:
+            self._hold_back()
+
+    def _hold_back(self) -> None:
+        """Mute the connection if the journal is behind, or if too many answers are owed."""
+        if self._over_pipeline_limit():
+            self._mute |= PIPELINED
+        if self._server.backlogged:
             self._mute |= BACKLOGGED
             self._server.wait_for_backlog(self)
 
@@ -530,8 +556,6 @@ class Connection(asyncio.BufferedProtocol):
         if isinstance(deferred, Parked):
             self._parked = deferred
             self._mute |= HANDLING
-        elif self._over_pipeline_limit():
-            self._mute |= PIPELINED
 
     def _hurry_parked(self) -> None:
         """Cut a wait short when a request that is not a Fetch has come in behind it.

@@ -22,7 +22,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from protocol.api import Api
 from protocol.errors import ErrorCode
@@ -123,6 +123,18 @@ class RequestContext:
         return self.connection.frame_is_owned
 
 
+class Shortcut(Protocol):
+    """Serves the common request of one kind on one connection without decoding it."""
+
+    def take(
+        self, frame: memoryview, position: int, correlation_id: int, *, stable: bool
+    ) -> Deferred[Any] | None:
+        """Handle the request whose body begins at ``position``; None: decode it after all."""
+
+    def learn(self, frame: memoryview, position: int, request: Any) -> None:  # noqa: ANN401
+        """Look at a request that was decoded, to know the next one like it."""
+
+
 Handler: TypeAlias = Callable[
     [RequestContext, Request],
     Response | Deferred[Response] | Awaitable[Response] | None,
@@ -140,6 +152,7 @@ class Route:
     handler: Callable[[RequestContext, Any], Any]
     is_coroutine: bool
     refuse: Callable[[Any, ErrorCode, str | None], Any] | None
+    shortcut: Callable[[RequestContext], Shortcut] | None = None
     requests: int = 0
 
     @property
@@ -201,6 +214,7 @@ class Routes:
         *,
         versions: tuple[int, int],
         refuse: Refuse[Request, Response] | None = None,
+        shortcut: Callable[[RequestContext], Shortcut] | None = None,
     ) -> Callable[[Handler[Request, Response]], Handler[Request, Response]]:
         """Register a handler for ``api``, answering ``versions`` (both ends included).
 
@@ -217,6 +231,7 @@ class Routes:
                     handler=handler,
                     is_coroutine=inspect.iscoroutinefunction(handler),
                     refuse=refuse,
+                    shortcut=shortcut,
                 )
             )
             return handler

@@ -12,6 +12,7 @@ Rules of this file:
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Protocol
 
 from storage.checkpoint import (
@@ -23,7 +24,7 @@ from storage.checkpoint import (
 from storage.committer import Committer, CommitterThread, Listener
 from storage.config import LogConfig
 from storage.io import FileSystem, Lock
-from storage.journal import CommitGroup, Journal
+from storage.journal import CommitGroup, Journal, Operation
 from storage.journal_files import JournalFiles
 from storage.log_directory import LogDirectory
 from storage.partition_log import PartitionLog
@@ -284,19 +285,23 @@ class LogStore:
         wanted = 1 if clean else _SNAPSHOT_EVERY_BATCHES
         if log.batches_since_snapshot >= wanted:
             self.journal.add_operation(log.snapshot_operation())
-        dirty, log.dirty_segments = log.dirty_segments, set()
+        dirty = log.take_dirty_segments()
         work.segments += dirty
         work.directories.append(log.directory)
-        work.superseded.append((log.directory, log.take_superseded_snapshots()))
+        work.obsolete += [segment.remove for segment in log.take_dropped_segments()]
+        for name in log.take_superseded_snapshots():
+            work.obsolete.append(partial(log.directory.unlink, name))
         if log.active in dirty:
             self.journal.add_operation(log.active.index_operation())
         work.partitions.append(checkpoint_of(log))
-        work.log_starts[log.topic, log.partition] = log.log_start_offset
+        work.log_starts[log.topic, log.partition] = work.partitions[-1].log_start_offset
 
-    def checkpoint_is_durable(self, sequence: int) -> None:
-        """Recycle the journal before ``sequence`` and tell who waits."""
+    def checkpoint_is_durable(self, sequence: int, obsolete: list[Operation]) -> None:
+        """Recycle the journal before ``sequence``, remove what is ``obsolete``, tell who waits."""
         files = self.files
         assert files is not None
+        for operation in obsolete:
+            self.journal.add_operation(operation)
         self.journal.add_operation(lambda: self._release(files, sequence))
         self._checkpointing = False
         waiting, self._after_checkpoint = self._after_checkpoint, []
@@ -340,13 +345,13 @@ class LogStore:
 
 
 def checkpoint_of(log: PartitionLog) -> PartitionCheckpoint:
-    """Where ``log`` stands now."""
+    """Where ``log`` stands once everything appended so far is durable."""
     return PartitionCheckpoint(
         log.partition_id,
         log.active.base_offset,
         log.next_offset,
         log.active.size_bytes,
-        log.log_start_offset,
+        max(log.log_start_offset, log.journaled_start_offset),
         log.snapshot_offset,
     )
 
@@ -361,7 +366,7 @@ class _CheckpointWork:
         self._generation = store.generation
         self.segments: list[Segment] = []
         self.directories: list[LogDirectory] = []
-        self.superseded: list[tuple[LogDirectory, list[str]]] = []
+        self.obsolete: list[Operation] = []
         self.partitions: list[PartitionCheckpoint] = []
         self.log_starts: dict[tuple[str, int], int] = {}
         self._sequence = 0
@@ -377,12 +382,11 @@ class _CheckpointWork:
         try:
             self._sync()
             self._write()
-            self._unlink_superseded()
         except BaseException as error:  # noqa: BLE001  A checkpoint that fails ends the process (D9).
             self._store.failed(error)
         else:
-            store, sequence = self._store, self._sequence
-            store.engine.call(lambda: store.checkpoint_is_durable(sequence))
+            done = partial(self._store.checkpoint_is_durable, self._sequence, self.obsolete)
+            self._store.engine.call(done)
 
     def _sync(self) -> None:
         for segment in self.segments:
@@ -401,11 +405,6 @@ class _CheckpointWork:
         file_system.write_file_atomically(
             file_system.join(root, LOG_START_CHECKPOINT), encode_offset_checkpoint(self.log_starts)
         )
-
-    def _unlink_superseded(self) -> None:
-        for directory, names in self.superseded:
-            for name in names:
-                directory.unlink(name)
 
 
 class ThreadEngine:

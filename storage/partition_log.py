@@ -126,18 +126,21 @@ class PartitionLog:
         self.partition_id = partition_id
         self.topic = topic
         self.partition = partition
-        self.config = config
+        self.segments: list[Segment] = []
+        self.configure(config)
         self.leader_epoch = leader_epoch
         self.log_start_offset = 0
+        self.journaled_start_offset = 0
+        """Where the log starts once everything appended so far is durable."""
         self.next_offset = 0
         self.high_watermark = 0
         self.producers = ProducerState()
         self.leader_epochs: list[tuple[int, int]] = []
-        self.segments: list[Segment] = []
         self.active = self.open_segment(self.next_offset)
         self.segments.append(self.active)
         self.unflushed: list[StoredBatch] = []
         self.dirty_segments: set[Segment] = set()
+        self.dropped_segments: list[Segment] = []
         self.snapshot_offset = 0
         self.snapshot_offsets: set[int] = set()
         self.batches_since_snapshot = 0
@@ -158,6 +161,12 @@ class PartitionLog:
     def configure(self, config: LogConfig) -> None:
         """Apply new settings from the next append on."""
         self.config = config
+        self._plausible_until_ms = -1
+        self._looks_closer = config.is_compacted or (
+            config.timestamp_type != LOG_APPEND_TIME and config.timestamp_before_max_ms != LONG_MAX
+        )
+        for segment in self.segments[-1:]:
+            segment.look_again()
 
     # Appending
 
@@ -204,7 +213,8 @@ class PartitionLog:
         return self._place(view, read_header(view), stable=False)
 
     def _check_client_batch(self, batch: memoryview) -> BatchHeader:
-        self._refuse_when_unable()
+        if self.closed or self._environment.full:
+            self._refuse_when_unable()
         config = self.config
         if len(batch) > config.max_message_bytes:
             raise RecordTooLarge(
@@ -219,11 +229,17 @@ class PartitionLog:
             raise InvalidTimestamp(str(error)) from error
         except InvalidBatch as error:
             raise InvalidRecord(str(error)) from error
+        if self._looks_closer or header.max_timestamp > self._plausible_until_ms:
+            self._look_closer(batch, header)
+        return header
+
+    def _look_closer(self, batch: memoryview, header: BatchHeader) -> None:
+        """Apply the rules of the topic that most batches meet without being looked at."""
+        config = self.config
         if config.timestamp_type != LOG_APPEND_TIME:
             self._check_timestamps(batch, header)
         if config.is_compacted:
             self._check_keys(batch)
-        return header
 
     def _refuse_when_unable(self) -> None:
         if self.closed:
@@ -234,7 +250,9 @@ class PartitionLog:
     def _check_timestamps(self, batch: memoryview, header: BatchHeader) -> None:
         config = self.config
         now_ms = self._environment.now_ms()
-        if header.max_timestamp - now_ms > config.timestamp_after_max_ms:
+        # Time goes on, so what is plausible now needs no look at the clock later.
+        self._plausible_until_ms = now_ms + config.timestamp_after_max_ms
+        if header.max_timestamp > self._plausible_until_ms:
             raise InvalidTimestamp(
                 f"timestamp {header.max_timestamp} is more than "
                 f"{config.timestamp_after_max_ms} ms after the broker's clock"
@@ -310,8 +328,11 @@ class PartitionLog:
         if not self.leader_epochs or self.leader_epochs[-1][0] != epoch:
             self.leader_epochs.append((epoch, base_offset))
             group.operations.append(self._leader_epochs_operation())
-        segment = self._segment_for(group, next_offset - 1, max_timestamp, size)
-        position = segment.reserve(next_offset - 1, max_timestamp, size)
+        segment = self.active
+        last_offset = next_offset - 1
+        if not segment.has_room(last_offset, max_timestamp, size):
+            segment = self._segment_for(group, last_offset, max_timestamp, size)
+        position = segment.reserve(last_offset, max_timestamp, size)
         stored = StoredBatch(
             base_offset, next_offset, chunk, start, start + size, segment, position
         )
@@ -375,7 +396,14 @@ class PartitionLog:
         if not fits or segment.age_ms(max_timestamp, self._environment) > config.segment_ms:
             segment = self.roll(group)
         self.dirty_segments.add(segment)
+        segment.expect(config.segment_bytes, config.segment_ms, config.index_size_max_bytes)
         return segment
+
+    def take_dirty_segments(self) -> set[Segment]:
+        """Segments written since the last call; the next append marks the active one again."""
+        dirty, self.dirty_segments = self.dirty_segments, set()
+        self.active.look_again()
+        return dirty
 
     def roll(self, group: CommitGroup) -> Segment:
         """Seal the active segment and open one at the log end; files follow with ``group``."""
@@ -538,6 +566,7 @@ class PartitionLog:
         self._refuse_when_unable()
         group = self._journal.group_for(0)
         group.add_entry(KIND_LOG_START, self.leader_epoch, self.partition_id, target, target, 0)
+        self.journaled_start_offset = max(self.journaled_start_offset, target)
         group.add_waiter(lambda: self._move_log_start(target))
         return group
 
@@ -548,18 +577,20 @@ class PartitionLog:
         self.drop_segments_below_start()
         self._environment.on_advanced(self, 0)
 
-    def drop_segments_below_start(self, *, at_once: bool = False) -> None:
-        """Remove segments of which nothing is readable any more; the active one stays.
+    def drop_segments_below_start(self) -> None:
+        """Forget segments of which nothing is readable any more; the active one stays.
 
-        ``at_once``: in recovery, where no segment thread runs yet.
+        Their files go after the next checkpoint: the present one may still name them.
         """
         while len(self.segments) > 1 and self.segments[1].base_offset <= self.log_start_offset:
-            doomed = self.segments.pop(0)
-            self.dirty_segments.discard(doomed)
-            if at_once:
-                doomed.remove()
-            else:
-                self._journal.add_operation(doomed.remove)
+            dropped = self.segments.pop(0)
+            self.dirty_segments.discard(dropped)
+            self.dropped_segments.append(dropped)
+
+    def take_dropped_segments(self) -> list[Segment]:
+        """Segments whose files nobody needs once the next checkpoint is durable."""
+        dropped, self.dropped_segments = self.dropped_segments, []
+        return dropped
 
     def now_ms(self) -> int:
         """The broker's wall clock."""

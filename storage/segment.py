@@ -12,6 +12,8 @@ Rules of this file:
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
+from crc32c import crc32c
+
 from protocol.records import BatchHeader, CorruptBatch, iterate_batches
 from storage.errors import Corrupt
 from storage.index import (
@@ -35,6 +37,9 @@ SEGMENT_SUFFIXES: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACT
 
 OFFSET_DELTA_MAX: Final = 2**31 - 1
 """Index entries hold offsets relative to the base in 31 bits."""
+
+CRC_START: Final = 21
+"""A batch's checksum covers its bytes from here on."""
 
 _SCAN_BYTES: Final = 1024 * 1024
 _WRITEBACK_BYTES: Final = 8 * 1024 * 1024
@@ -80,6 +85,10 @@ class Segment:
         self._index: SegmentIndex | None = SegmentIndex(base_offset, index_interval_bytes)
         self.transactions = TransactionIndex()
         self._file: File | None = None
+        self._room_bytes = 0
+        self._room_until_ms = -1
+        self._index_due_position = index_interval_bytes
+        self._max_timestamp_ms = -1
         self._writeback_position = 0
         self._allocated_bytes = 0
 
@@ -95,10 +104,37 @@ class Segment:
         position = self.size_bytes
         if position == 0:
             self.first_timestamp_ms = max_timestamp
-        self.index.append(last_offset, max_timestamp, position)
+        # Most batches change nothing in the indexes; asking them costs more than this look.
+        if position > self._index_due_position or max_timestamp > self._max_timestamp_ms:
+            index = self.index
+            if index.append(last_offset, max_timestamp, position):
+                self._index_due_position = position + self.index_interval_bytes
+            self._max_timestamp_ms = index.max_timestamp
         self.size_bytes = position + size
         self.end_offset = last_offset + 1
         return position
+
+    def expect(self, segment_bytes: int, segment_ms: int, index_bytes: int) -> None:
+        """Work out up to where batches need no closer look (``has_room``) before they come in.
+
+        Half an index interval of entries at most is left over by this; then the closer look rolls.
+        """
+        entries = index_bytes // OffsetIndex.ENTRY_BYTES - len(self.index.offsets) - 1
+        indexed_bytes = self.size_bytes + entries * self.index_interval_bytes
+        self._room_bytes = min(segment_bytes, indexed_bytes)
+        self._room_until_ms = self.first_timestamp_ms + segment_ms if self.size_bytes else -1
+
+    def look_again(self) -> None:
+        """Let the next batch be looked at closely."""
+        self._room_bytes = 0
+
+    def has_room(self, last_offset: int, max_timestamp: int, size: int) -> bool:
+        """Whether a batch certainly fits: False asks for a closer look, it does not refuse."""
+        return (
+            self.size_bytes + size <= self._room_bytes
+            and 0 <= max_timestamp <= self._room_until_ms
+            and last_offset - self.base_offset <= OFFSET_DELTA_MAX
+        )
 
     def fits(self, last_offset: int, size: int, segment_bytes: int, index_bytes: int) -> bool:
         """Whether a batch may still go into this segment (an empty one takes any batch)."""
@@ -214,8 +250,14 @@ class Segment:
 
     def sync(self) -> None:
         """Make the log file durable. For the checkpoint's thread; the directory syncs the rest."""
-        if not self.directory.removed and self._exists():
-            self.file.fdatasync()
+        try:
+            file = self.directory.open(self.stem + LOG_SUFFIX)
+        except FileNotFoundError:
+            return  # Removed meanwhile, or nothing was ever written.
+        try:
+            file.fdatasync()
+        finally:
+            file.close()
 
     def _exists(self) -> bool:
         return self.directory.file_system.exists(self.log_path)
@@ -230,10 +272,14 @@ class Segment:
 
     # Opening what a former run left
 
-    def open_existing(self, size_bytes: int, end_offset: int, *, sealed: bool) -> None:
+    def open_existing(
+        self, size_bytes: int, end_offset: int, *, sealed: bool, trusted: bool
+    ) -> None:
         """Take over a log file of which ``size_bytes``, up to ``end_offset``, are valid.
 
-        The rest is cut off. Raises Corrupt when the file is shorter than that.
+        The rest is cut off. ``trusted``: a clean stop wrote what is there; otherwise an active
+        segment's bytes are checked and its index files, which a crash may have torn, not looked at.
+        Raises Corrupt when the file is shorter than that, or damaged.
         """
         actual = self.file.size() if self._exists() else 0
         if actual < size_bytes:
@@ -245,8 +291,29 @@ class Segment:
         self.sealed = sealed
         self._index = None
         if not sealed:
-            self._load_indexes()
+            if trusted:
+                self._load_indexes()
+            else:
+                self._index = self._index_of_checked_log()
             self._load_first_timestamp()
+
+    def _index_of_checked_log(self) -> SegmentIndex:
+        """Read the whole log with its checksums; answers the indexes it gives (D4, D7)."""
+        index = SegmentIndex(self.base_offset, self.index_interval_bytes)
+        expected = self.base_offset
+        for position, header, batch in self.scan(0):
+            if header.base_offset != expected:
+                reason = f"offset {header.base_offset} follows where {expected} should"
+                raise Corrupt(self.log_path, position, reason)
+            if crc32c(batch[CRC_START:]) != header.crc:
+                reason = f"the checksum of the batch at offset {expected} is wrong"
+                raise Corrupt(self.log_path, position, reason)
+            index.append(header.last_offset, header.max_timestamp, position)
+            expected = header.next_offset
+        if expected != self.end_offset:
+            reason = f"the log ends at offset {expected}, not at {self.end_offset}"
+            raise Corrupt(self.log_path, self.size_bytes, reason)
+        return index
 
     def _load_first_timestamp(self) -> None:
         for _, header, _ in self.scan(0):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from broker.catalogue import Partition, Topic
 from broker.dispatch import CloseConnection, RequestContext, serves
+from broker.produce_shortcut import ProduceShortcut
 from broker.storage_errors import error_code_of
 from broker.waiting import PendingProduce
 from protocol.errors import ErrorCode
@@ -53,7 +54,7 @@ def refuse_produce(
     )
 
 
-@serves(PRODUCE, versions=(3, 13), refuse=refuse_produce)
+@serves(PRODUCE, versions=(3, 13), refuse=refuse_produce, shortcut=ProduceShortcut)
 def produce(
     context: RequestContext, request: ProduceRequest
 ) -> ProduceResponse | PendingProduce[ProduceResponse] | None:
