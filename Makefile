@@ -17,10 +17,9 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; d
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
-PACKAGES := broker protocol coordinator storage spark_connector
 UNIT := $(wildcard $(addprefix tests/,protocol storage coordinator broker spark_connector))
-# Tests that run beside each other; the others own a port, a JVM or the disk.
 COMPAT_SPARK ?= 4.3.0
+# Unit and property tests run beside each other; the others start brokers, JVMs and load.
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 PYTEST := $(BIN)/python -m pytest
 PARALLEL := $(if $(filter-out 1,$(JOBS)),--numprocesses=$(JOBS) --dist=worksteal)
@@ -51,6 +50,10 @@ $(BIN)/python:
 		echo "make: Python 3.11 or newer is needed: install it, or say which with PYTHON=..." >&2; \
 		exit 1; \
 	fi
+	@if ! "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
+		echo "make: $(PYTHON) is not Python 3.11 or newer" >&2; \
+		exit 1; \
+	fi
 	@if ! "$(PYTHON)" -m venv $(VENV); then \
 		rm -rf $(VENV); \
 		echo "make: $(PYTHON) cannot make a virtual environment; on Debian and Ubuntu" \
@@ -73,7 +76,7 @@ $(VENV)/.interop: pyproject.toml $(VENV)/.dev
 	@$(PIP) --editable '.[interop]'
 	@touch $@
 
-$(VENV)/.counterparts: $(VENV)/.interop $(wildcard tests/counterparts/*)
+$(VENV)/.counterparts: $(VENV)/.interop $(wildcard tests/counterparts/*.py tests/counterparts/*.txt)
 	@echo "Fetching Java, Apache Kafka's and Spark's jars, and kcat"
 	@$(BIN)/python -m tests.counterparts fetch
 	@touch $@
