@@ -148,8 +148,7 @@ class BrokerServer:
         self._engine.dead = True
         self.failure = error
         logger.critical("broker stops: what was written is not safe: %r", error)
-        for connection in list(self.sockets.connections):
-            connection.abort()
+        self.sockets.cut_off()
         self._ended.set()
 
     async def wait_for_failure(self) -> BaseException:

@@ -142,17 +142,21 @@ class SocketServer:
 
     async def abort(self) -> None:
         """Close everything at once, without a word to anyone."""
+        self.cut_off()
+        for task in self._requests:
+            task.cancel()
+        await self._all_gone.wait()
+        if self._requests:
+            await asyncio.wait(self._requests)
+
+    def cut_off(self) -> None:
+        """Begin to close everything at once; nothing more is handled or answered."""
         self._stopping = True
         self._close_listeners()
         if self._sweeper is not None:
             self._sweeper.cancel()
-        for task in self._requests:
-            task.cancel()
         for connection in list(self.connections):
             connection.abort()
-        await self._all_gone.wait()
-        if self._requests:
-            await asyncio.wait(self._requests)
 
     # ------------------------------------------------------------------- called by connections
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import os
 import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -248,34 +250,96 @@ async def test_retention_and_checkpoints_follow_the_clock():
 # ---------------------------------------------------------------------------------- the process
 
 PROGRAM = """
-import sys
+import errno, sys, time
 from broker.config import BrokerConfig
 from broker.server import run
-config = BrokerConfig(listeners=("PLAINTEXT://127.0.0.1:0",), log_dirs=(sys.argv[1],))
-sys.exit(run(config, lambda line: print(line, flush=True)))
+from storage.io import LocalFile
+
+directory, fault = sys.argv[1:]
+
+def ready(line):
+    def fails(*_):
+        raise OSError(errno.EIO, "planted")
+    if fault == "eio":
+        LocalFile.pwritev_durable = fails
+    if fault == "stuck":
+        LocalFile.pwritev_durable = lambda *_: time.sleep(100)
+    print(line, flush=True)
+
+config = BrokerConfig(
+    listeners=("PLAINTEXT://127.0.0.1:0",), log_dirs=(directory,), create_topics=("t:1:1",),
+    shutdown_timeout_ms=60_000, journal_file_bytes=4 * 1024 * 1024,
+)
+sys.exit(run(config, ready))
 """
 
 
 @pytest.fixture
-def process(tmp_path):
+def start(tmp_path):
     root = Path(__file__).parents[2]
-    with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(tmp_path)],
-        cwd=root,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    processes = []
+
+    def start_with(fault="none"):
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(tmp_path), fault],
+            cwd=root,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        processes.append(process)
         assert process.stdout.readline() == READY + "\n"
-        yield process
+        return process
+
+    yield start_with
+    for process in processes:
         process.kill()
+        process.communicate()
+
+
+def listening_port(process):
+    """The port a process listens on, from the kernel's table of sockets."""
+    descriptors = Path(f"/proc/{process.pid}/fd").iterdir()
+    inodes = {os.readlink(descriptor).removeprefix("socket:") for descriptor in descriptors}
+    for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
+        fields = line.split()
+        if fields[3] == "0A" and f"[{fields[9]}]" in inodes:
+            return int(fields[1].partition(":")[2], 16)
+    raise AssertionError("it listens nowhere")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_process_with_0(process, number):
+def test_a_signal_ends_the_process_with_0(start, number):
+    process = start()
     process.send_signal(number)
-    assert process.wait(10) == 0
-    assert "Traceback" not in process.stderr.read()
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert "Traceback" not in errors
+
+
+def test_an_fsync_error_ends_the_process_with_1_and_no_traceback(start):
+    process = start("eio")
+    address = "127.0.0.1", listening_port(process)
+    with WireClient(address) as client, pytest.raises(ConnectionError):
+        client.ask(PRODUCE, produce_request("t"), 9)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert "broker stops: what was written is not safe" in errors
+    assert "Traceback" not in errors
+
+
+def test_a_second_signal_does_not_wait(start):
+    process = start("stuck")
+    with WireClient(("127.0.0.1", listening_port(process))) as client:
+        _, chunks = client._connection.request(PRODUCE, 9, produce_request("t"))
+        client._socket.sendall(b"".join(chunks))
+        time.sleep(0.2)
+        process.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+    assert process.returncode == 128 + signal.SIGTERM
 
 
 def test_uvloop_is_used_where_it_is(monkeypatch):
