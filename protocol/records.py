@@ -53,6 +53,7 @@ MAX_SEQUENCE = 2_147_483_647
 
 _SMALLEST_LENGTH = HEADER_BYTES - LENGTH_OVERHEAD
 _CRC_START = 21
+_NULL = 1  # length -1 as a varint
 _MAX_VARINT_BYTES = 5
 _MAX_VARLONG_BYTES = 10
 _LARGEST_CODEC = codecs.ZSTD
@@ -329,25 +330,33 @@ def iterate_records(view: Buffer, *, limit_bytes: int) -> Iterator[Record]:
 def _decode_records(header: BatchHeader, data: bytes) -> Iterator[Record]:
     position = 0
     previous_delta = -1
-    base_timestamp = header.base_timestamp
+    base_offset, base_timestamp = header.base_offset, header.base_timestamp
     append_time = header.max_timestamp if header.timestamp_type == LOG_APPEND_TIME else None
+    end_of_data = len(data)
     for _ in range(header.record_count):
         length, position = _read_varint(data, position)
         end = position + length
-        if length < 0 or end > len(data):
+        if length < 0 or end > end_of_data:
             raise InvalidBatch(f"record length {length} does not fit into its batch")
         timestamp_delta, position = _read_varint(data, position + 1, _MAX_VARLONG_BYTES)
         delta, position = _read_varint(data, position)
         if not previous_delta < delta <= header.last_offset_delta:
             raise InvalidBatch(f"offset delta {delta} after {previous_delta}")
         previous_delta = delta
-        key, position = _read_bytes(data, position, end)
+        if data[position] == _NULL:
+            key, position = None, position + 1
+        else:
+            key, position = _read_bytes(data, position, end)
         value, position = _read_bytes(data, position, end)
-        headers, position = _read_headers(data, position, end)
+        headers: Sequence[tuple[str, bytes | None]] = ()
+        if data[position] == 0:
+            position += 1
+        else:
+            headers, position = _read_headers(data, position, end)
         if position != end:
             raise InvalidBatch(f"record of {length} bytes does not end where it says")
         timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
-        yield Record(header.base_offset + delta, timestamp, key, value, headers)
+        yield Record(base_offset + delta, timestamp, key, value, headers)
     if position != len(data):
         raise InvalidBatch(f"{len(data) - position} bytes after the last record")
 
@@ -357,8 +366,12 @@ def _read_varint(data: bytes, position: int, max_bytes: int = _MAX_VARINT_BYTES)
     byte = data[position]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), position + 1
-    result = byte & 0x7F
-    for index in range(1, max_bytes):
+    second = data[position + 1]
+    if second < 0x80:
+        byte += (second << 7) - 0x80
+        return (byte >> 1) ^ -(byte & 1), position + 2
+    result = byte & 0x7F | (second & 0x7F) << 7
+    for index in range(2, max_bytes):
         byte = data[position + index]
         result |= (byte & 0x7F) << (7 * index)
         if byte < 0x80:
