@@ -104,7 +104,9 @@ class LogDirectory:
         return self.file_system.list_directory(self.path)
 
     def unlink(self, file_name: str) -> None:
-        """Remove a file; harmless when it is not there."""
+        """Remove a file; harmless when it is not there, or when another topic has the name now."""
+        if self.removed:
+            return
         try:
             self.file_system.unlink(self.file_path(file_name))
         except FileNotFoundError:

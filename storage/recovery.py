@@ -101,7 +101,7 @@ def open_store(
     positions = {entry.partition_id: entry for entry in checkpoint.partitions}
     for spec in wanted.values():
         log = store.new_log(spec)
-        _open_log(log, positions.get(spec.partition_id))
+        _open_log(log, positions.get(spec.partition_id), clean=checkpoint.clean)
         store.logs[spec.partition_id] = log
     files = JournalFiles(file_system, root, store.settings.journal_file_bytes)
     replayer = _Replayer(store)
@@ -170,7 +170,7 @@ def _is_partition_directory(file_system: FileSystem, path: str) -> bool:
 # One partition
 
 
-def _open_log(log: PartitionLog, position: PartitionCheckpoint | None) -> None:
+def _open_log(log: PartitionLog, position: PartitionCheckpoint | None, *, clean: bool) -> None:
     """Bring ``log`` to where the checkpoint saw it; a partition born later starts empty."""
     directory = log.directory
     if position is None or not directory.belongs_to_topic():
@@ -181,16 +181,20 @@ def _open_log(log: PartitionLog, position: PartitionCheckpoint | None) -> None:
         directory.create()
         return
     names = directory.list_files()
-    _open_segments(log, position, names)
+    _open_segments(log, position, names, clean=clean)
     log.log_start_offset = position.log_start_offset
     log.next_offset = position.end_offset
     log.leader_epochs = _read_leader_epochs(log)
-    _load_producers(log, position, names)
+    _load_producers(log, position, names, clean=clean)
 
 
-def _open_segments(log: PartitionLog, position: PartitionCheckpoint, names: list[str]) -> None:
+def _open_segments(
+    log: PartitionLog, position: PartitionCheckpoint, names: list[str], *, clean: bool
+) -> None:
     bases = sorted(int(name[:_STEM_DIGITS]) for name in names if name.endswith(LOG_SUFFIX))
     kept = [base for base in bases if base <= position.segment_base_offset]
+    while len(kept) > 1 and kept[1] <= position.log_start_offset:
+        log.open_segment(kept.pop(0)).remove()  # Its removal did not survive, nor may its bytes.
     for name in names:
         stem = name[:_STEM_DIGITS]
         if stem.isdigit() and int(stem) > position.segment_base_offset:
@@ -204,9 +208,11 @@ def _open_segments(log: PartitionLog, position: PartitionCheckpoint, names: list
     for base, following in zip(kept, [*kept[1:], None], strict=True):
         segment = log.open_segment(base)
         if following is None:
-            segment.open_existing(position.position, position.end_offset, sealed=False)
+            segment.open_existing(
+                position.position, position.end_offset, sealed=False, trusted=clean
+            )
         else:
-            segment.open_existing(segment.file.size(), following, sealed=True)
+            segment.open_existing(segment.file.size(), following, sealed=True, trusted=True)
         log.segments.append(segment)
     log.active = log.segments[-1]
 
@@ -237,18 +243,22 @@ def _epochs_in_batches(log: PartitionLog) -> list[tuple[int, int]]:
     return epochs
 
 
-def _load_producers(log: PartitionLog, position: PartitionCheckpoint, names: list[str]) -> None:
-    """Producer state from the newest good snapshot and the batches after it."""
-    has_index = {name[:_STEM_DIGITS] for name in names if name.endswith(TRANSACTION_INDEX_SUFFIX)}
-    indexes_good = all(
-        segment.load_transactions() for segment in log.segments if segment.stem in has_index
-    )
-    offset = log.segments[0].base_offset
-    if indexes_good:
-        offset = _load_snapshot(log, position, names, offset)
-    else:
-        for segment in log.segments:
-            segment.reset_transactions()
+def _load_producers(
+    log: PartitionLog, position: PartitionCheckpoint, names: list[str], *, clean: bool
+) -> None:
+    """Producer state from the newest snapshot that can be relied on, and the batches after it.
+
+    The replay also finds the aborted transactions again of every segment whose list is damaged or,
+    after a crash, may be torn (D7): those of the active segment.
+    """
+    limit = position.snapshot_offset if clean else log.active.base_offset
+    listed = {name[:_STEM_DIGITS] for name in names if name.endswith(TRANSACTION_INDEX_SUFFIX)}
+    for segment in log.segments:
+        if segment is log.active and not clean:
+            break
+        if segment.stem in listed and not segment.load_transactions():
+            limit = min(limit, segment.base_offset)
+    offset = _load_snapshot(log, position, names, limit)
     log.snapshot_offset = offset
     for segment in log.segments[log.segment_at(offset) :]:
         start = segment.index.offsets.lookup(offset)
@@ -258,9 +268,13 @@ def _load_producers(log: PartitionLog, position: PartitionCheckpoint, names: lis
 
 
 def _load_snapshot(
-    log: PartitionLog, position: PartitionCheckpoint, names: list[str], start_offset: int
+    log: PartitionLog, position: PartitionCheckpoint, names: list[str], limit: int
 ) -> int:
-    """Load the newest snapshot at or before the checkpoint; answers its offset."""
+    """Load the newest good snapshot at or before ``limit``; answers its offset.
+
+    Without one the state is empty, as it was at the start of the first segment.
+    """
+    start_offset = log.segments[0].base_offset
     offsets = sorted(
         (int(name[:_STEM_DIGITS]) for name in names if name.endswith(SNAPSHOT_SUFFIX)),
         reverse=True,
@@ -268,7 +282,7 @@ def _load_snapshot(
     # Those that are not loaded are removed by the next checkpoint, like any superseded one.
     log.snapshot_offsets.update(offset for offset in offsets if offset <= position.end_offset)
     for offset in offsets:
-        if not start_offset <= offset <= position.end_offset:
+        if not start_offset <= offset <= limit:
             continue
         path = log.directory.file_path(file_stem(offset) + SNAPSHOT_SUFFIX)
         try:
@@ -285,7 +299,7 @@ def _load_snapshot(
 def _finish(log: PartitionLog) -> None:
     """Everything recovered is durable in the journal or before it: show it."""
     log.high_watermark = log.next_offset
-    log.drop_segments_below_start(at_once=True)
+    log.drop_segments_below_start()
 
 
 def _highest_epoch(store: LogStore) -> int:

@@ -1,0 +1,84 @@
+"""An engine whose threads move only when a test says so: any interleaving, from one seed."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from storage.committer import Committer, Listener
+from storage.journal import CommitGroup
+
+
+class ScriptedEngine:
+    """The loop, the journal thread and the checkpoint's thread as three queues of work."""
+
+    def __init__(self, on_group: Callable[[], None] = lambda: None) -> None:
+        """``on_group`` hears of each group when the loop submits it."""
+        self._on_group = on_group
+        self._scheduled: list[Callable[[], None]] = []
+        self._calls: deque[Callable[[], None]] = deque()
+        self._asides: deque[Callable[[], None]] = deque()
+        self._submitted: deque[CommitGroup] = deque()
+        self.committer: Committer | None = None
+
+    # What the store asks of an engine, and of a running committer
+
+    def schedule(self, callback: Callable[[], None]) -> None:
+        self._scheduled.append(callback)
+
+    def call(self, callback: Callable[[], None]) -> None:
+        self._calls.append(callback)
+
+    def run_aside(self, work: Callable[[], None]) -> None:
+        self._asides.append(work)
+
+    def start_committer(self, committer: Committer, listener: Listener) -> "ScriptedEngine":
+        del listener
+        self.committer = committer
+        return self
+
+    def submit(self, group: CommitGroup) -> None:
+        self._on_group()
+        self._submitted.append(group)
+
+    def stop(self) -> None:
+        self.write()
+
+    # What a test does
+
+    def turn(self) -> None:
+        """One turn of the loop: what threads reported, then the end of the turn."""
+        for _ in range(len(self._calls)):
+            self._calls.popleft()()
+        scheduled, self._scheduled = self._scheduled, []
+        for callback in scheduled:
+            callback()
+
+    def commit(self, most: int = 1000) -> None:
+        """The journal thread takes up to ``most`` groups that wait and makes them durable."""
+        groups: Sequence[CommitGroup] = [
+            self._submitted.popleft() for _ in range(min(most, len(self._submitted)))
+        ]
+        if groups and self.committer is not None:
+            self.committer.commit(groups)
+
+    def write(self) -> None:
+        """The journal thread writes the segments."""
+        if self.committer is not None and self.committer.has_unwritten:
+            self.committer.write_segments()
+
+    def aside(self) -> None:
+        """The checkpoint's thread does what waits for it."""
+        if self._asides:
+            self._asides.popleft()()
+
+    @property
+    def busy(self) -> bool:
+        unwritten = self.committer is not None and self.committer.has_unwritten
+        return bool(self._scheduled or self._calls or self._asides or self._submitted or unwritten)
+
+    def settle(self) -> None:
+        """Run everything to its end."""
+        while self.busy:
+            self.turn()
+            self.commit()
+            self.write()
+            self.aside()
