@@ -27,6 +27,7 @@ from broker.config_types import ConfigError, UpdateMode
 from broker.topic_configs import check_topic_configs, log_config
 from broker.topic_names import CLUSTER_METADATA, INTERNAL, collision_key, name_problem
 from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.metadata import MetadataResponsePartition
 from storage.config import LogConfig
 from storage.log_store import LogStore, PartitionSpec
 from storage.metastore.interface import (
@@ -70,7 +71,15 @@ class Partition:
 class Topic:
     """One topic: its partitions by index, its own settings, and what they mean to storage."""
 
-    __slots__ = ("configs", "is_internal", "log_config", "name", "partitions", "topic_id")
+    __slots__ = (
+        "configs",
+        "described",
+        "is_internal",
+        "log_config",
+        "name",
+        "partitions",
+        "topic_id",
+    )
 
     def __init__(self, name: str, topic_id: bytes, configs: Configs, settings: LogConfig) -> None:
         self.name = name
@@ -79,6 +88,8 @@ class Topic:
         self.configs = configs
         self.log_config = settings
         self.partitions: list[Partition] = []
+        self.described: list[MetadataResponsePartition] = []
+        """What Metadata says of the partitions: kept, because topics can have thousands."""
 
 
 class Catalogue:

@@ -166,25 +166,34 @@ def _operations_on_topic(request: MetadataRequest) -> int:
 def _topic_found(
     context: RequestContext, request: MetadataRequest, topic: Topic
 ) -> MetadataResponseTopic:
-    node = [context.broker.node_id]
     return MetadataResponseTopic(
         error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
-        partitions=[
+        partitions=_partitions_described(topic, context.broker.node_id),
+        topic_authorized_operations=_operations_on_topic(request),
+    )
+
+
+def _partitions_described(topic: Topic, node_id: int) -> list[MetadataResponsePartition]:
+    """Return what is told of a topic's partitions, made once: only growth ever changes it.
+
+    The leader is this broker, and its epoch stays until the next start.
+    """
+    node = [node_id]
+    for partition in topic.partitions[len(topic.described) :]:
+        topic.described.append(
             MetadataResponsePartition(
                 error_code=ErrorCode.NONE,
                 partition_index=partition.index,
-                leader_id=context.broker.node_id,
+                leader_id=node_id,
                 leader_epoch=partition.log.leader_epoch,
                 replica_nodes=node,
                 isr_nodes=node,
             )
-            for partition in topic.partitions
-        ],
-        topic_authorized_operations=_operations_on_topic(request),
-    )
+        )
+    return topic.described
 
 
 def _metadata_response(

@@ -123,6 +123,21 @@ class TestMetadata:
         second = await metadata(administration, named(*names), create=True)
         assert set(codes(second).values()) == {NONE}
 
+    async def test_growth_and_a_new_topic_of_the_name_are_seen(self, administration):
+        catalogue = administration.catalogue
+
+        async def indexes():
+            (topic,) = (await metadata(administration, named("a"))).topics
+            return topic.topic_id, [each.partition_index for each in topic.partitions]
+
+        first = await catalogue.create_topic("a", 2, {})
+        assert await indexes() == (first.topic_id, [0, 1])
+        await catalogue.create_partitions("a", 4)
+        assert await indexes() == (first.topic_id, [0, 1, 2, 3])
+        await catalogue.delete_topic(first.topic_id)
+        second = await catalogue.create_topic("a", 1, {})
+        assert await indexes() == (second.topic_id, [0])
+
     async def test_a_topic_asked_for_twice_is_described_once(self, administration):
         topic = await administration.catalogue.create_topic("a", 1, {})
         asked = [*named("a", "a"), MetadataRequestTopic(topic.topic_id, None)]
