@@ -199,9 +199,8 @@ class Connection(asyncio.BufferedProtocol):
         elif self._parked is not None:
             self._hurry_parked()
         frames.settle()
-        if frames.full and not self._reading_paused and not self._mute & CLOSED:
-            self._reading_paused = True
-            self._transport.pause_reading()
+        if frames.full:
+            self._pause_reading()
 
     def eof_received(self) -> bool:
         """Close: as with Apache Kafka, a client that has stopped sending is gone."""
@@ -328,9 +327,7 @@ class Connection(asyncio.BufferedProtocol):
     def drain(self) -> None:
         """Handle nothing more; answers that are due still leave."""
         self._mute |= DRAINING
-        if not self._reading_paused:
-            self._reading_paused = True
-            self._transport.pause_reading()
+        self._pause_reading()
         if self._parked is not None and self._parked.chunks is None:
             self._parked.hurry()
         self._queue_delivery()
@@ -628,8 +625,16 @@ class Connection(asyncio.BufferedProtocol):
         self._frames.settle()
         self._resume_reading()
 
+    def _pause_reading(self) -> None:
+        # A closing transport reads nothing more, and uvloop's raises when told so.
+        if not self._reading_paused and not self._transport.is_closing():
+            self._reading_paused = True
+            self._transport.pause_reading()
+
     def _resume_reading(self) -> None:
-        if self._reading_paused and not self._mute & (CLOSED | DRAINING) and not self._frames.full:
+        if not self._reading_paused or self._transport.is_closing():
+            return
+        if not self._mute & (CLOSED | DRAINING) and not self._frames.full:
             self._reading_paused = False
             self._transport.resume_reading()
 

@@ -165,6 +165,17 @@ def test_a_refused_produce_names_its_partitions(broker, client):
     assert values(broker, "orders") == [b"b"]
 
 
+def test_a_producer_that_has_found_its_shortcut_is_caught_too(broker, client):
+    broker.create_topic("orders")
+    for _ in range(3):
+        assert produce(client, "orders", b"a") == 0
+    with broker.intercept(PRODUCE, fail=ErrorCode.NOT_LEADER_OR_FOLLOWER) as caught:
+        assert produce(client, "orders", b"b") == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert caught.count == 1
+    assert produce(client, "orders", b"a") == 0
+    assert values(broker, "orders") == [b"a"] * 4
+
+
 def test_a_request_can_be_answered_otherwise(broker, client):
     def answer(context, request):
         assert isinstance(context, RequestContext)
