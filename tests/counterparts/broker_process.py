@@ -132,8 +132,12 @@ class BrokerProcess:
         return resident_bytes(self.pid)
 
     def __enter__(self) -> Self:
-        self.prepare()
-        return self.start()
+        try:
+            self.prepare()
+            return self.start()
+        except BaseException:
+            self._end()
+            raise
 
     def __exit__(
         self,
@@ -141,6 +145,9 @@ class BrokerProcess:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._end()
+
+    def _end(self) -> None:
         self.kill()
         if self._temporary is not None:
             self._temporary.cleanup()

@@ -1,0 +1,79 @@
+"""The hand-written frames say what they should, checked with the codec."""
+
+import struct
+
+from protocol.header import decode_request_header
+from protocol.messages.create_topics import CREATE_TOPICS
+from protocol.messages.delete_topics import DELETE_TOPICS
+from protocol.messages.fetch import FETCH, FetchableTopicResponse, FetchResponse, PartitionData
+from protocol.messages.produce import (
+    PRODUCE,
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from protocol.records import check_batch
+from tests.bench import frames
+
+
+def decoded(api, frame):
+    view = memoryview(frame)
+    assert struct.unpack(">i", view[:4])[0] == len(frame) - 4
+    header, position = decode_request_header(view[4:])
+    assert header.api_key == api.key
+    assert header.client_id == "bench"
+    return api.decode_request(view[4:], position, header.api_version)
+
+
+def answer(api, response, version):
+    """A whole answer: size, correlation id, header tags, body."""
+    body = b"".join(api.encode_response(response, version))
+    return struct.pack(">ii", 5 + len(body), 7) + b"\0" + body
+
+
+def test_produce():
+    encoded = frames.batch(160, 100)
+    request = decoded(PRODUCE, frames.produce_frame("topic", 3, encoded))
+    assert request.acks == -1
+    (topic,) = request.topic_data
+    (partition,) = topic.partition_data
+    assert (topic.name, partition.index) == ("topic", 3)
+    assert bytes(partition.records) == encoded
+    assert check_batch(encoded).record_count == 160
+
+
+def test_fetch():
+    place = frames.FetchPlace("topic", 2, 12345, 1 << 20, 500)
+    request = decoded(FETCH, frames.fetch_frame(place))
+    (topic,) = request.topics
+    (partition,) = topic.partitions
+    assert (topic.topic, partition.partition, partition.fetch_offset) == ("topic", 2, 12345)
+    assert (request.max_wait_ms, request.min_bytes, request.max_bytes) == (500, 1, 1 << 20)
+    assert partition.partition_max_bytes == 1 << 20
+    assert (request.session_id, request.session_epoch) == (0, -1)
+
+
+def test_topics():
+    (created,) = decoded(CREATE_TOPICS, frames.create_topic_frame("topic", 4)).topics
+    assert (created.name, created.num_partitions, created.replication_factor) == ("topic", 4, 1)
+    assert decoded(DELETE_TOPICS, frames.delete_topic_frame("topic")).topic_names == ["topic"]
+
+
+def test_the_error_position_of_a_produce_answer():
+    partition = PartitionProduceResponse(index=1, error_code=0x1234, base_offset=99)
+    response = ProduceResponse(
+        [TopicProduceResponse(name="topic", partition_responses=[partition])]
+    )
+    encoded = answer(PRODUCE, response, frames.PRODUCE_VERSION)
+    position = frames.produce_error_position("topic")
+    assert encoded[position : position + 10] == struct.pack(">hq", 0x1234, 99)
+
+
+def test_the_error_position_of_a_fetch_answer():
+    partition = PartitionData(partition_index=1, error_code=0x1234, high_watermark=99)
+    response = FetchResponse(
+        responses=[FetchableTopicResponse(topic="topic", partitions=[partition])]
+    )
+    encoded = answer(FETCH, response, frames.FETCH_VERSION)
+    position = frames.fetch_error_position("topic")
+    assert encoded[position : position + 10] == struct.pack(">hq", 0x1234, 99)
