@@ -10,6 +10,7 @@ import struct
 import pytest
 
 from broker.clock import ManualClock
+from broker.connection import unsent
 from tests.broker.toy import (
     ECHO,
     FETCH,
@@ -142,6 +143,22 @@ async def test_answers_of_one_iteration_leave_in_one_write(running):
     finally:
         type(connection)._write = write.__func__
     assert writes == [5]
+
+
+async def test_a_flood_on_one_connection_does_not_hold_up_the_others(running):
+    toy, client, other = running.toy, await running.client(), await running.client()
+    client.writer.write(request(ECHO, b"flood") * 5000)
+    other.writer.write(request(ECHO, b"other", correlation_id=2))
+    assert await other.answer() == (2, b"other")
+    assert toy.handled.index(b"other") < 2500
+    for _ in range(5000):
+        assert await client.answer() == (1, b"flood")
+
+
+def test_what_a_socket_did_not_take_is_sent_later():
+    chunks = [b"abc", bytearray(b""), memoryview(b"defg"), b"hi"]
+    for sent in range(10):
+        assert b"".join(unsent(chunks, sent)) == b"abcdefghi"[sent:]
 
 
 async def test_acks_0_has_no_answer(running):
