@@ -24,7 +24,7 @@ def main() -> int:
     effort = QUICK if arguments.quick else FULL
     try:
         results = run(names, rows, effort)
-    except (MissingCounterpart, BrokerDied, RequestFailed) as error:
+    except (MissingCounterpart, BrokerDied, RequestFailed, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
     facts = describe(Path(tempfile.gettempdir()))
