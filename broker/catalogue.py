@@ -34,7 +34,7 @@ from storage.metastore.interface import (
     MetadataImage,
     MetaStore,
     MetaStoreError,
-    MetaStoreFull,
+    MetaStoreRefused,
     PartitionRow,
     TopicRow,
 )
@@ -201,7 +201,7 @@ class Catalogue:
             for topic_id in gone:
                 self._metastore.forget_topic(topic_id)
                 del self._deleted[topic_id]
-        except MetaStoreFull as error:
+        except MetaStoreRefused as error:
             # Tombstones cost little; the next checkpoint tries again.
             logger.warning("tombstones kept count=%d reason=%s", len(self._deleted), error)
 
@@ -443,7 +443,7 @@ class Catalogue:
                 return await change()
             except KafkaError:
                 raise
-            except MetaStoreFull as error:
+            except MetaStoreRefused as error:
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
             except MetaStoreError as error:
                 # What is on disk is no longer known, so nothing that is shown here can be trusted.

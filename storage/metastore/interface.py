@@ -28,8 +28,8 @@ class MetaStoreError(Exception):
     """The store cannot be used; whether a commit under way was made durable is not known."""
 
 
-class MetaStoreFull(MetaStoreError):
-    """No space left: the change was rolled back, the store stays usable."""
+class MetaStoreRefused(MetaStoreError):
+    """A change was rolled back (no space, or somebody holds the file); the store stays usable."""
 
 
 class IdentityMismatch(MetaStoreError):

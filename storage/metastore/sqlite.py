@@ -20,7 +20,7 @@ from storage.metastore.interface import (
     IdentityMismatch,
     MetadataImage,
     MetaStoreError,
-    MetaStoreFull,
+    MetaStoreRefused,
     PartitionRow,
     TopicExists,
     TopicNotFound,
@@ -30,7 +30,10 @@ from storage.metastore.interface import (
 FILE_NAME = "barnabas-metadata.sqlite"
 MEMORY = ":memory:"
 FORMAT_VERSION = 1
-LOCK_TIMEOUT_SECONDS = 5.0
+LOCK_TIMEOUT_SECONDS = 1.0
+"""How long to wait for another process that holds the file; the event loop waits with us."""
+
+_HARMLESS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY}
 
 # AUTOINCREMENT, not a plain INTEGER PRIMARY KEY: SQLite would hand out the id of the newest deleted
 # row again, and the journal names partitions by this id for ever.
@@ -235,12 +238,12 @@ class SqliteMetaStore:
 
 @contextmanager
 def _translated_errors() -> Iterator[None]:
-    """Turn SQLite's errors into ours; only "disk full" leaves the store usable."""
+    """Turn SQLite's errors into ours; after some of them the store stays usable."""
     try:
         yield
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
-            raise MetaStoreFull(f"metadata store: {error}") from error
+        if getattr(error, "sqlite_errorcode", None) in _HARMLESS:
+            raise MetaStoreRefused(f"metadata store: {error}") from error
         raise MetaStoreError(f"metadata store: {error}") from error
 
 

@@ -10,7 +10,7 @@ from broker.config import BrokerConfig
 from broker.config_types import ConfigError
 from protocol.errors import ErrorCode, KafkaError
 from storage.errors import StrayDirectory
-from storage.metastore.interface import MetaStoreError, MetaStoreFull
+from storage.metastore.interface import MetaStoreError, MetaStoreRefused
 from tests.broker.harness import Administration
 
 
@@ -131,7 +131,7 @@ async def test_an_abandoned_catalogue_commits_nothing_more(administration):
 
 async def test_a_full_metastore_refuses_and_goes_on(administration, monkeypatch):
     def full(*_arguments):
-        raise MetaStoreFull("database or disk is full")
+        raise MetaStoreRefused("database or disk is full")
 
     with monkeypatch.context() as patch:
         patch.setattr(administration.metastore, "create_topic", full)
@@ -222,7 +222,7 @@ async def test_without_its_metastore_a_directory_is_not_touched():
 
 async def test_a_full_metastore_keeps_tombstones_for_later(administration, monkeypatch):
     def full(*_arguments):
-        raise MetaStoreFull("database or disk is full")
+        raise MetaStoreRefused("database or disk is full")
 
     a = await administration.catalogue.create_topic("a", 1, {})
     await administration.catalogue.delete_topic(a.topic_id)

@@ -6,7 +6,7 @@ import pytest
 
 from protocol.errors import ErrorCode
 from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from storage.metastore.interface import PRODUCER_ID_BLOCK, MetaStoreFull
+from storage.metastore.interface import PRODUCER_ID_BLOCK, MetaStoreRefused
 from tests.broker.harness import Administration
 
 NONE = ErrorCode.NONE
@@ -67,7 +67,7 @@ async def test_ids_are_given_once_over_blocks_and_crashes_s10():
 
 async def test_a_store_that_is_full_is_something_to_wait_for(administration, monkeypatch):
     def full() -> range:
-        raise MetaStoreFull("no space")
+        raise MetaStoreRefused("no space")
 
     with monkeypatch.context() as patch:
         patch.setattr(administration.metastore, "allocate_producer_ids", full)

@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from storage.metastore.interface import MetaStoreError, MetaStoreFull
+from storage.metastore.interface import MetaStoreError, MetaStoreRefused
 from storage.metastore.sqlite import FILE_NAME, MEMORY, SqliteMetaStore
 
 
@@ -32,12 +32,24 @@ def test_a_full_disk_refuses_the_change_and_nothing_else():
     store.create_topic("kept", bytes(16), 1, {})
     pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
     store._connection.execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(MetaStoreFull):
+    with pytest.raises(MetaStoreRefused):
         store.create_topic("big", bytes([1] * 16), 1, {"key": "x" * 100_000})
     assert [topic.name for topic in store.load().topics] == ["kept"]
     store._connection.execute("PRAGMA max_page_count = 1000000")
     store.create_topic("big", bytes([1] * 16), 1, {"key": "x" * 100_000})
     assert len(store.load().topics) == 2
+    store.close()
+
+
+def test_a_file_held_by_another_process_refuses_the_change_and_nothing_else(tmp_path):
+    store = open_store(tmp_path / FILE_NAME)
+    other = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(MetaStoreRefused, match="locked"):
+        store.create_topic("t", bytes(16), 1, {})
+    other.execute("ROLLBACK")
+    other.close()
+    store.create_topic("t", bytes(16), 1, {})
     store.close()
 
 
