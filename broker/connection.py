@@ -35,11 +35,18 @@ from broker.dispatch import (
     Route,
     Shortcut,
 )
+from broker.framing import (
+    Chunks,
+    answers_flexibly,
+    encoded,
+    range_answer,
+    skip_header_tags,
+    unsent,
+)
 from broker.refusals import refusal
-from protocol.errors import ErrorCode, KafkaError, Malformed
+from protocol.errors import KafkaError, Malformed
 from protocol.frame import FrameBuffer, FrameRefused
 from protocol.header import decode_request_header
-from protocol.wire import skip_tags
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -48,12 +55,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("broker.connection")
 
-Chunks: TypeAlias = list[Any]
 Plan: TypeAlias = tuple[Route, RequestContext, int, bool, bool, Any, Any, Any, Shortcut | None]
 
 _request_header = Struct(">iih").unpack_from  # key and version in one, correlation id, client id
-_pack_answer_header = Struct(">ii").pack_into
-_pack_range_answer = Struct(">iihihhh").pack
 HEADER_BYTES = 10
 
 WRITE_BYTES = 256 * 1024
@@ -490,15 +494,7 @@ class Connection(asyncio.BufferedProtocol):
         learns from it what to say.
         """
         self.requests += 1
-        answer = _pack_range_answer(
-            16,
-            correlation_id,
-            ErrorCode.UNSUPPORTED_VERSION,
-            1,
-            route.key,
-            route.min_version,
-            route.max_version,
-        )
+        answer = range_answer(route, correlation_id)
         self._answer([answer], len(answer))
 
     def _start(
@@ -686,47 +682,6 @@ class Connection(asyncio.BufferedProtocol):
         route = self._server.routes.get(key)
         name = route.name if route is not None else str(key)
         return f"api={name} version={version} "
-
-
-def answers_flexibly(route: Route, version: int) -> bool:
-    """Return whether the response header has tags.
-
-    Never for ApiVersions, whose reader does not know yet what this broker speaks.
-    """
-    return route.key != API_VERSIONS_KEY and version >= route.api.flexible_from
-
-
-def encoded(
-    encode: Any,  # noqa: ANN401
-    response: Any,  # noqa: ANN401
-    version: int,
-    correlation_id: int,
-    flexible: bool,  # noqa: FBT001
-) -> tuple[Chunks, int]:
-    """Return an answer with length and header in front, and its size in bytes."""
-    head = bytearray(9 if flexible else 8)  # a flexible header ends with "no tags", which is 0
-    chunks = encode(response, version, head)
-    size = len(head) if len(chunks) == 1 else sum(map(len, chunks))
-    _pack_answer_header(head, 0, size - 4, correlation_id)
-    return chunks, size
-
-
-def unsent(chunks: Chunks, sent: int) -> Chunks:
-    """Return what is left of ``chunks`` after their first ``sent`` bytes."""
-    for number, chunk in enumerate(chunks):
-        if sent < len(chunk):
-            return [memoryview(chunk)[sent:], *chunks[number + 1 :]]
-        sent -= len(chunk)
-    return []
-
-
-def skip_header_tags(frame: memoryview, position: int) -> int:
-    """Return the position after the tagged fields of a request header; none is known yet."""
-    try:
-        low: int = frame[position]
-        return position + 1 if not low else skip_tags(frame, position + 1, low)
-    except IndexError as error:
-        raise Malformed("the request header has no end") from error
 
 
 def plain_host(host: str) -> str:

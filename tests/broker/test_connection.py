@@ -10,7 +10,7 @@ import struct
 import pytest
 
 from broker.clock import ManualClock
-from broker.connection import unsent
+from broker.framing import unsent
 from tests.broker.toy import (
     ECHO,
     FETCH,
