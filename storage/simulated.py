@@ -2,30 +2,35 @@
 
 Rules of this file:
 
-1. What a process sees (``content``, ``entries``) and what the platter holds (``durable...``) are
-   kept apart; between them lies an ordered list of changes that no sync has covered yet.
-2. A power loss (:meth:`SimulatedFileSystem.crash`) keeps an arbitrary part of those changes. Of
-   each 512-byte or 4-KiB sector one of the versions survives that it had since the last sync:
-   writes tear and reorder, but a sector is never a mixture. A size may survive without its data
-   (zeros). Names survive only by ``sync_directory``, else by chance and in any order. Files are
-   independent of each other.
-3. Only ``fdatasync`` and durable writes promise anything, and only about their own file or range.
-4. Changes are counted (:attr:`SimulatedFileSystem.operations`), so that a test can run a scenario
+1. It answers as the operating system would, errors included; one suite of tests runs on both.
+2. Only ``fdatasync``, durable writes and ``sync_directory`` promise anything, and only about their
+   own file, range or directory. What survives of the rest is up to ``storage.platter``.
+3. Changes are counted (:attr:`SimulatedFileSystem.operations`), so that a test can run a scenario
    once, then crash it after each single change.
 """
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from threading import RLock
 from types import UnionType
 from typing import NamedTuple
 
 from storage.io import AlreadyLocked, Buffer, replace_file
+from storage.platter import (
+    SECTOR_BYTES,
+    Change,
+    Directory,
+    Inode,
+    PowerLoss,
+    Truncate,
+    Write,
+    apply_change,
+    set_size,
+)
 
-SECTOR_BYTES = (512, 4096)
 UNLIMITED_BYTES = 1 << 50
 
 
@@ -46,51 +51,12 @@ class Operation(NamedTuple):
 Hook = Callable[[Operation], None]
 
 
-class _Write(NamedTuple):
-    position: int
-    data: bytes
-
-    @property
-    def end(self) -> int:
-        return self.position + len(self.data)
-
-
-class _Truncate(NamedTuple):
-    size: int
-
-
-class _Inode:
-    """One file: its present content, its durable content, and the changes in between."""
-
-    __slots__ = ("content", "durable", "pending")
-
-    def __init__(self, content: bytes = b"") -> None:
-        self.content = bytearray(content)
-        self.durable = bytearray(content)
-        self.pending: list[_Write | _Truncate] = []
-
-
-_Change = dict[str, "_Inode | _Directory | None"]
-"""One atomic change of a directory: names set, or removed (None)."""
-
-
-class _Directory:
-    """One directory: its present entries, its durable entries, and the changes in between."""
-
-    __slots__ = ("durable", "entries", "pending")
-
-    def __init__(self) -> None:
-        self.entries: dict[str, _Inode | _Directory] = {}
-        self.durable: dict[str, _Inode | _Directory] = {}
-        self.pending: list[_Change] = []
-
-
 class SimulatedFile:
     """A handle; like a real one it outlives renames and the file's removal."""
 
     __slots__ = ("_inode", "_system", "path")
 
-    def __init__(self, system: SimulatedFileSystem, inode: _Inode, path: str) -> None:
+    def __init__(self, system: SimulatedFileSystem, inode: Inode, path: str) -> None:
         self._system = system
         self._inode = inode
         self.path = path
@@ -186,7 +152,7 @@ class SimulatedFileSystem:
         self.operations = 0
         self.used_bytes = 0
         self.lock_of_state = RLock()
-        self._root = _Directory()
+        self._root = Directory()
         self._last_operation: int | None = None
         self._failures: dict[int, int] = {}
         self._locks: set[str] = set()
@@ -211,8 +177,8 @@ class SimulatedFileSystem:
         sector = sector_bytes or random.choice(SECTOR_BYTES)
         with self.lock_of_state:
             survivor = self._successor()
-            survivor._root = _PowerLoss(random, sector).directory(self._root)  # noqa: SLF001
-        survivor.used_bytes = sum(len(inode.content) for inode in _inodes(survivor._root))  # noqa: SLF001
+            survivor._root = PowerLoss(random, sector).directory(self._root)  # noqa: SLF001
+        survivor.used_bytes = sum(len(inode.content) for inode in survivor._root.inodes())  # noqa: SLF001
         return survivor
 
     def kill(self) -> SimulatedFileSystem:
@@ -224,7 +190,7 @@ class SimulatedFileSystem:
             survivor = self._successor()
             survivor._root = self._root  # noqa: SLF001
             survivor.used_bytes = self.used_bytes
-            self._root = _Directory()
+            self._root = Directory()
             self._last_operation = -1
         return survivor
 
@@ -263,7 +229,7 @@ class SimulatedFileSystem:
 
     # ------------------------------------------------------------------------------ file contents
 
-    def write(self, inode: _Inode, path: str, buffers: Sequence[Buffer], position: int) -> int:
+    def write(self, inode: Inode, path: str, buffers: Sequence[Buffer], position: int) -> int:
         """Write all buffers, or as much as there is room for and then ENOSPC; answers the size."""
         size = sum(len(buffer) for buffer in buffers)
         operation = self._changing("pwritev", path, position, size)
@@ -279,13 +245,13 @@ class SimulatedFileSystem:
             content[position : position + len(data)] = data
         self.used_bytes += len(content) - before
         if self.track_unsynced and len(data):
-            inode.pending.append(_Write(position, bytes(data)))
+            inode.pending.append(Write(position, bytes(data)))
         if room < size:
             raise _refusal(errno.ENOSPC, path)
         self._changed(operation)
         return size
 
-    def _room_for(self, inode: _Inode, position: int, size: int) -> int:
+    def _room_for(self, inode: Inode, position: int, size: int) -> int:
         """Bytes of a write of ``size`` at ``position`` that the capacity lets happen."""
         if self.capacity_bytes is None:
             return size
@@ -293,39 +259,28 @@ class SimulatedFileSystem:
         free = self.capacity_bytes - self.used_bytes
         return min(size, max(0, present + free - position))
 
-    def truncate(self, inode: _Inode, path: str, size: int) -> None:
+    def truncate(self, inode: Inode, path: str, size: int) -> None:
         """Cut or extend; not durable."""
         operation = self._changing("truncate", path, 0, size)
         before = len(inode.content)
-        _set_size(inode.content, size)
+        set_size(inode.content, size)
         self.used_bytes += size - before
         if self.track_unsynced and size != before:
-            inode.pending.append(_Truncate(size))
+            inode.pending.append(Truncate(size))
         self._changed(operation)
 
-    def sync(self, inode: _Inode, path: str) -> None:
+    def sync(self, inode: Inode, path: str) -> None:
         """Make one file's content durable."""
         operation = self._changing("fdatasync", path)
         if self.track_unsynced and not self.lying:
-            _make_durable(inode)
+            inode.make_durable()
         self._changed(operation)
 
-    def sync_range(self, inode: _Inode, path: str, position: int, size: int) -> None:
+    def sync_range(self, inode: Inode, path: str, position: int, size: int) -> None:
         """Make the range just written durable, and nothing else of the file."""
         operation = self._changing("fdatasync", path, position, size)
         if size and self.track_unsynced and not self.lying:
-            written = inode.pending.pop()
-            if isinstance(written, _Truncate) or not _only_writes(inode.pending):
-                inode.pending.append(written)
-                _make_durable(inode)  # the size is part of the promise
-            else:
-                inode.pending = [
-                    part
-                    for change in inode.pending
-                    if isinstance(change, _Write)
-                    for part in _outside(change, written.position, written.end)
-                ]
-                _apply(inode.durable, written)
+            inode.make_last_write_durable()
         self._changed(operation)
 
     # ---------------------------------------------------------------------------------- directory
@@ -336,13 +291,13 @@ class SimulatedFileSystem:
             self.reading("open", path)
             directory, name = self._parent(path)
             node = directory.entries.get(name)
-            if isinstance(node, _Directory):
+            if isinstance(node, Directory):
                 raise _refusal(errno.EISDIR, path)
             if node is None:
                 if not create:
                     raise _refusal(errno.ENOENT, path)
                 operation = self._changing("create", path)
-                node = _Inode()
+                node = Inode()
                 self._change(directory, {name: node})
                 self._changed(operation)
             return SimulatedFile(self, node, path)
@@ -351,13 +306,13 @@ class SimulatedFileSystem:
         """Whether the path leads anywhere."""
         with self.lock_of_state:
             self.reading("exists", path)
-            return self._is_there(path, _Inode | _Directory)
+            return self._is_there(path, Inode | Directory)
 
     def is_directory(self, path: str) -> bool:
         """Whether the path leads to a directory."""
         with self.lock_of_state:
             self.reading("is_directory", path)
-            return self._is_there(path, _Directory)
+            return self._is_there(path, Directory)
 
     def list_directory(self, path: str) -> list[str]:
         """Names in a directory, sorted."""
@@ -376,10 +331,10 @@ class SimulatedFileSystem:
                 node = directory.entries.get(name)
                 if node is None:
                     operation = self._changing("make_directory", walked)
-                    node, made = _Directory(), True
+                    node, made = Directory(), True
                     self._change(directory, {name: node})
                     self._changed(operation)
-                if isinstance(node, _Inode):
+                if isinstance(node, Inode):
                     is_last = walked.removeprefix("/") == "/".join(_parts(path))
                     raise _refusal(errno.EEXIST if is_last else errno.ENOTDIR, path)
                 directory = node
@@ -407,7 +362,7 @@ class SimulatedFileSystem:
             replaced = target.entries.get(new_name)
             self._check_replaceable(node, replaced, old, new)
             operation = self._changing("rename", new)
-            if isinstance(replaced, _Inode) and replaced is not node:
+            if isinstance(replaced, Inode) and replaced is not node:
                 self.used_bytes -= len(replaced.content)
             if source is target:
                 self._change(source, {old_name: None, new_name: node})
@@ -418,8 +373,8 @@ class SimulatedFileSystem:
 
     def _check_replaceable(
         self,
-        node: _Inode | _Directory,
-        replaced: _Inode | _Directory | None,
+        node: Inode | Directory,
+        replaced: Inode | Directory | None,
         old: str,
         new: str,
     ) -> None:
@@ -428,12 +383,12 @@ class SimulatedFileSystem:
             raise _refusal(errno.EINVAL, new)
         if _is_below(old, new):
             raise _refusal(errno.ENOTEMPTY, new)
-        if isinstance(node, _Directory):
-            if isinstance(replaced, _Inode):
+        if isinstance(node, Directory):
+            if isinstance(replaced, Inode):
                 raise _refusal(errno.ENOTDIR, new)
             if replaced is not None and replaced is not node and replaced.entries:
                 raise _refusal(errno.ENOTEMPTY, new)
-        elif isinstance(replaced, _Directory):
+        elif isinstance(replaced, Directory):
             raise _refusal(errno.EISDIR, new)
 
     def unlink(self, path: str) -> None:
@@ -443,7 +398,7 @@ class SimulatedFileSystem:
             node = directory.entries.get(name)
             if node is None:
                 raise _refusal(errno.ENOENT, path)
-            if isinstance(node, _Directory):
+            if isinstance(node, Directory):
                 raise _refusal(errno.EISDIR, path)
             operation = self._changing("unlink", path)
             self._change(directory, {name: None})
@@ -456,8 +411,7 @@ class SimulatedFileSystem:
             directory = self._directory(path)
             operation = self._changing("sync_directory", path)
             if not self.lying:
-                directory.durable = dict(directory.entries)
-                directory.pending.clear()
+                directory.make_durable()
             self._changed(operation)
 
     def read_file(self, path: str) -> bytes:
@@ -489,16 +443,16 @@ class SimulatedFileSystem:
         """Put a path together."""
         return "/".join(part.rstrip("/") if part != "/" else "" for part in parts)
 
-    def _change(self, directory: _Directory, change: _Change) -> None:
-        _apply_change(directory.entries, change)
+    def _change(self, directory: Directory, change: Change) -> None:
+        apply_change(directory.entries, change)
         if self.track_unsynced:
             directory.pending.append(change)
 
-    def _find(self, path: str) -> _Inode | _Directory | None:
+    def _find(self, path: str) -> Inode | Directory | None:
         self._check_power()  # a dead machine does not say "no such file" either
-        node: _Inode | _Directory | None = self._root
+        node: Inode | Directory | None = self._root
         for name in _parts(path):
-            if isinstance(node, _Inode):
+            if isinstance(node, Inode):
                 raise _refusal(errno.ENOTDIR, path)
             if node is None:
                 return None
@@ -511,15 +465,15 @@ class SimulatedFileSystem:
         except NotADirectoryError:
             return False
 
-    def _directory(self, path: str) -> _Directory:
+    def _directory(self, path: str) -> Directory:
         node = self._find(path)
         if node is None:
             raise _refusal(errno.ENOENT, path)
-        if isinstance(node, _Inode):
+        if isinstance(node, Inode):
             raise _refusal(errno.ENOTDIR, path)
         return node
 
-    def _parent(self, path: str) -> tuple[_Directory, str]:
+    def _parent(self, path: str) -> tuple[Directory, str]:
         head, _, name = path.rstrip("/").rpartition("/")
         return self._directory(head), name
 
@@ -536,140 +490,3 @@ def _parts(path: str) -> list[str]:
 def _is_below(path: str, directory: str) -> bool:
     parts, above = _parts(path), _parts(directory)
     return len(parts) > len(above) and parts[: len(above)] == above
-
-
-def _inodes(directory: _Directory) -> Iterator[_Inode]:
-    for node in directory.entries.values():
-        if isinstance(node, _Inode):
-            yield node
-        else:
-            yield from _inodes(node)
-
-
-# ------------------------------------------------------------------------------ what is not synced
-
-
-def _set_size(content: bytearray, size: int) -> None:
-    if size < len(content):
-        del content[size:]
-    else:
-        content.extend(bytes(size - len(content)))
-
-
-def _apply(content: bytearray, change: _Write | _Truncate) -> None:
-    if isinstance(change, _Truncate):
-        _set_size(content, change.size)
-        return
-    if change.position > len(content):
-        _set_size(content, change.position)
-    content[change.position : change.end] = change.data
-
-
-def _apply_change(entries: dict[str, _Inode | _Directory], change: _Change) -> None:
-    for name, node in change.items():
-        if node is None:
-            entries.pop(name, None)
-        else:
-            entries[name] = node
-
-
-def _make_durable(inode: _Inode) -> None:
-    for change in inode.pending:
-        _apply(inode.durable, change)
-    inode.pending.clear()
-
-
-def _only_writes(changes: Sequence[_Write | _Truncate]) -> bool:
-    return all(isinstance(change, _Write) for change in changes)
-
-
-def _outside(write: _Write, start: int, end: int) -> Iterator[_Write]:
-    """The parts of ``write`` that do not lie in ``[start, end)``."""
-    if write.end <= start or write.position >= end:
-        yield write
-        return
-    if write.position < start:
-        yield _Write(write.position, write.data[: start - write.position])
-    if write.end > end:
-        yield _Write(end, write.data[end - write.position :])
-
-
-class _PowerLoss:
-    """Decides, with one seed, what of the un-synced changes reached the platter."""
-
-    def __init__(self, random: Random, sector_bytes: int) -> None:
-        self._random = random
-        self._sector_bytes = sector_bytes
-        self._copies: dict[int, _Inode] = {}
-
-    def directory(self, directory: _Directory) -> _Directory:
-        """A durable copy of ``directory`` with some of its pending changes, whatever their order.
-
-        Later changes may survive without earlier ones; a rename within a directory is atomic.
-        """
-        entries = dict(directory.durable)
-        likelihood = self._random.choice((0.0, 0.5, 1.0))
-        for change in directory.pending:
-            if self._random.random() < likelihood:
-                _apply_change(entries, change)
-        copy = _Directory()
-        copy.entries = {
-            name: self.directory(node) if isinstance(node, _Directory) else self._file(node)
-            for name, node in entries.items()
-        }
-        copy.durable = dict(copy.entries)
-        return copy
-
-    def _file(self, inode: _Inode) -> _Inode:
-        # Two names may lead to one file after a rename that survived by half.
-        copy = self._copies.get(id(inode))
-        if copy is None:
-            copy = self._copies[id(inode)] = _Inode(self._content(inode))
-        return copy
-
-    def _content(self, inode: _Inode) -> bytes:
-        if not inode.pending:
-            return bytes(inode.durable)
-        kind = self._random.choice(("nothing", "everything", "prefix", "sectors", "sectors"))
-        if kind == "nothing":
-            return bytes(inode.durable)
-        if kind == "sectors":
-            return self._sectors(inode)
-        count = len(inode.pending)
-        content = bytearray(inode.durable)
-        for change in inode.pending[
-            : count if kind == "everything" else self._random.randrange(count)
-        ]:
-            _apply(content, change)
-        return bytes(content)
-
-    def _sectors(self, inode: _Inode) -> bytes:
-        """Each touched sector as it was after one of the changes to it, or before them all."""
-        size = self._sector_bytes
-        present = bytearray(inode.durable)
-        sizes = [len(present)]
-        versions: dict[int, list[bytes]] = {}
-        for change in inode.pending:
-            start, end = _reach(change, len(present))
-            touched = range(start // size, -(-end // size))
-            for sector in touched:
-                versions.setdefault(sector, [bytes(present[sector * size : (sector + 1) * size])])
-            _apply(present, change)
-            for sector in touched:
-                versions[sector].append(bytes(present[sector * size : (sector + 1) * size]))
-            sizes.append(len(present))
-        content = bytearray(inode.durable)
-        content.extend(bytes(max(0, max(sizes) - len(content))))
-        for sector, candidates in versions.items():
-            chosen = self._random.choice(candidates).ljust(size, b"\x00")
-            content[sector * size : (sector + 1) * size] = chosen
-        survived = self._random.choice(sizes)
-        _set_size(content, survived)
-        return bytes(content)
-
-
-def _reach(change: _Write | _Truncate, present_size: int) -> tuple[int, int]:
-    """First and last byte (exclusive) that a change alters in a file of ``present_size``."""
-    if isinstance(change, _Write):
-        return min(change.position, present_size), change.end
-    return min(change.size, present_size), max(change.size, present_size)
