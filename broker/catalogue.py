@@ -204,6 +204,8 @@ class Catalogue:
         except MetaStoreRefused as error:
             # Tombstones cost little; the next checkpoint tries again.
             logger.warning("tombstones kept count=%d reason=%s", len(self._deleted), error)
+        except MetaStoreError as error:
+            self._on_fatal(error)
 
     async def close(self) -> None:
         """Wait until the changes under way are complete."""

@@ -26,11 +26,12 @@ from broker.dispatch import ROUTES, Routes
 from broker.engine import LoopEngine
 from broker.fetch_sessions import FetchSessions
 from broker.housekeeping import Housekeeping
+from broker.identity import read_properties, settle_identity
 from broker.socket_server import Listener, SocketServer
 from broker.waiting import FetchWaits
 from storage.io import FileSystem, LocalFileSystem
 from storage.log_store import LogStore, StoreCallbacks, StoreSettings
-from storage.metastore.interface import IdentityMismatch, MetaStore
+from storage.metastore.interface import MetaStore
 from storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
 from storage.recovery import RecoveryReport, lock_directory, open_store
 
@@ -205,17 +206,16 @@ class BrokerServer:
             ),
         )
         lock_directory(self.logs)
+        properties = read_properties(self.file_system, config.data_directory)
         self.metastore = self._given_metastore or SqliteMetaStore.open(
             self.file_system.join(config.data_directory, FILE_NAME),
             node_id=config.node_id,
-            new_cluster_id=config.cluster_id or new_cluster_id(),
+            new_cluster_id=properties.cluster_id
+            if properties is not None
+            else config.cluster_id or new_cluster_id(),
         )
+        settle_identity(self.file_system, config, self.metastore, properties)
         self.cluster_id = self.metastore.identity.cluster_id
-        if config.cluster_id not in {None, self.cluster_id}:
-            raise IdentityMismatch(
-                f"{config.data_directory} belongs to cluster {self.cluster_id}, "
-                f"the configuration says {config.cluster_id}"
-            )
         self.catalogue = Catalogue(
             self.metastore,
             self.logs,
