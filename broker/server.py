@@ -127,9 +127,9 @@ class BrokerServer:
     async def crash(self) -> None:
         """End as ``kill -9`` would: nothing more is written, sent or answered."""
         self._engine.dead = True
-        await self.sockets.abort()
         if self._housekeeping is not None:
             self._housekeeping.stop()
+        await self.sockets.abort()
         await self._cancel_tasks()
         self.abandon()
 
