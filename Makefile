@@ -17,7 +17,8 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; d
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
-UNIT := $(wildcard $(addprefix tests/,protocol storage coordinator broker spark_connector))
+UNIT := $(wildcard $(addprefix tests/,protocol storage coordinator broker spark_connector \
+	bench counterparts))
 COMPAT_SPARK ?= 4.3.0
 # Unit and property tests run beside each other; the others start brokers, JVMs and load.
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)

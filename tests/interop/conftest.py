@@ -57,3 +57,14 @@ def create_topic(broker: BrokerProcess, topic: str) -> Callable[..., str]:
         return topic
 
     return create_it
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Callable[[object], None]:
+    """Print a number that belongs into the log of a run, although the test passes."""
+
+    def print_it(text: object) -> None:
+        with capsys.disabled():
+            print(f"\n  {text}", flush=True)
+
+    return print_it

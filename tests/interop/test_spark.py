@@ -23,11 +23,13 @@ def spark(tmp_path_factory):
     session.stop()
 
 
-def test_a_streaming_job_survives_its_restart_and_the_brokers_kill(spark, own_broker, tmp_path):
+def test_a_streaming_job_survives_its_restart_and_the_brokers_kill(
+    spark, own_broker, tmp_path, say
+):
     from tests.interop.spark_job import Job
 
     outcome = Job(spark, own_broker, tmp_path, RECORDS).run()
-    print(outcome)
+    say(outcome)
     assert outcome.counted == RECORDS
     assert outcome.wrong_keys == []
     assert outcome.results > 0
@@ -82,7 +84,7 @@ def test_the_sink_writes_keys_values_and_headers(spark, broker, create_topic):
     ]
 
 
-def test_stateless_real_time_mode(spark, broker, tmp_path):
+def test_stateless_real_time_mode(spark, broker, tmp_path, say):
     from pyspark.sql import functions as F  # noqa: N812
 
     servers = broker.bootstrap_servers
@@ -119,7 +121,7 @@ def test_stateless_real_time_mode(spark, broker, tmp_path):
     assert failure is None
     assert [value for value, _ in arrived] == list(sent)
     latencies = [at - sent[value] for value, at in arrived[WARM_UP_RECORDS:]]
-    print(f"real-time mode: p50 {statistics.median(latencies) * 1000:.1f} ms")
+    say(f"real-time mode: p50 {statistics.median(latencies) * 1000:.1f} ms")
     # Far below the half second that a poll which nobody wakes would take.
     assert statistics.median(latencies) < 0.25
 
