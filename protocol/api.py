@@ -101,6 +101,21 @@ class Message(Generic[T]):
             raise self._unsupported(version)
         return encoder(message, bytearray() if out is None else out)
 
+    def tune(
+        self,
+        first: int,
+        last: int,
+        *,
+        decoder: Decoder[T] | None = None,
+        encoder: Encoder[T] | None = None,
+    ) -> None:
+        """Put hand-written functions in the place of the generated ones for a range of versions."""
+        for version in range(first, last + 1):
+            if decoder is not None:
+                self._decoders[version] = decoder
+            if encoder is not None:
+                self._encoders[version] = encoder
+
     def _malformed(self, version: int, error: Exception) -> Malformed:
         return Malformed(f"{self.name} version {version}: {error}")
 

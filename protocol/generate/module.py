@@ -39,6 +39,10 @@ RECORD_TOPICS: dict[str, Callable[[Schema], bool]] = {
 }
 
 
+# Modules that have a hand-tuned one of the same name in protocol.tuned.
+TUNED = {"fetch", "produce"}
+
+
 def constant_name(schema: Schema) -> str:
     """The constant a module is there for: ``PRODUCE``, ``OFFSET_COMMIT_RECORD``."""
     suffix = "_RECORD" if schema.kind == "record" else ""
@@ -59,6 +63,9 @@ def module_text(schema: Schema, name: str) -> str:
     for section, found in layouts.items():
         _add_codecs(codecs, formats, section, found)
     _add_constant(codecs, schema, layouts)
+    if name in TUNED:
+        codecs.add("", "# Puts hand-tuned functions in the place of some of the above.")
+        codecs.add(f"import protocol.tuned.{name}  # noqa: E402, F401")
     bindings = Code()
     if formats:
         bindings.add("", *_struct_lines(formats))

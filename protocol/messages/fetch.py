@@ -3204,3 +3204,6 @@ FETCH = Api(
         },
     ),
 )
+
+# Puts hand-tuned functions in the place of some of the above.
+import protocol.tuned.fetch  # noqa: E402, F401

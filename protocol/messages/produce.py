@@ -1441,3 +1441,6 @@ PRODUCE = Api(
         },
     ),
 )
+
+# Puts hand-tuned functions in the place of some of the above.
+import protocol.tuned.produce  # noqa: E402, F401
