@@ -26,8 +26,8 @@ _EPILOG = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 not understood."""
     parsed = _parser().parse_args(arguments)
-    command = importlib.import_module(f"broker.cli.{parsed.command}")
     try:
+        command = importlib.import_module(f"broker.cli.{parsed.command}")
         result: int = command.run(parsed)
         sys.stdout.flush()
     except CommandError as error:
