@@ -37,6 +37,7 @@ from protocol.records import (
     verify_batch,
 )
 from tests.protocol.kafka_python import MemoryRecords, MemoryRecordsBuilder
+from tests.storage import golden
 
 LIMIT = 1 << 20
 RECORDS = [
@@ -147,6 +148,42 @@ def test_other_decoders_understand_our_batches(codec):
     (decoded,) = MemoryRecords(batch)
     assert [(r.offset, r.timestamp, r.key, r.value, tuple(r.headers)) for r in decoded] == [
         tuple(record) for record in RECORDS
+    ]
+
+
+def stored_records(partition):
+    """(codec, records) of each batch that Kafka 4.3.0 stored; each passes a client's checks."""
+    ((_, log),) = golden.segments(partition)
+    for position, header in iterate_batches(log):
+        stored = log[position : position + header.size]
+        assert verify_batch(stored) == header
+        assert check_batch(stored) == header
+        yield header.compression, list(iterate_records(stored, limit_bytes=LIMIT))
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_batches_of_the_java_client_are_understood(codec):
+    batches = list(stored_records(f"java-{codec}-0"))
+    assert {compression for compression, _ in batches} == {codecs.NAMES.index(codec)}
+    records = [record for _, batch in batches for record in batch]
+    assert [(record.offset, record.key, record.value) for record in records] == [
+        (i, b"key%d" % (i + 1), b" ".join([b"value %d" % (i + 1)] * 4)) for i in range(400)
+    ]
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_batches_of_librdkafka_are_understood(codec):
+    batches = list(stored_records(f"comp-{codec}-0"))
+    assert codecs.NAMES.index(codec) in {compression for compression, _ in batches}
+    records = [record for _, batch in batches for record in batch]
+    assert [(record.offset, record.key, record.value, record.headers) for record in records] == [
+        (
+            i,
+            b"k%d" % (i % 7),
+            b"v%d" % i * 20,
+            (("h", b"x"), ("n", None)) if i % 3 == 0 else (),
+        )
+        for i in range(200)
     ]
 
 

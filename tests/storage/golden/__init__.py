@@ -1,6 +1,7 @@
 """A data directory as Apache Kafka 4.3.0 left it after a clean shutdown, to compare with.
 
-Written by librdkafka producers (all idempotent): ``plain`` uncompressed, ``comp-*`` one codec each,
+Written by idempotent producers, ``java-*`` by Kafka's console producer with one codec each, all
+others by librdkafka: ``plain`` uncompressed, ``comp-*`` one codec each,
 ``append-time`` with LogAppendTime, ``segments`` in four segments (``index.interval.bytes`` 1000,
 timestamps out of order, an open transaction at its end), ``tx`` with four aborted and four
 committed transactions, ``open`` with two aborted transactions and one still open, in two segments
@@ -19,6 +20,10 @@ PARTITIONS = (
     "comp-lz4-0",
     "comp-snappy-0",
     "comp-zstd-0",
+    "java-gzip-0",
+    "java-lz4-0",
+    "java-snappy-0",
+    "java-zstd-0",
     "open-0",
     "plain-0",
     "segments-0",
