@@ -408,6 +408,18 @@ async def test_a_bug_is_logged_with_its_traceback_and_ends_that_connection_only(
     assert await other.answer() == (1, b"fine")
 
 
+async def test_an_answer_that_cannot_be_encoded_is_a_bug_of_that_connection(running, caplog):
+    toy, client, other = running.toy, await running.client(), await running.client()
+    await client.send(request(PRODUCE, b"p", version=3))
+    await until(lambda: toy.produces)
+    toy.produces[0].complete("not bytes")  # does not reach who completes it
+    assert await client.closed() == b""
+    (record,) = caplog.records
+    assert record.exc_info[0] is TypeError
+    await other.send(request(ECHO, b"fine"))
+    await other.answer()
+
+
 async def test_warnings_are_rate_limited(caplog):
     clock = ManualClock()
     async with Running(small_config(), clock) as running:
@@ -455,6 +467,24 @@ async def test_a_slow_sender_of_much_has_more_time():
         clock.advance(seconds=45)
         await client.send(frame[half:])
         await client.answer()
+
+
+async def test_a_close_that_the_peer_does_not_read_has_an_end():
+    clock = ManualClock()
+    async with Running(small_config(), clock) as running:
+        client = await running.client()
+        client.reader._transport.pause_reading()
+        client.writer.write(request(ECHO, b"size 8000000") + request(999))
+        connections = running.toy.server.connections
+        await until(lambda: connections)
+        (connection,) = connections
+        await until(connection._transport.get_write_buffer_size)
+        connection.close("reason=it is enough")
+        clock.advance(seconds=25)
+        await asyncio.sleep(0.02)
+        assert connections
+        clock.advance(seconds=10)
+        await until(lambda: not connections)
 
 
 async def test_idle_connections_are_closed_silently(caplog):
@@ -541,3 +571,35 @@ async def test_stop_has_a_limit(running, caplog):
     await toy.server.stop(50)
     assert await client.closed() == b""
     assert "connections cut off at shutdown: count=1" in caplog.text
+
+
+async def test_what_is_under_way_ends_with_an_abort(running):
+    toy, client = running.toy, await running.client()
+    await client.send(request(SLOW, b"s"))
+    await until(lambda: toy.handled)
+    await toy.server.abort()
+    assert await client.closed() == b""
+    assert not toy.server._requests
+
+
+async def test_an_abort_forgets_who_waits_for_memory():
+    async with Running(small_config(queued_max_request_bytes=1_500_000)) as running:
+        server = running.toy.server
+        for _ in range(3):
+            client = await running.client()
+            client.writer.write(request(ECHO, b"y" * 1_000_000)[:500_000])
+        await until(lambda: len(server.frame_budget._waiting) == 2)
+        await server.abort()
+        assert not server.frame_budget._waiting
+
+
+async def test_buffers_of_sockets_are_as_configured():
+    sizes = {"socket_send_buffer_bytes": 50_000, "socket_receive_buffer_bytes": 60_000}
+    async with Running(small_config(**sizes)) as running:
+        await (await running.client()).send(request(ECHO))
+        await until(lambda: running.toy.server.connections)
+        (connection,) = running.toy.server.connections
+        sock = connection._transport.get_extra_info("socket")
+        # Linux doubles what it is asked for.
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 100_000
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == 120_000

@@ -11,6 +11,7 @@ import pytest
 from broker.dispatch import RequestContext
 from broker.testing import Broker
 from broker.topic_reader import WireClient, next_offset, visible_batches
+from protocol.client import NEED_DATA
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
 from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
@@ -114,18 +115,11 @@ def test_the_clock_moves_by_itself_and_by_hand(broker):
 
 def test_a_waiting_fetch_is_let_go_by_the_clock(broker):
     broker.create_topic("orders")
-    request = FetchRequest(
-        max_wait_ms=60_000,
-        min_bytes=1,
-        topics=[FetchTopic("orders", partitions=[FetchPartition(0, partition_max_bytes=100)])],
-    )
     with WireClient(broker.address) as client:
-        _, chunks = client._connection.request(FETCH, 12, request)
+        _, chunks = client._connection.request(FETCH, 12, fetch_request("orders", 60_000))
         client._socket.sendall(b"".join(chunks))
         waits = broker.server.fetch_waits
-        deadline = time.monotonic() + 5
-        while not len(waits):
-            assert time.monotonic() < deadline
+        wait_until(lambda: len(waits))
         broker.clock.advance(minutes=1)
         client._socket.settimeout(5)
         assert client._socket.recv(4)
@@ -215,6 +209,49 @@ def test_an_answer_can_be_late(broker, client, api):
         asks[api]()
         assert time.monotonic() - started >= 0.14
     assert caught.count >= 1
+
+
+def fetch_request(topic, max_wait_ms):
+    partition = FetchPartition(0, partition_max_bytes=1000)
+    return FetchRequest(
+        max_wait_ms=max_wait_ms, min_bytes=1, topics=[FetchTopic(topic, partitions=[partition])]
+    )
+
+
+def test_a_waiting_fetch_can_be_late_and_is_still_hurried(broker):
+    broker.create_topic("orders")
+    with broker.intercept(FETCH, delay_ms=100), WireClient(broker.address) as client:
+        started = time.monotonic()
+        _, fetch = client._connection.request(FETCH, 12, fetch_request("orders", 60_000))
+        client._socket.sendall(b"".join(fetch))
+        time.sleep(0.05)
+        _, chunks = client._connection.request(METADATA, 12, MetadataRequest(topics=[]))
+        client._socket.sendall(b"".join(chunks))
+        answers = []
+        while len(answers) < 2:
+            client._connection.receive_data(client._socket.recv(65536))
+            while (answer := client._connection.next_response()) is not NEED_DATA:
+                answers.append(type(answer[1]).__name__)
+        assert answers == ["FetchResponse", "MetadataResponse"]
+        assert 0.1 <= time.monotonic() - started < 10
+
+
+def test_who_waits_for_a_late_answer_may_go(broker):
+    broker.create_topic("orders")
+    with broker.intercept(FETCH, delay_ms=100):
+        with WireClient(broker.address) as client:
+            _, fetch = client._connection.request(FETCH, 12, fetch_request("orders", 60_000))
+            client._socket.sendall(b"".join(fetch))
+            waits = broker.server.fetch_waits
+            wait_until(lambda: len(waits))
+        wait_until(lambda: not len(waits))
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
 
 
 @pytest.mark.parametrize("api", [METADATA, INIT_PRODUCER_ID])
