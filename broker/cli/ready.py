@@ -14,14 +14,13 @@ import time
 from broker.cli.configuration import load
 from broker.cli.errors import OK, USAGE, CommandError
 from broker.version import __version__
+from protocol.client import NEED_DATA, ClientConnection
 from protocol.errors import Malformed
-from protocol.header import RequestHeader, decode_response_header, request_frame
 from protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
 
 _ADDRESS = re.compile(r"(?:\[([^\]]+)\]|([^\[\]:]+)):([0-9]{1,5})")
 _ANY_HOST = ("", "0.0.0.0", "::")  # noqa: S104 - what a listener may say, not what we connect to
 _API_VERSION = 3
-_CORRELATION_ID = 1
 _ANSWER_BYTES_MAX = 1024 * 1024
 
 
@@ -47,46 +46,27 @@ def run(arguments: argparse.Namespace) -> int:
 
 def ask(host: str, port: int, deadline: float) -> None:
     """Send ApiVersions and check the answer; raises NotReady. ``deadline`` is monotonic seconds."""
-    header = RequestHeader(API_VERSIONS.key, _API_VERSION, _CORRELATION_ID, "barnabas-ready")
+    client = ClientConnection("barnabas-ready", max_frame_bytes=_ANSWER_BYTES_MAX)
     request = ApiVersionsRequest("barnabas-ready", __version__)
+    _, chunks = client.request(API_VERSIONS, _API_VERSION, request)
     try:
         with socket.create_connection((host, port), timeout=_left(deadline)) as connection:
-            connection.sendall(b"".join(request_frame(API_VERSIONS, header, request)))
-            size = int.from_bytes(_receive(connection, 4, deadline))
-            if size > _ANSWER_BYTES_MAX:
-                raise NotReady("the answer is not Kafka's")
-            answer = memoryview(_receive(connection, size, deadline))
+            connection.sendall(b"".join(chunks))
+            while (answer := client.next_response()) is NEED_DATA:
+                connection.settimeout(_left(deadline))
+                received = connection.recv(65536)
+                if not received:
+                    raise NotReady("the connection was closed")
+                client.receive_data(received)
     except TimeoutError:
         raise NotReady("no answer in time") from None
-    except OSError as error:
-        raise NotReady(error.strerror or str(error)) from None
-    check_answer(answer)
-
-
-def check_answer(answer: memoryview) -> None:
-    """Check a response frame (without its length) to our request; raises NotReady."""
-    try:
-        correlation_id, position = decode_response_header(answer, API_VERSIONS.key, _API_VERSION)
-        if correlation_id != _CORRELATION_ID:
-            raise NotReady("the answer is not Kafka's")
-        # An error comes first in every version; with error 35 the rest has the form of version 0.
-        error_code = int.from_bytes(answer[position : position + 2], signed=True)
-        if error_code:
-            raise NotReady(f"the answer is error {error_code}")
-        API_VERSIONS.decode_response(answer, position, _API_VERSION)
     except Malformed:
         raise NotReady("the answer is not Kafka's") from None
-
-
-def _receive(connection: socket.socket, size: int, deadline: float) -> bytes:
-    data = bytearray()
-    while len(data) < size:
-        connection.settimeout(_left(deadline))
-        chunk = connection.recv(size - len(data))
-        if not chunk:
-            raise NotReady("the connection was closed")
-        data += chunk
-    return bytes(data)
+    except OSError as error:
+        raise NotReady(error.strerror or str(error)) from None
+    _, response = answer
+    if response.error_code:
+        raise NotReady(f"the answer is error {response.error_code}")
 
 
 def _left(deadline: float) -> float:
