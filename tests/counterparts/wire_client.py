@@ -24,12 +24,20 @@ class WireClient:
 
     def ask(self, api: Any, request: Any, version: int) -> Any:
         """Send a request, return its response; raises Disconnected when there is none."""
+        self.send(api, request, version)
+        return self.receive()
+
+    def send(self, api: Any, request: Any, version: int) -> None:
+        """Send a request; ``receive`` returns the responses in the order of the requests."""
         _, chunks = self._connection.request(api, version, request)
         self._socket.sendall(b"".join(bytes(chunk) for chunk in chunks))
+
+    def receive(self) -> Any:
+        """Return the response to the oldest request without one; raises Disconnected."""
         while (answer := self._connection.next_response()) is NEED_DATA:
             received = self._socket.recv(1 << 16)
             if not received:
-                raise Disconnected(f"{api.name} {version} was not answered")
+                raise Disconnected("a request was not answered")
             self._connection.receive_data(received)
         return answer[1]
 
