@@ -31,6 +31,7 @@ def spark_session(directory: Path, *, cores: int = 2) -> "SparkSession":
         "spark.driver.memory": "1g",
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
         "spark.sql.session.timeZone": "UTC",
     }
