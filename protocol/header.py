@@ -23,6 +23,7 @@ API_VERSIONS_KEY = 18
 
 _FLEXIBLE_FROM = {entry.key: entry.flexible_from for entry in ENTRIES.values()}
 _REQUEST_HEADER = struct.Struct(">hhih")
+_unpack_request_header = _REQUEST_HEADER.unpack_from
 _LENGTH = struct.Struct(">i")
 _LENGTH_AND_CORRELATION_ID = struct.Struct(">ii")
 
@@ -54,7 +55,7 @@ def decode_request_header(view: memoryview) -> tuple[RequestHeader, int]:
     Malformed.
     """
     try:
-        api_key, api_version, correlation_id, size = _REQUEST_HEADER.unpack_from(view)
+        api_key, api_version, correlation_id, size = _unpack_request_header(view)
         position = _REQUEST_HEADER.size
         client_id: str | None = None
         if size >= 0:

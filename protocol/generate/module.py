@@ -38,7 +38,6 @@ RECORD_TOPICS: dict[str, Callable[[Schema], bool]] = {
     "__transaction_state": lambda schema: schema.name == "TransactionLog",
 }
 
-
 # Modules that have a hand-tuned one of the same name in protocol.tuned.
 TUNED = {"fetch", "produce"}
 

@@ -91,9 +91,9 @@ def one_partition(random_messages, case):
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_tuned_and_generated_agree_on_random_messages(case):
     random_messages = RandomMessages(SEED)
-    for _ in range(15):
+    for _ in range(10):
         check(case, random_messages.message(case))
-    for _ in range(60):
+    for _ in range(40):
         check(case, one_partition(random_messages, case))
 
 
