@@ -17,7 +17,8 @@ A frame is a 4-byte big-endian length and that many bytes. Rules of this file:
 from __future__ import annotations
 
 from struct import Struct
-from sys import getrefcount
+
+from protocol.buffers import LargeBuffers
 
 RING_BYTES = 256 * 1024
 """Size of a ring: large enough that one ``recv`` empties a socket's usual receive buffer."""
@@ -32,9 +33,6 @@ trickle of a few bytes does not hold a ring; above it, copying twice costs more 
 MIN_RECEIVE_BYTES = 32 * 1024
 """A little room at the end of the ring is worth moving a short rest to the front for."""
 
-_ONLY_HERE = 2
-"""What getrefcount says of an object that one list holds: that reference and its own argument."""
-
 LENGTH_BYTES = 4
 _length = Struct(">i").unpack_from
 _length_and_key = Struct(">ih").unpack_from
@@ -43,34 +41,6 @@ _NOTHING = memoryview(b"")
 
 class FrameRefused(Exception):
     """A length no frame may have. The connection is of no use after it."""
-
-
-class LargeBuffers:
-    """Buffers for frames that no ring holds, used again as soon as nobody looks into them any more.
-
-    Zeroing a fresh megabyte costs as much as all the rest of a large Produce. Nobody has to give a
-    buffer back: every view of it counts as a reference, so one that only the pool knows is free.
-    """
-
-    __slots__ = ("_buffers", "_keep_bytes", "_kept_bytes")
-
-    def __init__(self, keep_bytes: int = 32 * 1024 * 1024) -> None:
-        self._keep_bytes = keep_bytes
-        self._kept_bytes = 0
-        self._buffers: list[bytearray] = []
-
-    def take(self, size: int) -> memoryview:
-        """Return writable memory of ``size`` bytes; what is in it means nothing."""
-        for position in range(len(self._buffers)):
-            length = len(self._buffers[position])
-            if size <= length <= 2 * size and getrefcount(self._buffers[position]) == _ONLY_HERE:
-                return memoryview(self._buffers[position])[:size]
-        rounded = -(-size // RING_BYTES) * RING_BYTES
-        buffer = bytearray(rounded)
-        if self._kept_bytes + rounded <= self._keep_bytes:
-            self._buffers.append(buffer)
-            self._kept_bytes += rounded
-        return memoryview(buffer)[:size]
 
 
 class RingPool:

@@ -22,12 +22,17 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Protocol
 
+from protocol.buffers import LargeBuffers
+
 Buffer = bytes | bytearray | memoryview
 
 IOV_MAX = 1024
 """Buffers one ``pwritev`` takes on Linux (UIO_MAXIOV)."""
 
 ZERO_CHUNK_BYTES = 1 << 20
+
+REUSED_BYTES_MIN = 64 * 1024
+"""From this size on, memory for reading is used again instead of made anew."""
 
 _SYNC_FILE_RANGE_WRITE = 2
 _FALLOC_FL_KEEP_SIZE = 1
@@ -53,7 +58,7 @@ class File(Protocol):
         """Read ``size`` bytes at ``position``; fewer at the end of the file."""
         ...
 
-    def pread_cached(self, size: int, position: int) -> bytes | bytearray | None:
+    def pread_cached(self, size: int, position: int) -> Buffer | None:
         """Like :meth:`pread`, but None where the disk would have to be waited for."""
         ...
 
@@ -196,10 +201,11 @@ def _batches(buffers: Sequence[Buffer]) -> Iterator[Sequence[Buffer]]:
 class LocalFile:
     """A file of the operating system."""
 
-    __slots__ = ("_descriptor", "path")
+    __slots__ = ("_buffers", "_descriptor", "path")
 
-    def __init__(self, descriptor: int, path: str) -> None:
+    def __init__(self, descriptor: int, path: str, buffers: LargeBuffers) -> None:
         self._descriptor = descriptor
+        self._buffers = buffers
         self.path = path
 
     def pread(self, size: int, position: int) -> bytes:
@@ -209,9 +215,11 @@ class LocalFile:
             return data
         return data + self.pread(size - len(data), position + len(data))  # short read or the end
 
-    def pread_cached(self, size: int, position: int) -> bytes | bytearray | None:
-        """Read with RWF_NOWAIT; None if a page is missing from the cache."""
-        buffer = bytearray(size)
+    def pread_cached(self, size: int, position: int) -> Buffer | None:
+        """Read with RWF_NOWAIT; None if a page is missing from the cache. For the loop's thread."""
+        buffer = (
+            self._buffers.take(size) if size >= REUSED_BYTES_MIN else memoryview(bytearray(size))
+        )
         try:
             count = os.preadv(self._descriptor, [buffer], position, os.RWF_NOWAIT)
         except BlockingIOError:
@@ -222,8 +230,7 @@ class LocalFile:
             return self.pread(size, position)  # file system without RWF_NOWAIT, such as tmpfs
         if count < size and position + count < self.size():
             return None  # only the front of the range was cached
-        del buffer[count:]
-        return buffer
+        return buffer[:count]
 
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
         """Write all buffers, in as many system calls as it takes."""
@@ -304,10 +311,13 @@ class LocalLock:
 class LocalFileSystem:
     """The operating system's files."""
 
+    def __init__(self) -> None:
+        self._buffers = LargeBuffers()
+
     def open(self, path: str, *, create: bool = False) -> LocalFile:
         """Open read-write; created files are ``rw-r--r--``."""
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        return LocalFile(os.open(path, flags, 0o644), path)
+        return LocalFile(os.open(path, flags, 0o644), path, self._buffers)
 
     def exists(self, path: str) -> bool:
         """Whether the path leads anywhere."""

@@ -1,0 +1,44 @@
+"""Large pieces of memory that are used again and again.
+
+Zeroing a fresh megabyte costs as much as all the rest of a request that fills it, and its pages
+have to be found first. Large frames and reads from files take their memory here.
+"""
+
+from __future__ import annotations
+
+from sys import getrefcount
+from typing import Final
+
+STEP_BYTES: Final = 256 * 1024
+"""Sizes are rounded up to this, so that requests of similar sizes share buffers."""
+
+_ONLY_HERE: Final = 2
+"""What getrefcount says of an object that one list holds: that reference and its own argument."""
+
+
+class LargeBuffers:
+    """Buffers that are used again as soon as nobody looks into them any more; of one thread.
+
+    Nobody has to give a buffer back: every view of it counts as a reference to it, so one that only
+    the pool knows is free.
+    """
+
+    __slots__ = ("_buffers", "_keep_bytes", "_kept_bytes")
+
+    def __init__(self, keep_bytes: int = 32 * 1024 * 1024) -> None:
+        self._keep_bytes = keep_bytes
+        self._kept_bytes = 0
+        self._buffers: list[bytearray] = []
+
+    def take(self, size: int) -> memoryview:
+        """Return writable memory of ``size`` bytes; what is in it means nothing."""
+        for position in range(len(self._buffers)):
+            length = len(self._buffers[position])
+            if size <= length <= 2 * size and getrefcount(self._buffers[position]) == _ONLY_HERE:
+                return memoryview(self._buffers[position])[:size]
+        rounded = -(-size // STEP_BYTES) * STEP_BYTES
+        buffer = bytearray(rounded)
+        if self._kept_bytes + rounded <= self._keep_bytes:
+            self._buffers.append(buffer)
+            self._kept_bytes += rounded
+        return memoryview(buffer)[:size]
