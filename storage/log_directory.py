@@ -55,16 +55,23 @@ class LogDirectory:
 
     def sync(self, names: set[str]) -> None:
         """Make the named files and the directory's entries durable."""
-        for name in sorted(names):
-            if self.removed or not self.file_system.exists(self.file_path(name)):
-                continue
-            file = self.open(name)
-            try:
-                file.fdatasync()
-            finally:
-                file.close()
-        if not self.removed:
+        try:
+            for name in sorted(names):
+                self._sync_file(name)
             self.file_system.sync_directory(self.path)
+        except FileNotFoundError:
+            # The segment thread may remove the partition at any moment of this.
+            if not self.removed:
+                raise
+
+    def _sync_file(self, name: str) -> None:
+        if not self.file_system.exists(self.file_path(name)):
+            return  # A snapshot or a segment that was removed since.
+        file = self.open(name)
+        try:
+            file.fdatasync()
+        finally:
+            file.close()
 
     def create(self) -> None:
         """Make the directory with its topic id inside. Harmless when it is there."""
