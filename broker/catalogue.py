@@ -379,12 +379,6 @@ class Catalogue:
                 raise KafkaError(
                     ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{name}]"
                 )
-            if entity == CLUSTER_ENTITY and key.update is UpdateMode.PER_BROKER:
-                raise KafkaError(
-                    ErrorCode.INVALID_REQUEST,
-                    "Cannot update these configs at default cluster level, "
-                    f"broker id must be specified: [{name}]",
-                )
         try:
             merged = self._merged_config({**self.broker_overrides, entity: configs})
             for topic in self.topics.values():

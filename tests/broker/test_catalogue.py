@@ -236,6 +236,22 @@ async def test_a_full_metastore_keeps_tombstones_for_later(administration, monke
     assert administration.metastore.load().deleted == ()
 
 
+async def test_a_metastore_that_fails_over_tombstones_is_the_end_d9(administration, monkeypatch):
+    error = MetaStoreError("disk I/O error")
+
+    def broken(*_arguments):
+        raise error
+
+    a = await administration.catalogue.create_topic("a", 1, {})
+    await administration.catalogue.delete_topic(a.topic_id)
+    with monkeypatch.context() as patch:
+        patch.setattr(administration.metastore, "forget_topic", broken)
+        administration.logs.checkpoint(administration.catalogue.forget_deleted)
+        await settle(administration)
+    assert administration.fatal == [error]
+    administration.fatal.clear()
+
+
 async def test_stored_settings_that_no_longer_fit_stop_the_start():
     first = Administration()
     await first.catalogue.create_topic("a", 1, {"max.compaction.lag.ms": "10"})

@@ -1,5 +1,6 @@
 """DeleteRecords and OffsetForLeaderEpoch, as measured on Apache Kafka 4.3.0."""
 
+import asyncio
 from random import Random
 
 import pytest
@@ -113,6 +114,16 @@ class TestDeleteRecords:
             log = again.catalogue.topics["p"].partitions[0].log
             assert (log.log_start_offset, log.high_watermark) == (7, 10)
             again.stop()
+
+    async def test_a_client_that_left_does_not_matter(self, administration):
+        log = append(administration, "p", 0, 3)
+        deletion = asyncio.ensure_future(delete(administration, ("p", [(0, 2)])))
+        # Begun, and cut off before the end of the loop's turn in which it becomes durable.
+        asyncio.get_running_loop().call_soon(deletion.cancel)
+        with pytest.raises(asyncio.CancelledError):
+            await deletion
+        await asyncio.sleep(0)
+        assert log.log_start_offset == 2
 
     async def test_a_full_disk(self, administration):
         append(administration, "p", 0, 3)

@@ -1,5 +1,7 @@
 """CreateTopics, DeleteTopics, CreatePartitions: outcomes as measured on Apache Kafka 4.3.0."""
 
+import asyncio
+
 import pytest
 
 from broker.config import BrokerConfig
@@ -368,6 +370,16 @@ class TestDeleteTopics:
         new = [each.partition_id for each in administration.catalogue.topics["a"].partitions]
         assert first.topic_id != second.topic_id
         assert not set(old) & set(new)
+
+    async def test_of_two_who_delete_one_topic_one_is_too_late(self, administration):
+        await create(administration, new_topic("a"))
+        outcomes = await asyncio.gather(
+            delete(administration, ["a"]), delete(administration, ["a"])
+        )
+        assert sorted(outcome["a"][0] for outcome in outcomes) == [
+            NONE,
+            ErrorCode.UNKNOWN_TOPIC_ID,
+        ]
 
     async def test_nothing_to_delete(self, administration):
         assert await delete(administration) == {}
