@@ -583,6 +583,20 @@ class BrokerConfig:
         "How long a client may take to send one request completely.",
         at_least(1),
     )
+    connection_pipeline_max_requests: int = setting(
+        "barnabas.connection.pipeline.max.requests",
+        INT,
+        1000,
+        "Answers that one connection may be owed before its next request is handled.",
+        at_least(1),
+    )
+    connection_write_buffer_bytes: int = setting(
+        "barnabas.connection.write.buffer.bytes",
+        INT,
+        1024 * 1024,
+        "Answers a client has not read yet at which its next request is not handled.",
+        at_least(64 * 1024),
+    )
     log_level: str = setting(
         "barnabas.log.level",
         STRING,

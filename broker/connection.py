@@ -74,12 +74,6 @@ TURN_REQUESTS = 200
 """Requests of one connection handled in a row: about 2 ms. A full ring of the smallest requests
 would hold up everyone else for 30 ms, and the disk, which starts when the turn ends."""
 
-PIPELINE_LIMIT = 1000
-"""Answers owed to one connection; clients keep 5 in flight, load generators some hundreds."""
-
-WRITE_BUFFER_HIGH_BYTES = 1024 * 1024
-"""The transport's high-water mark: a connection whose peer reads slower is muted."""
-
 SLOWEST_BYTES_PER_SECOND = 32 * 1024
 """What a connection must at least receive to keep an incomplete frame alive beyond its time."""
 
@@ -110,6 +104,7 @@ class Connection(asyncio.BufferedProtocol):
         "_out_bytes",
         "_parked",
         "_partial_since",
+        "_pipeline_limit",
         "_plans",
         "_queued_bytes",
         "_reading_paused",
@@ -133,6 +128,7 @@ class Connection(asyncio.BufferedProtocol):
         self._budget = server.frame_budget
         self._frames = FrameBuffer(server.ring_pool, server.max_frame_bytes)
         self._transport: asyncio.Transport
+        self._pipeline_limit = server.pipeline_limit
         self._plans: dict[int, Plan] = {}
         self._client: bytes | None = None
         self._slots: deque[Chunks | Deferred[Any]] = deque()
@@ -175,7 +171,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if transport.get_extra_info("ssl_object") is None:
             self._descriptor = transport.get_extra_info("socket").fileno()
-        transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
+        transport.set_write_buffer_limits(high=self._server.write_buffer_bytes)
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
         """Drop everything that was held for the peer."""
@@ -428,7 +424,7 @@ class Connection(asyncio.BufferedProtocol):
             pending = shortcut.take(frame, position, correlation_id, stable=stable)
             if pending is not None:
                 self._slots.append(pending)
-                if self._server.backlogged or len(self._slots) >= PIPELINE_LIMIT:
+                if self._server.backlogged or len(self._slots) >= self._pipeline_limit:
                     self._hold_back()
                 return
         request = decode(frame, position, version)
@@ -608,7 +604,10 @@ class Connection(asyncio.BufferedProtocol):
         transport.writelines(out)
 
     def _over_pipeline_limit(self) -> bool:
-        return len(self._slots) >= PIPELINE_LIMIT or self._queued_bytes >= WRITE_BUFFER_HIGH_BYTES
+        return (
+            len(self._slots) >= self._pipeline_limit
+            or self._queued_bytes >= self._server.write_buffer_bytes
+        )
 
     # ------------------------------------------------------------------------------ flow control
 

@@ -106,5 +106,6 @@ def kafka_broker(
 @pytest.fixture
 def kafka(kafka_broker: Broker, request: pytest.FixtureRequest) -> Kafka:
     """Return the session's broker with topic names of this test's own."""
+    request.node.add_report_section("setup", "kafka", f"broker seed {kafka_broker.seed}")
     name = re.sub(r"[^a-zA-Z0-9_-]+", "-", request.node.name).strip("-")[:80]
     return Kafka(kafka_broker, f"{name}-{next(_numbers)}-")

@@ -11,6 +11,7 @@ failed, memory and disk disagree) nothing more is answered and the process ends 
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -327,6 +328,9 @@ async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ask, number)
     await server.start()
+    # What exists now stays: the collector need not look at it again and again.
+    gc.collect()
+    gc.freeze()
     on_ready(server.ready_line)
     failure = loop.create_task(server.wait_for_failure())
     stopping = loop.create_task(asked.wait())

@@ -93,6 +93,8 @@ class SocketServer:
         self.ring_pool = RingPool()
         self.max_frame_bytes = config.socket_request_max_bytes
         self.frame_budget = FrameBudget(bytes_or_unlimited(config.queued_max_request_bytes))
+        self.pipeline_limit = config.connection_pipeline_max_requests
+        self.write_buffer_bytes = config.connection_write_buffer_bytes
         self.receive_timeout = config.request_receive_timeout_ms / 1000
         idle_ms = config.connections_max_idle_ms
         self.idle_timeout = idle_ms / 1000 if idle_ms >= 0 else float("inf")

@@ -31,7 +31,7 @@ from typing import Any, Generic, Self, TypeVar
 from broker.catalogue import new_cluster_id
 from broker.clock import ManualClock
 from broker.config_loader import load_config
-from broker.dispatch import RequestContext
+from broker.dispatch import ROUTES, RequestContext, Routes
 from broker.interception import Fault, Interception
 from broker.server import BrokerServer, loop_factory
 from broker.topic_reader import ReceivedRecord, read_topic
@@ -41,7 +41,7 @@ from storage.io import FileSystem, LocalFileSystem
 from storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from storage.simulated import SimulatedFileSystem
 
-__all__ = ["Broker", "ErrorCode", "Interception", "Outcome", "ReceivedRecord"]
+__all__ = ["KAFKA_3_9", "Broker", "ErrorCode", "Interception", "Outcome", "ReceivedRecord"]
 
 Result = TypeVar("Result")
 
@@ -60,6 +60,38 @@ DEFAULTS: Mapping[str, str] = {
     "barnabas.checkpoint.journal.bytes": str(64 * 1024 * 1024),
     "barnabas.shutdown.timeout.ms": "1000",
 }
+
+
+KAFKA_3_9: Mapping[str, int] = {
+    "Produce": 11,
+    "Fetch": 17,
+    "ListOffsets": 8,
+    "Metadata": 12,
+    "OffsetCommit": 9,
+    "OffsetFetch": 9,
+    "EndTxn": 4,
+    "TxnOffsetCommit": 4,
+    "WriteTxnMarkers": 1,
+    "ListTransactions": 1,
+    "DescribeGroups": 5,
+    "DescribeCluster": 1,
+    "DescribeLogDirs": 4,
+    "DescribeQuorum": 1,
+    "UpdateFeatures": 1,
+    "ListConfigResources": 0,
+    "ConsumerGroupHeartbeat": 0,
+    "ConsumerGroupDescribe": 0,
+}
+"""The highest version that Kafka 3.9 has of each API in which later ones have more."""
+
+
+def older_routes(max_versions: Mapping[str, int]) -> Routes:
+    """Return everything that is served, in no higher versions than these, by API name."""
+    routes = ROUTES.copy()
+    for route in ROUTES:
+        highest = max_versions.get(route.name, route.max_version)
+        routes.replace(route.copy(max_version=min(highest, route.max_version)))
+    return routes
 
 
 class Outcome(Generic[Result]):
@@ -106,6 +138,8 @@ class Broker:
 
     ``config`` holds settings by Kafka's keys. ``port`` 0 takes any free one, and keeps it over
     ``restart``. ``seed`` makes what a crash loses repeatable; it is ``broker.seed`` otherwise.
+    ``max_versions`` lowers what is served, by API name, to imitate an older broker; KAFKA_3_9 is
+    one such table.
     """
 
     def __init__(
@@ -115,6 +149,7 @@ class Broker:
         port: int = 0,
         config: Mapping[str, str] | None = None,
         seed: int | None = None,
+        max_versions: Mapping[str, int] | None = None,
     ) -> None:
         settings = {**DEFAULTS, "listeners": f"PLAINTEXT://127.0.0.1:{port}", **(config or {})}
         directory = MEMORY_DIRECTORY if storage is None else os.fspath(storage)
@@ -124,6 +159,7 @@ class Broker:
             SimulatedFileSystem() if storage is None else LocalFileSystem()
         )
         self._metastore: SqliteMetaStore | None = None
+        self._routes = older_routes(max_versions or {})
         self.seed = Random().getrandbits(32) if seed is None else seed  # noqa: S311
         self._random = Random(self.seed)  # noqa: S311
         self._manual_clock = ManualClock(running=True)
@@ -274,6 +310,7 @@ class Broker:
             clock=self._manual_clock,
             file_system=self._file_system,
             metastore=self._metastore,
+            routes=self._routes,
         )
         await server.start()
         self._server = server

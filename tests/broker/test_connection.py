@@ -331,15 +331,15 @@ async def test_a_backlog_mutes_producers_until_it_is_gone(running):
     await until(lambda: len(toy.produces) == 3)
 
 
-async def test_answers_owed_to_one_connection_are_limited(running, monkeypatch):
-    monkeypatch.setattr("broker.connection.PIPELINE_LIMIT", 10)
-    toy, client = running.toy, await running.client()
-    await client.send(*(request(PRODUCE, b"%d" % n, version=3) for n in range(25)))
-    await until(lambda: len(toy.produces) == 10)
-    await asyncio.sleep(0.02)
-    assert len(toy.produces) == 10
-    toy.produces[0].complete(b"done")
-    await until(lambda: len(toy.produces) == 11)
+async def test_answers_owed_to_one_connection_are_limited():
+    async with Running(small_config(connection_pipeline_max_requests=10)) as running:
+        toy, client = running.toy, await running.client()
+        await client.send(*(request(PRODUCE, b"%d" % n, version=3) for n in range(25)))
+        await until(lambda: len(toy.produces) == 10)
+        await asyncio.sleep(0.02)
+        assert len(toy.produces) == 10
+        toy.produces[0].complete(b"done")
+        await until(lambda: len(toy.produces) == 11)
 
 
 async def test_ready_answers_behind_an_owed_one_are_limited(running):

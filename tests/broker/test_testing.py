@@ -9,7 +9,7 @@ import time
 import pytest
 
 from broker.dispatch import RequestContext
-from broker.testing import Broker
+from broker.testing import KAFKA_3_9, Broker
 from broker.topic_reader import WireClient, next_offset, visible_batches
 from protocol.client import NEED_DATA
 from protocol.errors import ErrorCode, KafkaError
@@ -129,6 +129,19 @@ def test_settings_are_kafkas():
     with Broker(config={"num.partitions": "4", "node.id": "7"}) as broker:
         assert broker.server.config.num_partitions == 4
         assert broker.server.node_id == 7
+
+
+def test_an_older_broker_can_be_imitated():
+    with Broker(max_versions=KAFKA_3_9) as broker, WireClient(broker.address) as client:
+        assert client.version_of(FETCH) == 17
+        assert client.version_of(METADATA) == 12
+        assert client.version_of(LIST_OFFSETS) == 8
+        assert client.version_of(INIT_PRODUCER_ID) == 5
+        broker.create_topic("orders")
+        assert produce(client, "orders", b"a") == 0
+        assert values(broker, "orders") == [b"a"]
+    with Broker() as broker, WireClient(broker.address) as client:
+        assert client.version_of(FETCH) == 18
 
 
 # ------------------------------------------------------------------------------- interception
