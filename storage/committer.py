@@ -20,7 +20,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from functools import partial
+from typing import Final, Protocol, TypeVar
 
 from storage.io import Buffer
 from storage.journal import CommitGroup, Operation, SegmentFile, StoredBatch
@@ -31,7 +32,10 @@ _HAND_OVER_BYTES: Final = 256 * 1024
 """While groups keep coming, the segment thread is woken for this much; at once when none does."""
 
 _MERGED_BYTES_MAX: Final = 16 * 1024 * 1024
-_FULL_DISK_PAUSE_SECONDS: Final = 0.2
+FULL_DISK: Final = (errno.ENOSPC, errno.EDQUOT)
+FULL_DISK_PAUSE_SECONDS: Final = 0.2
+
+Result = TypeVar("Result")
 
 
 class Listener(Protocol):
@@ -44,7 +48,7 @@ class Listener(Protocol):
         """The oldest ``groups`` groups are in the segment files."""
 
     def disk_full(self, *, full: bool) -> None:
-        """The disk refused a write for want of room, or has room again."""
+        """The disk refused a write for want of room, or has room again; each True has its False."""
 
     def failed(self, error: BaseException) -> None:
         """Storage cannot go on; the process must stop."""
@@ -58,6 +62,7 @@ class Committer:
         self._files = files
         self._listener = listener
         self._unwritten: deque[CommitGroup] = deque()
+        self._lacks_spare = False
         # Each of the two is changed by one thread only.
         self._committed_bytes = 0
         self._written_bytes = 0
@@ -89,14 +94,32 @@ class Committer:
         if entry_count:
             table = b"".join([group.table for group in groups])
             bodies: list[Buffer] = [chunk for group in groups for chunk in group.chunks]
-            sequence = self._files.append(entry_count, table, bodies, size)
+            append = partial(self._files.append, entry_count, table, bodies, size)
+            sequence = until_there_is_room(append, self._listener)
         for group in groups:
             group.sequence = sequence
         self._unwritten.extend(groups)
         self._committed_bytes += size
         self._listener.durable(len(groups))
-        if not self._files.has_spare:
-            self._until_there_is_room(self._files.prepare_spare)
+        self._keep_a_spare()
+
+    def _keep_a_spare(self) -> None:
+        """Have the next journal file ready; without one, refuse appends and try with each group.
+
+        Waiting here would stop the checkpoint that may give a file back.
+        """
+        try:
+            self._files.prepare_spare()
+        except OSError as error:
+            if error.errno not in FULL_DISK:
+                raise
+            if not self._lacks_spare:
+                self._lacks_spare = True
+                self._listener.disk_full(full=True)
+        else:
+            if self._lacks_spare:
+                self._lacks_spare = False
+                self._listener.disk_full(full=False)
 
     @property
     def has_unwritten(self) -> bool:
@@ -117,29 +140,34 @@ class Committer:
                 if isinstance(operation, StoredBatch):
                     runs.add(operation)
                 else:
-                    self._until_there_is_room(runs.write)
-                    self._until_there_is_room(operation)
-        self._until_there_is_room(runs.write)
+                    until_there_is_room(runs.write, self._listener)
+                    until_there_is_room(operation, self._listener)
+        until_there_is_room(runs.write, self._listener)
         self._written_bytes += sum(group.body_bytes for group in groups)
         if groups:
             self._listener.written(len(groups))
 
-    def _until_there_is_room(self, operation: Operation) -> None:
-        told = False
-        while True:
-            try:
-                operation()
-            except OSError as error:
-                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                    raise
-                if not told:
-                    told = True
-                    self._listener.disk_full(full=True)
-                time.sleep(_FULL_DISK_PAUSE_SECONDS)
-            else:
-                if told:
-                    self._listener.disk_full(full=False)
-                return
+
+def until_there_is_room(operation: Callable[[], Result], listener: Listener) -> Result:
+    """Call ``operation`` again and again while the disk is full; the listener hears of that.
+
+    Only for what may be called twice. Waits, so never on the loop.
+    """
+    told = False
+    while True:
+        try:
+            result = operation()
+        except OSError as error:
+            if error.errno not in FULL_DISK:
+                raise
+            if not told:
+                told = True
+                listener.disk_full(full=True)
+            time.sleep(FULL_DISK_PAUSE_SECONDS)
+        else:
+            if told:
+                listener.disk_full(full=False)
+            return result
 
 
 def apply_operations(operations: Sequence[StoredBatch | Operation]) -> None:

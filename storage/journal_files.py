@@ -72,6 +72,7 @@ class JournalFiles:
         ]
         self._used: deque[JournalFile] = deque()
         self._free: deque[JournalFile] = deque(self._files)
+        self._spare: JournalFile | None = None
 
     def _open(self, name: str) -> JournalFile:
         path = self._file_system.join(self._directory, name)
@@ -85,17 +86,19 @@ class JournalFiles:
         self._previous_crc = 0
         self._current = None
         self._position = 0
-        self.prepare_spare()
 
     def prepare_spare(self) -> None:
         """Make sure that a free file stands ready. Raises OSError (ENOSPC) when it cannot."""
+        if self._spare is not None:
+            return
         if not self._free:
             self._free.append(self._create())
-
-    @property
-    def has_spare(self) -> bool:
-        """Whether the next file is ready."""
-        return bool(self._free)
+        file = self._free[0].file
+        if file.size() < self._file_bytes:
+            # A write into reserved blocks meets no full disk, now or when the file comes round.
+            file.reserve(self._file_bytes)
+            file.fdatasync()
+        self._spare = self._free.popleft()
 
     @property
     def capacity_bytes(self) -> int:
@@ -126,22 +129,22 @@ class JournalFiles:
 
     def _advance(self) -> JournalFile:
         self.prepare_spare()
+        assert self._spare is not None
         if self._current is not None:
             self._used.append(self._current)
-        self._current = self._free.popleft()
+        self._current, self._spare = self._spare, None
         self._current.first_sequence = self._current.last_sequence = -1
         self._position = 0
         return self._current
 
     def _create(self) -> JournalFile:
-        number = len(self._files)
+        """An empty file under the next name. Names may have gaps: somebody removed a file."""
+        number = 0
+        if self._files:
+            number = int(self._files[-1].path.rpartition(FILE_NAME_PREFIX)[2]) + 1
         path = self._file_system.join(self._directory, f"{FILE_NAME_PREFIX}{number:04d}")
-        file = self._file_system.open(path, create=True)
-        file.truncate(self._file_bytes)
-        file.allocate(0, self._file_bytes)
-        file.fdatasync()
+        created = JournalFile(path, self._file_system.open(path, create=True))
         self._file_system.sync_directory(self._directory)
-        created = JournalFile(path, file)
         self._files.append(created)
         return created
 

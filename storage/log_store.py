@@ -21,7 +21,7 @@ from storage.checkpoint import (
     encode_checkpoint,
     encode_offset_checkpoint,
 )
-from storage.committer import Committer, CommitterThread, Listener
+from storage.committer import Committer, CommitterThread, Listener, until_there_is_room
 from storage.config import LogConfig
 from storage.io import FileSystem, Lock
 from storage.journal import CommitGroup, Journal, Operation
@@ -126,6 +126,9 @@ class LogStore:
         self.now_ms = now_ms
         self.engine = engine
         self.full = False
+        self.exhausted = False
+        self._waiting_for_room = 0
+        self._reserve_is_touched = False
         self.leader_epoch = 0
         self.logs: dict[int, PartitionLog] = {}
         self.generation = 0
@@ -238,7 +241,9 @@ class LogStore:
             self.checkpoint()
 
     def _set_full(self, *, full: bool) -> None:
-        self.full = full
+        self._waiting_for_room += 1 if full else -1
+        self.exhausted = self._waiting_for_room > 0
+        self.full = self.exhausted or self._reserve_is_touched
 
     def _fail(self, error: BaseException) -> None:
         if not self._failed:
@@ -248,7 +253,12 @@ class LogStore:
     def check_space(self) -> None:
         """Stop accepting appends while the disk has no more than the reserve free (D10)."""
         free = self.file_system.free_bytes(self.root)
-        self.full = free < self.settings.reserved_bytes + self.journal.backlog_bytes
+        needed = self.settings.reserved_bytes + self.journal.backlog_bytes
+        self._reserve_is_touched = free < needed
+        self.full = self.exhausted or self._reserve_is_touched
+        if self.exhausted:
+            # The journal looks for room when it gets a group, and nobody appends now.
+            self.journal.add_operation(lambda: None)
 
     # Checkpoints
 
@@ -381,7 +391,7 @@ class _CheckpointWork:
     def _run(self) -> None:
         try:
             self._sync()
-            self._write()
+            until_there_is_room(self._write, self._store)
         except BaseException as error:  # noqa: BLE001  A checkpoint that fails ends the process (D9).
             self._store.failed(error)
         else:

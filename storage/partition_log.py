@@ -79,6 +79,9 @@ class Environment(Protocol):
 
     journal: Journal
     full: bool
+    """Clients' appends are refused: the disk has no more than the reserve (D10)."""
+    exhausted: bool
+    """The reserve is used up as well: markers are refused too."""
 
     @property
     def now_ms(self) -> Callable[[], int]:
@@ -201,7 +204,9 @@ class PartitionLog:
         error = self.producers.check_marker(producer_id, producer_epoch, coordinator_epoch)
         if error:
             raise _PRODUCER_REFUSALS[error](f"marker of producer {producer_id}")
-        self._refuse_when_unable()
+        self._refuse_when_closed()
+        if self._environment.exhausted:
+            raise StorageFull("the disk is full")
         marker = control_batch(
             producer_id,
             producer_epoch,
@@ -242,10 +247,13 @@ class PartitionLog:
             self._check_keys(batch)
 
     def _refuse_when_unable(self) -> None:
-        if self.closed:
-            raise LogClosed(f"{self.topic}-{self.partition} is closed")
+        self._refuse_when_closed()
         if self._environment.full:
             raise StorageFull("the disk is full")
+
+    def _refuse_when_closed(self) -> None:
+        if self.closed:
+            raise LogClosed(f"{self.topic}-{self.partition} is closed")
 
     def _check_timestamps(self, batch: memoryview, header: BatchHeader) -> None:
         config = self.config
@@ -563,7 +571,7 @@ class PartitionLog:
             raise OffsetOutOfRange(f"cannot delete up to {offset}: visible is {target}")
         if target <= self.log_start_offset:
             return None
-        self._refuse_when_unable()
+        self._refuse_when_closed()  # Not when the disk is full: this is what makes room.
         group = self._journal.group_for(0)
         group.add_entry(KIND_LOG_START, self.leader_epoch, self.partition_id, target, target, 0)
         self.journaled_start_offset = max(self.journaled_start_offset, target)

@@ -106,6 +106,10 @@ class SimulatedFile:
             if size > present:
                 self._system.write(self._inode, self.path, [bytes(size - present)], present)
 
+    def reserve(self, size: int) -> None:
+        """Take the room that ``size`` bytes need."""
+        self.zero_fill(size)
+
     def size(self) -> int:
         """Present size in bytes."""
         return len(self._inode.content)
