@@ -23,6 +23,8 @@ COMPAT_SPARK ?= 4.3.0
 # Unit and property tests run beside each other; the others start brokers, JVMs and load.
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 PYTEST := $(BIN)/python -m pytest
+# Also show what is only a warning elsewhere: sockets left open, coroutines never awaited.
+STRICT_PYTEST := PYTHONDEVMODE=1 $(PYTEST)
 PARALLEL := $(if $(filter-out 1,$(JOBS)),--numprocesses=$(JOBS) --dist=worksteal)
 ARGS ?=
 
@@ -134,12 +136,12 @@ check-generated: $(VENV)/.dev ## Are protocol/messages what the schemas say?
 .PHONY: unit
 unit: $(VENV)/.dev ## Unit tests, with ARGS for pytest
 	$(call heading,unit tests)
-	@$(PYTEST) --quiet $(PARALLEL) -m "not hypothesis" $(or $(ARGS),$(UNIT))
+	@$(STRICT_PYTEST) --quiet $(PARALLEL) -m "not hypothesis" $(or $(ARGS),$(UNIT))
 
 .PHONY: property
 property: $(VENV)/.dev ## Property tests (HYPOTHESIS_PROFILE=exhaustive for a long run)
 	$(call heading,property tests)
-	@$(PYTEST) --quiet $(PARALLEL) -m hypothesis $(or $(ARGS),$(UNIT))
+	@$(STRICT_PYTEST) --quiet $(PARALLEL) -m hypothesis $(or $(ARGS),$(UNIT))
 
 .PHONY: crash
 crash: $(VENV)/.dev ## kill -9, and power cuts on the simulated disk
