@@ -472,7 +472,10 @@ class Catalogue:
     def _hide(self, topic: Topic) -> None:
         del self.topics[topic.name]
         del self.topics_by_id[topic.topic_id]
-        del self._collisions[collision_key(topic.name)]
+        key = collision_key(topic.name)
+        # Another topic's name may stand there: logs taken over from Kafka can hold both.
+        if self._collisions.get(key) == topic.name:
+            del self._collisions[key]
 
 
 def new_topic_id() -> bytes:

@@ -252,6 +252,19 @@ async def test_a_metastore_that_fails_over_tombstones_is_the_end_d9(administrati
     administration.fatal.clear()
 
 
+async def test_names_that_collide_but_are_there_can_be_deleted():
+    first = Administration()
+    for number, name in enumerate(("q.y", "q_y"), start=1):
+        first.metastore.create_topic(name, bytes([number] * 16), 1, {})
+    first.stop()
+    second = Administration(first.file_system, first.metastore)
+    for number in (1, 2):
+        await second.catalogue.delete_topic(bytes([number] * 16))
+    assert second.catalogue.topics == {}
+    await second.catalogue.create_topic("q.y", 1, {})
+    second.stop()
+
+
 async def test_stored_settings_that_no_longer_fit_stop_the_start():
     first = Administration()
     await first.catalogue.create_topic("a", 1, {"max.compaction.lag.ms": "10"})

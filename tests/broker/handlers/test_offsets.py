@@ -125,13 +125,18 @@ class TestDeleteRecords:
         await asyncio.sleep(0)
         assert log.log_start_offset == 2
 
-    async def test_a_full_disk(self, administration):
+    async def test_a_full_disk_does_not_keep_anybody_from_making_room(self, administration):
         append(administration, "p", 0, 3)
         administration.logs.full = True
-        assert await delete(administration, ("p", [(0, 1)])) == [
-            ("p", 0, ErrorCode.KAFKA_STORAGE_ERROR, -1)
-        ]
+        assert await delete(administration, ("p", [(0, 1)])) == [("p", 0, NONE, 1)]
         administration.logs.full = False
+
+    async def test_a_partition_that_is_being_closed(self, administration):
+        log = append(administration, "p", 0, 3)
+        log.close()
+        assert await delete(administration, ("p", [(0, 1)])) == [
+            ("p", 0, ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+        ]
 
 
 async def epoch_end(administration, *asked, topic="p", version=4):
