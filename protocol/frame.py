@@ -8,6 +8,9 @@ A frame is a 4-byte big-endian length and that many bytes. Rules of this file:
   reuse its place. The view of an owned frame (below) lives as long as somebody holds it.
 * **Rings belong to a pool**, a connection has one only while there are bytes in it. That keeps
   thousands of idle connections cheap and the few rings in use warm in the processor's cache.
+  A ring is borrowed when bytes have come, not when they are asked for: a transport asks before it
+  knows that all there is to read is the end, of two thousand connections at once if need be. So
+  ``received`` must follow its ``writable`` before that of another connection is called.
 * **A frame larger than the ring** gets a buffer of its own, into which the rest of it is received
   directly. It is allocated only after ``grant``: whoever drives this buffer decides how much
   memory all connections together may claim that way.
@@ -55,18 +58,29 @@ class RingPool:
         self.large = LargeBuffers()
         self._free: list[memoryview] = []
 
+    def peek(self) -> memoryview:
+        """Return the ring that the next ``take`` lends; the one given back last, as it is warm."""
+        if not self._free:
+            self._free.append(memoryview(bytearray(self.capacity)))
+        return self._free[-1]
+
     def take(self) -> memoryview:
-        """Lend a ring; the one given back last comes first, as it is the warmest."""
+        """Lend the ring that ``peek`` shows."""
+        ring = self.peek()
+        self._free.pop()
         self.borrowed += 1
-        if self._free:
-            return self._free.pop()
-        return memoryview(bytearray(self.capacity))
+        return ring
 
     def give(self, ring: memoryview) -> None:
         """Take a ring back."""
         self.borrowed -= 1
         if len(self._free) < self._keep:
             self._free.append(ring)
+
+    @property
+    def crowded(self) -> bool:
+        """Return whether so many rings are lent that memory counts for more than copying."""
+        return self.borrowed > self._keep
 
     @property
     def unused(self) -> int:
@@ -117,8 +131,12 @@ class FrameBuffer:
             return self._owned[self._owned_filled :]
         ring = self._ring
         if not ring:
-            ring = self._borrow()
-        elif self._capacity - self._tail < MIN_RECEIVE_BYTES:
+            ring = self._pool.peek()
+            start = len(self._stash)
+            if start:
+                ring[:start] = self._stash
+            return ring[start:]
+        if self._capacity - self._tail < MIN_RECEIVE_BYTES:
             self._make_room()
         return ring[self._tail :]
 
@@ -126,8 +144,12 @@ class FrameBuffer:
         """Say that ``size`` bytes were received into what ``writable`` returned."""
         if self._owned is not None:
             self._owned_filled += size
-        else:
+        elif self._ring:
             self._tail += size
+        else:
+            self._ring = self._pool.take()
+            self._tail = len(self._stash) + size
+            self._stash = b""
 
     @property
     def full(self) -> bool:
@@ -200,11 +222,14 @@ class FrameBuffer:
         self._give_back()
 
     def settle(self) -> None:
-        """Give the ring back if it is empty or holds little: call it when parsing has ended."""
+        """Give the ring back if it is empty, holds little or is one of too many.
+
+        Call it when parsing has ended.
+        """
         if not self._ring:
             return
         left = self._tail - self._head
-        if left <= STASH_BYTES:
+        if left <= STASH_BYTES or self._pool.crowded:
             if left:
                 self._stash = bytes(self._ring[self._head : self._tail])
             self._give_back()

@@ -265,5 +265,6 @@ def test_thousands_of_idle_connections_are_cheap(running):
             assert grown / IDLE_CONNECTIONS < 12_000, f"{grown} bytes"
             assert alive(running)
         wait_until(lambda: connections(running) == 0, 10)
+        assert resident_bytes() - before < 30_000_000  # they all ended in one turn of the loop
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -71,6 +71,19 @@ def test_a_connection_without_bytes_has_no_ring(pool, frames):
     assert (pool.borrowed, pool.unused) == (0, 1)
 
 
+def test_asking_where_to_receive_borrows_nothing(pool):
+    many = [FrameBuffer(pool, LIMIT) for _ in range(100)]
+    for frames in many:
+        assert len(frames.writable()) == RING
+        fill(frames, b"\0\0\0")
+        frames.settle()
+        assert len(frames.writable()) == RING - 3
+    assert (pool.borrowed, pool.unused) == (0, 1)
+    assert {frames.pending_bytes for frames in many} == {3}
+    fill(many[7], b"\x0a0123456789")
+    assert take_all(many[7]) == [b"0123456789"]
+
+
 def test_a_short_rest_is_stashed_and_a_long_one_keeps_the_ring(pool, frames):
     data = framed(payload(7, STASH_BYTES * 2))
     fill(frames, data[:STASH_BYTES])
@@ -89,6 +102,21 @@ def test_a_short_rest_is_stashed_and_a_long_one_keeps_the_ring(pool, frames):
     assert take_all(frames) == [data[4:]]
 
 
+def test_many_incomplete_frames_hold_what_they_have_received_and_no_ring(pool):
+    many = [FrameBuffer(pool, LIMIT) for _ in range(100)]
+    data = framed(payload(7, STASH_BYTES * 4))
+    for frames in many:
+        fill(frames, data[:-1])
+        assert frames.next_frame() is None
+        frames.settle()
+    assert pool.borrowed == 32
+    for frames in many:
+        fill(frames, data[-1:])
+        assert take_all(frames) == [data[4:]]
+        frames.settle()
+    assert pool.borrowed == 0
+
+
 def test_whole_frames_survive_being_stashed_while_nobody_takes_them(pool, frames):
     first, second = framed(b"first....."), framed(b"second....")
     fill(frames, first + second)
@@ -100,7 +128,9 @@ def test_whole_frames_survive_being_stashed_while_nobody_takes_them(pool, frames
 
 def test_the_pool_keeps_few_rings():
     pool = RingPool(1024, keep=2)
+    first = pool.peek()
     rings = [pool.take() for _ in range(5)]
+    assert rings[0] is first
     for ring in rings:
         pool.give(ring)
     assert (pool.borrowed, pool.unused) == (0, 2)
