@@ -39,7 +39,7 @@ BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST = ConfigType
 READ_ONLY, PER_BROKER, CLUSTER_WIDE = UpdateMode
 
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
-TOPIC_TO_CREATE = r"[a-zA-Z0-9._-]+:[0-9]+:-?[0-9]+(:(compact|delete))?"
+TOPIC_TO_CREATE = r"[a-zA-Z0-9._-]+:[1-9][0-9]*:-?[0-9]+(:(compact|delete))?"
 
 _SAME: Final = object()
 

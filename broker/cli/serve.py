@@ -43,6 +43,7 @@ def serve(config: BrokerConfig) -> int:
     """Run a broker and turn what can stop it from starting into one line; raises CommandError."""
     from broker import server
     from broker.socket_server import ListenError
+    from protocol.errors import KafkaError
     from storage.errors import StorageError
     from storage.io import AlreadyLocked
     from storage.metastore.interface import MetaStoreError
@@ -54,6 +55,8 @@ def serve(config: BrokerConfig) -> int:
         raise CommandError(f"{directory}: another broker is using this data directory") from None
     except (ConfigError, ListenError, StorageError, MetaStoreError) as error:
         raise CommandError(str(error)) from None
+    except KafkaError as error:
+        raise CommandError(f"barnabas.create.topics: {error.message}") from None
     except OSError as error:
         place = error.filename or config.data_directory
         raise CommandError(f"{place}: {error.strerror or error}") from None

@@ -64,6 +64,7 @@ def test_the_configuration_cannot_be_changed():
         ("log.cleanup.policy", "keep", "String must be one of: compact, delete"),
         ("compression.gzip.level", "0", "Value must be between 1 and 9 or equal to -1"),
         ("authorizer.class.name", "Acl", "Value must be empty, because access control"),
+        ("barnabas.create.topics", "a:0:1", "Value must be name:partitions:replication"),
         ("barnabas.create.topics", "a:1", "Value must be name:partitions:replication"),
     ],
 )

@@ -123,6 +123,22 @@ def test_bad_keys_and_values(override, tmp_path):
     assert not (tmp_path / "data").exists()
 
 
+def test_a_topic_that_cannot_be_created(tmp_path):
+    line = refused(tmp_path, "-Xbarnabas.create.topics=..:1:1")
+    assert line.startswith("barnabas: barnabas.create.topics: ")
+
+
+def test_topics_are_there_when_it_is_ready(tmp_path):
+    environment = {"KAFKA_CREATE_TOPICS": "orders:3:1,prices:1:1:compact"}
+    with Served(tmp_path, env=environment) as broker:
+        assert broker.stop()[0] == 0
+    for _ in range(2):
+        with Served(tmp_path, env=environment) as broker:
+            assert {"orders-0", "orders-2", "prices-0"} <= {
+                path.name for path in (tmp_path / "data").iterdir()
+            }
+
+
 def test_a_damaged_metadata_store(tmp_path):
     with Served(tmp_path) as broker:
         broker.stop()
