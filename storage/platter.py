@@ -35,9 +35,12 @@ class Write(NamedTuple):
             set_size(content, self.position)
         content[self.position : self.end] = self.data
 
-    def reach(self, present_size: int) -> tuple[int, int]:
-        """First and last byte (exclusive) that this alters in a file of ``present_size``."""
-        return min(self.position, present_size), self.end
+    def reach(self, present_size: int) -> tuple[int, int]:  # noqa: ARG002
+        """First and last byte (exclusive) that this alters in a file of ``present_size``.
+
+        The zeros of a gap before it need no mention: what is lost beyond a file's end reads so.
+        """
+        return self.position, self.end
 
     def outside(self, start: int, end: int) -> Iterator["Write"]:
         """The parts of this that do not lie in ``[start, end)``."""

@@ -125,6 +125,15 @@ def test_a_truncation_may_be_forgotten(disk, file):
     assert contents(disk, "/data/log") == {b"abc"}
 
 
+def test_bytes_cut_off_and_added_again_may_be_old_or_zero(disk, file):
+    file.pwritev([b"a" * 1024], 0)
+    file.fdatasync()
+    file.truncate(0)
+    file.truncate(1024)
+    seen = contents(disk, "/data/log", sector_bytes=512)
+    assert {c[:1] + c[512:513] for c in seen if c} == {b"aa", b"a\0", b"\0a", b"\0\0"}
+
+
 def test_order_across_files_is_not_kept(disk, file):
     other = disk.open("/data/other", create=True)
     disk.sync_directory("/data")
@@ -438,6 +447,22 @@ def test_a_move_between_directories_may_survive_by_half(disk, file):
         survivor = disk.crash(random.Random(seed))
         seen.add((survivor.exists("/data/log"), survivor.exists("/other/log")))
     assert seen == {(True, False), (False, True), (True, True), (False, False)}
+
+
+def test_two_names_of_one_file_show_the_same_content(disk, file):
+    disk.make_directory("/other")
+    disk.sync_directory("/")
+    file.pwritev([bytes(range(256)) * 20], 0)
+    disk.rename("/data/log", "/other/log")
+    both = 0
+    for seed in range(DRAWS):
+        survivor = disk.crash(random.Random(seed))
+        if survivor.exists("/data/log") and survivor.exists("/other/log"):
+            both += 1
+            assert survivor.read_file("/data/log") == survivor.read_file("/other/log")
+            survivor.open("/data/log").truncate(0)
+            assert survivor.read_file("/other/log") == b""
+    assert both
 
 
 def test_a_reader_and_a_writer_in_two_threads(disk, file):
