@@ -19,6 +19,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import broker.handlers  # noqa: F401  registers every handler
+from broker.adoption import adopt_if_foreign
 from broker.catalogue import Catalogue, new_cluster_id
 from broker.clock import Clock, SystemClock
 from broker.config import BrokerConfig
@@ -216,6 +217,7 @@ class BrokerServer:
             else config.cluster_id or new_cluster_id(),
         )
         settle_identity(self.file_system, config, self.metastore, properties)
+        adopt_if_foreign(self.file_system, config.data_directory, self.metastore)
         self.cluster_id = self.metastore.identity.cluster_id
         self.catalogue = Catalogue(
             self.metastore,

@@ -1,0 +1,150 @@
+"""Taking over the data directory of an Apache Kafka that was stopped cleanly.
+
+Its segments are our segments; what is missing is a checkpoint of ours. It is written once every
+topic has its row in the MetaStore, so a crash in between starts the take-over again from the
+beginning: Kafka's own mark of a clean stop goes last. After that Kafka must not open the directory
+as clean any more, for it would trust files that have changed.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from storage.checkpoint import (
+    Checkpoint,
+    CorruptFile,
+    PartitionCheckpoint,
+    decode_offset_checkpoint,
+    decode_partition_metadata,
+    encode_checkpoint,
+)
+from storage.config import LogConfig
+from storage.errors import Corrupt
+from storage.io import FileSystem
+from storage.log_directory import PARTITION_METADATA, LogDirectory
+from storage.log_store import CHECKPOINT_NAMES, LOG_START_CHECKPOINT
+from storage.producers import CorruptSnapshot, decode_snapshot
+from storage.segment import LOG_SUFFIX, SNAPSHOT_SUFFIX, Segment
+
+CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
+"""The file by which Kafka says that it closed every log."""
+
+_NOT_TOPICS: Final = ("__cluster_metadata",)
+"""KRaft's own log: its content is not Kafka's topics but Kafka's memory of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignTopic:
+    """A topic as its directories tell of it; ``partition_count`` directories without a gap."""
+
+    name: str
+    topic_id: bytes
+    partition_count: int
+
+
+def is_foreign(file_system: FileSystem, root: str) -> bool:
+    """Whether a clean Kafka left this directory and Barnabas has not taken it over yet."""
+    return file_system.exists(file_system.join(root, CLEAN_SHUTDOWN)) and not any(
+        file_system.exists(file_system.join(root, name)) for name in CHECKPOINT_NAMES
+    )
+
+
+def foreign_topics(file_system: FileSystem, root: str) -> list[ForeignTopic]:
+    """Every topic with directories here, by name. Raises Corrupt where they contradict."""
+    partitions: dict[tuple[str, bytes], set[int]] = {}
+    for name in file_system.list_directory(root):
+        topic, dash, index = name.rpartition("-")
+        path = file_system.join(root, name, PARTITION_METADATA)
+        if not dash or not index.isdigit() or not file_system.exists(path):
+            continue
+        if topic not in _NOT_TOPICS:
+            partitions.setdefault((topic, _topic_id(file_system, path)), set()).add(int(index))
+    for (topic, _), indexes in partitions.items():
+        if indexes != set(range(len(indexes))):
+            path = file_system.join(root, topic)
+            raise Corrupt(path, 0, f"only the partitions {sorted(indexes)} are there")
+    return [
+        ForeignTopic(topic, topic_id, len(indexes))
+        for (topic, topic_id), indexes in sorted(partitions.items())
+    ]
+
+
+def _topic_id(file_system: FileSystem, path: str) -> bytes:
+    try:
+        return decode_partition_metadata(file_system.read_file(path))
+    except CorruptFile as error:
+        raise Corrupt(path, 0, str(error)) from error
+
+
+def highest_producer_id(file_system: FileSystem, root: str, names: Iterable[str]) -> int:
+    """The largest producer id in the newest snapshots of the named directories; -1 without any.
+
+    A Kafka that stops cleanly writes one at the end of every log that has producers.
+    """
+    highest = -1
+    for name in names:
+        path = file_system.join(root, name)
+        snapshots = [
+            file for file in file_system.list_directory(path) if file.endswith(SNAPSHOT_SUFFIX)
+        ]
+        if not snapshots:
+            continue
+        newest = file_system.join(path, max(snapshots))
+        try:
+            state = decode_snapshot(file_system.read_file(newest), append_time_ms=0)
+        except CorruptSnapshot as error:
+            raise Corrupt(newest, 0, str(error)) from error
+        highest = max([highest, *(row.producer_id for row in state.producers())])
+    return highest
+
+
+def adopt(
+    file_system: FileSystem, root: str, partition_ids: Mapping[str, tuple[int, bytes]]
+) -> None:
+    """Write the first checkpoint over foreign logs, then take Kafka's mark away.
+
+    ``partition_ids``: our id and the topic's for each directory name.
+    """
+    starts = _log_starts(file_system, root)
+    positions = [
+        _position(LogDirectory(file_system, root, name, topic_id), partition_id, starts)
+        for name, (partition_id, topic_id) in partition_ids.items()
+    ]
+    path = file_system.join(root, CHECKPOINT_NAMES[1])
+    file_system.write_file_atomically(path, encode_checkpoint(Checkpoint(1, 1, positions)))
+    file_system.unlink(file_system.join(root, CLEAN_SHUTDOWN))
+    file_system.sync_directory(root)
+
+
+def _log_starts(file_system: FileSystem, root: str) -> dict[tuple[str, int], int]:
+    path = file_system.join(root, LOG_START_CHECKPOINT)
+    if not file_system.exists(path):
+        return {}
+    try:
+        return decode_offset_checkpoint(file_system.read_file(path))
+    except CorruptFile as error:
+        raise Corrupt(path, 0, str(error)) from error
+
+
+def _position(
+    directory: LogDirectory, partition_id: int, starts: Mapping[tuple[str, int], int]
+) -> PartitionCheckpoint:
+    """Where a foreign log ends: its last segment is read once, header by header."""
+    topic, _, index = directory.name.rpartition("-")
+    bases = sorted(
+        int(name.removesuffix(LOG_SUFFIX))
+        for name in directory.list_files()
+        if name.endswith(LOG_SUFFIX)
+    )
+    if not bases:
+        return PartitionCheckpoint(partition_id, 0, 0, 0, 0, 0)
+    segment = Segment(directory, bases[-1], LogConfig().index_interval_bytes, created_ms=0)
+    segment.written_bytes = segment.size_bytes = segment.file.size()
+    end_offset = segment.base_offset
+    for _, header, _ in segment.scan(0):
+        end_offset = header.next_offset
+    segment.close()
+    start_offset = max(starts.get((topic, int(index)), 0), bases[0])
+    return PartitionCheckpoint(
+        partition_id, segment.base_offset, end_offset, segment.size_bytes, start_offset, 0
+    )
