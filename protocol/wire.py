@@ -16,6 +16,8 @@ Chunks = list[bytes | bytearray | memoryview]
 
 MAX_ARRAY_ELEMENTS = 1_000_000
 MAX_TAGGED_FIELDS = 10_000
+# In one request: all elements of arrays inside arrays, and all tagged fields inside arrays.
+MAX_NESTED_ELEMENTS = 1_000_000
 # An unsigned varint on the wire is a Java int: five bytes of seven bits, never negative.
 MAX_VARINT = 0x7FFF_FFFF
 ZERO_UUID = bytes(16)
@@ -117,6 +119,19 @@ def tag_count(view: memoryview, position: int, low: int) -> tuple[int, int]:
     if count > MAX_TAGGED_FIELDS:
         raise Malformed(f"{count} tagged fields are above the limit of {MAX_TAGGED_FIELDS}")
     return count, position
+
+
+def add_tags(view: memoryview, position: int, low: int, elements: int) -> int:
+    """Add the number of tagged fields whose first byte is ``low`` to the nested elements so far."""
+    elements += tag_count(view, position, low)[0]
+    if elements > MAX_NESTED_ELEMENTS:
+        raise too_many_elements()
+    return elements
+
+
+def too_many_elements() -> Malformed:
+    """The error for a request with more nested elements than one request may have."""
+    return Malformed(f"more than {MAX_NESTED_ELEMENTS} elements inside arrays")
 
 
 def read_tag(view: memoryview, position: int) -> tuple[int, int, int]:

@@ -6,6 +6,7 @@ values of fixed size, and the length that follows them, are read by one ``unpack
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from typing import TYPE_CHECKING
 
@@ -14,23 +15,33 @@ from protocol.generate.schema import FIXED
 from protocol.generate.writer import Code, Names, snake_case, struct_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 class DecodeEmitter:
-    """Emits decode functions into ``code`` and collects the struct bindings they use."""
+    """Emits decode functions into ``code`` and collects the struct bindings they use.
 
-    def __init__(self, code: Code, formats: set[str]) -> None:
+    ``bounded`` code counts what is nested inside arrays and stops at a limit: a frame of requests'
+    usual maximum could otherwise hold tens of millions of tiny elements and occupy the loop for a
+    minute.
+    """
+
+    def __init__(self, code: Code, formats: set[str], *, bounded: bool) -> None:
         self._code = code
         self._formats = formats
+        self._bounded = bounded
         self._names = Names()
         self._pending: list[tuple[str, str]] = []
+        self._loops = 0
+        self._counts_elements = False
 
     def function(self, name: str, layout: Layout) -> None:
         """Emit ``def name(view, position) -> (message, position)``."""
         self._names = Names()
+        self._counts_elements = False
         head = f"def {name}(view: memoryview, position: int) -> tuple[{layout.struct}, int]:"
         with self._code.block(head):
+            start = len(self._code.lines)
             arguments = self._structure(layout, snake_case(layout.struct))
             message = f"{layout.struct}({', '.join(arguments)})"
             if len(message) < 75:
@@ -38,6 +49,8 @@ class DecodeEmitter:
             else:
                 self._code.call(f"message = {layout.struct}(", arguments)
                 self._code.add("return message, position")
+            if self._counts_elements:
+                self._code.lines.insert(start, "    elements = 0")
 
     def _structure(self, layout: Layout, owner: str) -> list[str]:
         """Emit the reading of one structure; return the arguments of its constructor.
@@ -184,6 +197,16 @@ class DecodeEmitter:
         else:
             with self._code.block("if not 0 <= count < 0x80:"):
                 self._code.add(f"check_count(view, position, count, {least})")
+        if self._is_counted():
+            self._code.add("elements += count - 1" if field.compact else "elements += count")
+            with self._code.block("if elements > MAX_NESTED_ELEMENTS:"):
+                self._code.add("raise too_many_elements()")
+
+    def _is_counted(self) -> bool:
+        """Whether what comes next adds to the number of nested elements."""
+        counted = self._bounded and self._loops > 0
+        self._counts_elements |= counted
+        return counted
 
     def _elements(self, field: FieldLayout, variable: str, *, declare: bool) -> None:
         count = "count - 1" if field.compact else "count"
@@ -197,7 +220,7 @@ class DecodeEmitter:
             )
             return
         self._code.add(f"{variable}: {_list_type(field)} = []" if declare else f"{variable} = []")
-        with self._code.block(f"for _ in range({count}):"):
+        with self._loop(count):
             if field.element is not None:
                 self._append_structure(variable, field.element)
                 return
@@ -205,6 +228,13 @@ class DecodeEmitter:
             self._field(_element(field), item, f"{field.name}[]")
             self._flush()
             self._code.add(f"{variable}.append({item})")
+
+    @contextlib.contextmanager
+    def _loop(self, count: str) -> Iterator[None]:
+        with self._code.block(f"for _ in range({count}):"):
+            self._loops += 1
+            yield
+            self._loops -= 1
 
     def _append_structure(self, variable: str, element: Layout) -> None:
         arguments = self._structure(element, variable)
@@ -223,6 +253,8 @@ class DecodeEmitter:
             self._defer("B", "tags")
             self._flush()
             with self._code.block("if tags:"):
+                if self._is_counted():
+                    self._code.add("elements = add_tags(view, position, tags, elements)")
                 self._code.add("position = skip_tags(view, position, tags)")
             return
         tags = self._names.new(f"{owner}_tags", "known")
@@ -231,8 +263,10 @@ class DecodeEmitter:
         for field in layout.tagged:
             self._declare_tagged(field, variables[field.name])
         with self._code.block(f"if {tags}:"):
+            if self._is_counted():
+                self._code.add(f"elements = add_tags(view, position, {tags}, elements)")
             self._code.add(f"{tags}, position = tag_count(view, position, {tags})")
-            with self._code.block(f"for _ in range({tags}):"):
+            with self._loop(tags):
                 self._tag_choices(layout.tagged, variables, owner)
 
     def _declare_tagged(self, field: FieldLayout, variable: str) -> None:

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 HELPERS = (
     "ABSENT",
+    "MAX_NESTED_ELEMENTS",
     "ZERO_UUID",
     "Chunks",
     "Structure",
+    "add_tags",
     "check_count",
     "long_count",
     "long_size",
@@ -28,6 +30,7 @@ HELPERS = (
     "read_tag",
     "skip_tags",
     "tag_count",
+    "too_many_elements",
     "varint_end",
     "varint_tail",
     "wrong_tag_size",
@@ -114,7 +117,8 @@ def _is_mutable(field: Field) -> bool:
 def _add_codecs(code: Code, formats: set[str], section: str, layouts: Mapping[int, Layout]) -> None:
     for version, layout in layouts.items():
         code.add("", "")
-        DecodeEmitter(code, formats).function(_function("decode", section, version), layout)
+        decoder = DecodeEmitter(code, formats, bounded=section == "request")
+        decoder.function(_function("decode", section, version), layout)
         code.add("", "")
         EncodeEmitter(code, formats).function(_function("encode", section, version), layout)
 

@@ -23,6 +23,7 @@ TAKEN = frozenset(
         "position",
         "size",
         "count",
+        "elements",
         "end",
         "low",
         "tag",

@@ -9,13 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
 )
 
 pack_h = Struct(">h").pack
@@ -174,6 +177,7 @@ class AddPartitionsToTxnResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[AddPartitionsToTxnRequest, int]:
+    elements = 0
     (size,) = unpack_h(view, position)
     position += 2
     if size < 0:
@@ -198,6 +202,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[AddPartitionsToT
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 4)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         v3_and_below_topics.append(AddPartitionsToTxnTopic(name, partitions))
@@ -234,6 +241,7 @@ def encode_request_v0(message: AddPartitionsToTxnRequest, out: bytearray) -> Chu
 
 
 def decode_request_v3(view: memoryview, position: int) -> tuple[AddPartitionsToTxnRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -258,12 +266,16 @@ def decode_request_v3(view: memoryview, position: int) -> tuple[AddPartitionsToT
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         count -= 1
         partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         v3_and_below_topics.append(AddPartitionsToTxnTopic(name, partitions))
     tags = view[position]
@@ -318,6 +330,7 @@ def encode_request_v3(message: AddPartitionsToTxnRequest, out: bytearray) -> Chu
 
 
 def decode_request_v4(view: memoryview, position: int) -> tuple[AddPartitionsToTxnRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -335,6 +348,9 @@ def decode_request_v4(view: memoryview, position: int) -> tuple[AddPartitionsToT
         position += 12
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 3)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         topics: list[AddPartitionsToTxnTopic] = []
         for _ in range(count - 1):
             size = view[position]
@@ -348,17 +364,22 @@ def decode_request_v4(view: memoryview, position: int) -> tuple[AddPartitionsToT
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             count -= 1
             partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             topics.append(AddPartitionsToTxnTopic(name, partitions))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         transactions.append(
             AddPartitionsToTxnTransaction(

@@ -11,6 +11,7 @@ from protocol.wire import (
     ZERO_UUID,
     Chunks,
     Structure,
+    add_tags,
     long_count,
     long_size,
     put_varint,
@@ -95,6 +96,7 @@ class AddRaftVoterResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[AddRaftVoterRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     cluster_id: str | None = None
@@ -127,6 +129,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[AddRaftVoterRequ
         port, tags = unpack_HB(view, position)
         position += 3
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         listeners.append(Listener(name, host, port))
     tags = view[position]
@@ -186,6 +189,7 @@ def encode_request_v0(message: AddRaftVoterRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[AddRaftVoterRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     cluster_id: str | None = None
@@ -218,6 +222,7 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[AddRaftVoterRequ
         port, tags = unpack_HB(view, position)
         position += 3
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         listeners.append(Listener(name, host, port))
     ack_when_committed, tags = unpack_tB(view, position)

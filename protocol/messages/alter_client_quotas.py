@@ -9,13 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -142,6 +145,7 @@ class AlterClientQuotasResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[AlterClientQuotasRequest, int]:
+    elements = 0
     (count,) = unpack_i(view, position)
     position += 4
     if not 0 <= count < 0x80:
@@ -152,6 +156,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[AlterClientQuota
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 4)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         entity: list[EntityData] = []
         for _ in range(count):
             (size,) = unpack_h(view, position)
@@ -175,6 +182,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[AlterClientQuota
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 11)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         ops: list[OpData] = []
         for _ in range(count):
             (size,) = unpack_h(view, position)
@@ -221,6 +231,7 @@ def encode_request_v0(message: AlterClientQuotasRequest, out: bytearray) -> Chun
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[AlterClientQuotasRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -231,6 +242,9 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[AlterClientQuota
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 3)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         entity: list[EntityData] = []
         for _ in range(count - 1):
             size = view[position]
@@ -252,12 +266,16 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[AlterClientQuota
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             entity.append(EntityData(entity_type, entity_name))
         count = view[position]
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 11)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         ops: list[OpData] = []
         for _ in range(count - 1):
             size = view[position]
@@ -270,11 +288,13 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[AlterClientQuota
             value, remove, tags = unpack_dtB(view, position)
             position += 10
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             ops.append(OpData(key, value, remove))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         entries.append(EntryData(entity, ops))
     validate_only, tags = unpack_tB(view, position)

@@ -9,13 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -129,6 +132,7 @@ class AlterConfigsResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[AlterConfigsRequest, int]:
+    elements = 0
     (count,) = unpack_i(view, position)
     position += 4
     if not 0 <= count < 0x80:
@@ -146,6 +150,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[AlterConfigsRequ
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 4)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         configs: list[AlterableConfig] = []
         for _ in range(count):
             (size,) = unpack_h(view, position)
@@ -195,6 +202,7 @@ def encode_request_v0(message: AlterConfigsRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[AlterConfigsRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -212,6 +220,9 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[AlterConfigsRequ
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 3)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         configs: list[AlterableConfig] = []
         for _ in range(count - 1):
             size = view[position]
@@ -233,11 +244,13 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[AlterConfigsRequ
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             configs.append(AlterableConfig(name, value))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         resources.append(AlterConfigsResource(resource_type, resource_name, configs))
     validate_only, tags = unpack_tB(view, position)

@@ -8,12 +8,15 @@ from struct import Struct, pack, unpack_from
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     Chunks,
     Structure,
+    add_tags,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -139,6 +142,7 @@ class AlterPartitionReassignmentsResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[AlterPartitionReassignmentsRequest, int]:
+    elements = 0
     timeout_ms, count = unpack_iB(view, position)
     position += 5
     if not 0 < count < 0x80:
@@ -156,6 +160,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[AlterPartitionRe
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 6)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[ReassignablePartition] = []
         for _ in range(count - 1):
             partition_index, count = unpack_iB(view, position)
@@ -164,17 +171,22 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[AlterPartitionRe
             if count:
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
+                elements += count - 1
+                if elements > MAX_NESTED_ELEMENTS:
+                    raise too_many_elements()
                 count -= 1
                 replicas = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(ReassignablePartition(partition_index, replicas))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(ReassignableTopic(name, partitions))
     tags = view[position]
@@ -226,6 +238,7 @@ def encode_request_v0(message: AlterPartitionReassignmentsRequest, out: bytearra
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[AlterPartitionReassignmentsRequest, int]:
+    elements = 0
     timeout_ms, allow_replication_factor_change, count = unpack_itB(view, position)
     position += 6
     if not 0 < count < 0x80:
@@ -243,6 +256,9 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[AlterPartitionRe
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 6)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[ReassignablePartition] = []
         for _ in range(count - 1):
             partition_index, count = unpack_iB(view, position)
@@ -251,17 +267,22 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[AlterPartitionRe
             if count:
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
+                elements += count - 1
+                if elements > MAX_NESTED_ELEMENTS:
+                    raise too_many_elements()
                 count -= 1
                 replicas = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(ReassignablePartition(partition_index, replicas))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(ReassignableTopic(name, partitions))
     tags = view[position]

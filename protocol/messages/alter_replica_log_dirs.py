@@ -9,13 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
 )
 
 pack_h = Struct(">h").pack
@@ -125,6 +128,7 @@ class AlterReplicaLogDirsResponse(Structure):
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[AlterReplicaLogDirsRequest, int]:
+    elements = 0
     (count,) = unpack_i(view, position)
     position += 4
     if not 0 <= count < 0x80:
@@ -142,6 +146,9 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[AlterReplicaLogD
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 6)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         topics: list[AlterReplicaLogDirTopic] = []
         for _ in range(count):
             (size,) = unpack_h(view, position)
@@ -155,6 +162,9 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[AlterReplicaLogD
             position += 4
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 4)
+            elements += count
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             topics.append(AlterReplicaLogDirTopic(name, partitions))
@@ -184,6 +194,7 @@ def encode_request_v1(message: AlterReplicaLogDirsRequest, out: bytearray) -> Ch
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[AlterReplicaLogDirsRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -201,6 +212,9 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[AlterReplicaLogD
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 3)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         topics: list[AlterReplicaLogDirTopic] = []
         for _ in range(count - 1):
             size = view[position]
@@ -214,17 +228,22 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[AlterReplicaLogD
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             count -= 1
             partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             topics.append(AlterReplicaLogDirTopic(name, partitions))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         dirs.append(AlterReplicaLogDir(path, topics))
     tags = view[position]

@@ -8,13 +8,16 @@ from struct import Struct
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
+    add_tags,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -135,6 +138,7 @@ class AlterShareGroupOffsetsResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[AlterShareGroupOffsetsRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -159,16 +163,21 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[AlterShareGroupO
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 13)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[AlterShareGroupOffsetsRequestPartition] = []
         for _ in range(count - 1):
             partition_index, start_offset, tags = unpack_iqB(view, position)
             position += 13
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(AlterShareGroupOffsetsRequestPartition(partition_index, start_offset))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(AlterShareGroupOffsetsRequestTopic(topic_name, partitions))
     tags = view[position]

@@ -10,6 +10,7 @@ from protocol.wire import (
     ABSENT,
     Chunks,
     Structure,
+    add_tags,
     long_count,
     long_size,
     put_varint,
@@ -120,6 +121,7 @@ class AlterUserScramCredentialsResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[AlterUserScramCredentialsRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -136,6 +138,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[AlterUserScramCr
         mechanism, tags = unpack_bB(view, position)
         position += 2
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         deletions.append(ScramCredentialDeletion(name, mechanism))
     count = view[position]
@@ -168,6 +171,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[AlterUserScramCr
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         upsertions.append(
             ScramCredentialUpsertion(

@@ -8,13 +8,16 @@ from struct import Struct, pack, unpack_from
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
+    add_tags,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -129,6 +132,7 @@ class ConsumerGroupHeartbeatResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[ConsumerGroupHeartbeatRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -198,12 +202,16 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[ConsumerGroupHea
             position += 17
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             count -= 1
             partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             topic_partitions.append(TopicPartitions(topic_id, partitions))
     tags = view[position]
@@ -318,6 +326,7 @@ def encode_request_v0(message: ConsumerGroupHeartbeatRequest, out: bytearray) ->
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[ConsumerGroupHeartbeatRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -396,12 +405,16 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[ConsumerGroupHea
             position += 17
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             count -= 1
             partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             topic_partitions.append(TopicPartitions(topic_id, partitions))
     tags = view[position]

@@ -11,6 +11,7 @@ from protocol.wire import (
     ABSENT,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
@@ -180,6 +181,7 @@ def encode_request_v1(message: CreateAclsRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[CreateAclsRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -210,6 +212,7 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[CreateAclsReques
         operation, permission_type, tags = unpack_bbB(view, position)
         position += 3
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         creations.append(
             AclCreation(

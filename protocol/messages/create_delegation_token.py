@@ -11,6 +11,7 @@ from protocol.wire import (
     ABSENT,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
@@ -163,6 +164,7 @@ def encode_request_v1(message: CreateDelegationTokenRequest, out: bytearray) -> 
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[CreateDelegationTokenRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -186,6 +188,7 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[CreateDelegation
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         renewers.append(CreatableRenewers(principal_type, principal_name))
     max_lifetime_ms, tags = unpack_qB(view, position)
@@ -225,6 +228,7 @@ def encode_request_v2(message: CreateDelegationTokenRequest, out: bytearray) -> 
 
 
 def decode_request_v3(view: memoryview, position: int) -> tuple[CreateDelegationTokenRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     owner_principal_type: str | None = None
@@ -266,6 +270,7 @@ def decode_request_v3(view: memoryview, position: int) -> tuple[CreateDelegation
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         renewers.append(CreatableRenewers(principal_type, principal_name))
     max_lifetime_ms, tags = unpack_qB(view, position)

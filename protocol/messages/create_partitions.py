@@ -9,13 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -122,6 +125,7 @@ class CreatePartitionsResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[CreatePartitionsRequest, int]:
+    elements = 0
     (count,) = unpack_i(view, position)
     position += 4
     if not 0 <= count < 0x80:
@@ -141,12 +145,18 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[CreatePartitions
         if count != -1:
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 4)
+            elements += count
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             assignments = []
             for _ in range(count):
                 (count,) = unpack_i(view, position)
                 position += 4
                 if not 0 <= count < 0x80:
                     check_count(view, position, count, 4)
+                elements += count
+                if elements > MAX_NESTED_ELEMENTS:
+                    raise too_many_elements()
                 broker_ids = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
                 assignments.append(CreatePartitionsAssignment(broker_ids))
@@ -178,6 +188,7 @@ def encode_request_v0(message: CreatePartitionsRequest, out: bytearray) -> Chunk
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[CreatePartitionsRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -197,23 +208,31 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[CreatePartitions
         if count:
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 2)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             assignments = []
             for _ in range(count - 1):
                 count = view[position]
                 position += 1
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
+                elements += count - 1
+                if elements > MAX_NESTED_ELEMENTS:
+                    raise too_many_elements()
                 count -= 1
                 broker_ids = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
                 tags = view[position]
                 position += 1
                 if tags:
+                    elements = add_tags(view, position, tags, elements)
                     position = skip_tags(view, position, tags)
                 assignments.append(CreatePartitionsAssignment(broker_ids))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(CreatePartitionsTopic(name, topics_count, assignments))
     timeout_ms, validate_only, tags = unpack_itB(view, position)

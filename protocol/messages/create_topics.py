@@ -9,9 +9,11 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
@@ -20,6 +22,7 @@ from protocol.wire import (
     read_tag,
     skip_tags,
     tag_count,
+    too_many_elements,
     varint_tail,
     wrong_tag_size,
 )
@@ -200,6 +203,7 @@ class CreateTopicsResponse(Structure):
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[CreateTopicsRequest, int]:
+    elements = 0
     (count,) = unpack_i(view, position)
     position += 4
     if not 0 <= count < 0x80:
@@ -217,12 +221,18 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[CreateTopicsRequ
         position += 10
         if not 0 <= count < 0x80:
             check_count(view, position, count, 8)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         assignments: list[CreatableReplicaAssignment] = []
         for _ in range(count):
             partition_index, count = unpack_ii(view, position)
             position += 8
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 4)
+            elements += count
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             broker_ids = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             assignments.append(CreatableReplicaAssignment(partition_index, broker_ids))
@@ -230,6 +240,9 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[CreateTopicsRequ
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 4)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         configs: list[CreatableTopicConfig] = []
         for _ in range(count):
             (size,) = unpack_h(view, position)
@@ -291,6 +304,7 @@ def encode_request_v2(message: CreateTopicsRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v5(view: memoryview, position: int) -> tuple[CreateTopicsRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -308,24 +322,34 @@ def decode_request_v5(view: memoryview, position: int) -> tuple[CreateTopicsRequ
         position += 7
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 6)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         assignments: list[CreatableReplicaAssignment] = []
         for _ in range(count - 1):
             partition_index, count = unpack_iB(view, position)
             position += 5
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             count -= 1
             broker_ids = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             assignments.append(CreatableReplicaAssignment(partition_index, broker_ids))
         count = view[position]
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 3)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         configs: list[CreatableTopicConfig] = []
         for _ in range(count - 1):
             size = view[position]
@@ -347,11 +371,13 @@ def decode_request_v5(view: memoryview, position: int) -> tuple[CreateTopicsRequ
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             configs.append(CreatableTopicConfig(configs_name, value))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(
             CreatableTopic(name, num_partitions, replication_factor, assignments, configs)

@@ -9,13 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
 )
 
 pack_h = Struct(">h").pack
@@ -136,6 +139,7 @@ class DeleteRecordsResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DeleteRecordsRequest, int]:
+    elements = 0
     (count,) = unpack_i(view, position)
     position += 4
     if not 0 <= count < 0x80:
@@ -153,6 +157,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[DeleteRecordsReq
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 12)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[DeleteRecordsPartition] = []
         for _ in range(count):
             partition_index, offset = unpack_iq(view, position)
@@ -184,6 +191,7 @@ def encode_request_v0(message: DeleteRecordsRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[DeleteRecordsRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -201,16 +209,21 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[DeleteRecordsReq
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 13)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[DeleteRecordsPartition] = []
         for _ in range(count - 1):
             partition_index, offset, tags = unpack_iqB(view, position)
             position += 13
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(DeleteRecordsPartition(partition_index, offset))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(DeleteRecordsTopic(name, partitions))
     timeout_ms, tags = unpack_iB(view, position)

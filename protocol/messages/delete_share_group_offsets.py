@@ -11,6 +11,7 @@ from protocol.wire import (
     ZERO_UUID,
     Chunks,
     Structure,
+    add_tags,
     long_count,
     long_size,
     put_varint,
@@ -98,6 +99,7 @@ class DeleteShareGroupOffsetsResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DeleteShareGroupOffsetsRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -121,6 +123,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[DeleteShareGroup
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(DeleteShareGroupOffsetsRequestTopic(topic_name))
     tags = view[position]

@@ -8,13 +8,16 @@ from struct import Struct
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
+    add_tags,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -120,6 +123,7 @@ class DeleteShareGroupStateResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DeleteShareGroupStateRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -137,16 +141,21 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[DeleteShareGroup
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 5)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[PartitionData] = []
         for _ in range(count - 1):
             partition, tags = unpack_iB(view, position)
             position += 5
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(PartitionData(partition))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(DeleteStateData(topic_id, partitions))
     tags = view[position]

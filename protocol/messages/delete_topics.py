@@ -12,6 +12,7 @@ from protocol.wire import (
     ZERO_UUID,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
@@ -183,6 +184,7 @@ def encode_request_v4(message: DeleteTopicsRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v6(view: memoryview, position: int) -> tuple[DeleteTopicsRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -201,6 +203,7 @@ def decode_request_v6(view: memoryview, position: int) -> tuple[DeleteTopicsRequ
         topic_id, tags = unpack_16sB(view, position)
         position += 17
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(DeleteTopicState(name, topic_id))
     timeout_ms, tags = unpack_iB(view, position)

@@ -11,6 +11,7 @@ from protocol.wire import (
     ABSENT,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
@@ -192,6 +193,7 @@ def encode_request_v0(message: DescribeClientQuotasRequest, out: bytearray) -> C
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[DescribeClientQuotasRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -217,6 +219,7 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[DescribeClientQu
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         components.append(ComponentData(entity_type, match_type, match))
     strict, tags = unpack_tB(view, position)

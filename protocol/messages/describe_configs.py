@@ -9,13 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -180,6 +183,7 @@ class DescribeConfigsResponse(Structure):
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[DescribeConfigsRequest, int]:
+    elements = 0
     (count,) = unpack_i(view, position)
     position += 4
     if not 0 <= count < 0x80:
@@ -199,6 +203,9 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[DescribeConfigsR
         if count != -1:
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 2)
+            elements += count
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             configuration_keys = []
             for _ in range(count):
                 (size,) = unpack_h(view, position)
@@ -234,6 +241,7 @@ def encode_request_v1(message: DescribeConfigsRequest, out: bytearray) -> Chunks
 
 
 def decode_request_v3(view: memoryview, position: int) -> tuple[DescribeConfigsRequest, int]:
+    elements = 0
     (count,) = unpack_i(view, position)
     position += 4
     if not 0 <= count < 0x80:
@@ -253,6 +261,9 @@ def decode_request_v3(view: memoryview, position: int) -> tuple[DescribeConfigsR
         if count != -1:
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 2)
+            elements += count
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             configuration_keys = []
             for _ in range(count):
                 (size,) = unpack_h(view, position)
@@ -288,6 +299,7 @@ def encode_request_v3(message: DescribeConfigsRequest, out: bytearray) -> Chunks
 
 
 def decode_request_v4(view: memoryview, position: int) -> tuple[DescribeConfigsRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -307,6 +319,9 @@ def decode_request_v4(view: memoryview, position: int) -> tuple[DescribeConfigsR
         if count:
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 1)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             configuration_keys = []
             for _ in range(count - 1):
                 size = view[position]
@@ -320,6 +335,7 @@ def decode_request_v4(view: memoryview, position: int) -> tuple[DescribeConfigsR
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         resources.append(DescribeConfigsResource(resource_type, resource_name, configuration_keys))
     include_synonyms, include_documentation, tags = unpack_ttB(view, position)

@@ -11,6 +11,7 @@ from protocol.wire import (
     ABSENT,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
@@ -180,6 +181,7 @@ def encode_request_v1(message: DescribeDelegationTokenRequest, out: bytearray) -
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[DescribeDelegationTokenRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     owners: list[DescribeDelegationTokenOwner] | None = None
@@ -205,6 +207,7 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[DescribeDelegati
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             owners.append(DescribeDelegationTokenOwner(principal_type, principal_name))
     tags = view[position]

@@ -9,13 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
 )
 
 pack_h = Struct(">h").pack
@@ -155,6 +158,7 @@ class DescribeLogDirsResponse(Structure):
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[DescribeLogDirsRequest, int]:
+    elements = 0
     (count,) = unpack_i(view, position)
     position += 4
     topics: list[DescribableLogDirTopic] | None = None
@@ -174,6 +178,9 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[DescribeLogDirsR
             position += 4
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 4)
+            elements += count
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             topics.append(DescribableLogDirTopic(topic, partitions))
@@ -195,6 +202,7 @@ def encode_request_v1(message: DescribeLogDirsRequest, out: bytearray) -> Chunks
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[DescribeLogDirsRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     topics: list[DescribableLogDirTopic] | None = None
@@ -214,12 +222,16 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[DescribeLogDirsR
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             count -= 1
             partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             topics.append(DescribableLogDirTopic(topic, partitions))
     tags = view[position]

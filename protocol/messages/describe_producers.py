@@ -8,12 +8,15 @@ from struct import Struct, pack, unpack_from
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     Chunks,
     Structure,
+    add_tags,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -137,6 +140,7 @@ class DescribeProducersResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeProducersRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -154,12 +158,16 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeProducer
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         count -= 1
         partition_indexes = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(TopicRequest(name, partition_indexes))
     tags = view[position]

@@ -8,13 +8,16 @@ from struct import Struct
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
+    add_tags,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -214,6 +217,7 @@ class DescribeQuorumResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeQuorumRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -231,16 +235,21 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeQuorumRe
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 5)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[PartitionData] = []
         for _ in range(count - 1):
             partition_index, tags = unpack_iB(view, position)
             position += 5
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(PartitionData(partition_index))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(TopicData(topic_name, partitions))
     tags = view[position]

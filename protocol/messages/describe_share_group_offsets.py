@@ -8,13 +8,16 @@ from struct import Struct, pack, unpack_from
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
+    add_tags,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -161,6 +164,7 @@ class DescribeShareGroupOffsetsResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeShareGroupOffsetsRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -180,6 +184,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeShareGro
         if count:
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 3)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             topics = []
             for _ in range(count - 1):
                 size = view[position]
@@ -193,17 +200,22 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeShareGro
                 position += 1
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
+                elements += count - 1
+                if elements > MAX_NESTED_ELEMENTS:
+                    raise too_many_elements()
                 count -= 1
                 partitions = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
                 tags = view[position]
                 position += 1
                 if tags:
+                    elements = add_tags(view, position, tags, elements)
                     position = skip_tags(view, position, tags)
                 topics.append(DescribeShareGroupOffsetsRequestTopic(topic_name, partitions))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         groups.append(DescribeShareGroupOffsetsRequestGroup(group_id, topics))
     tags = view[position]

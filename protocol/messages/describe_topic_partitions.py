@@ -11,6 +11,7 @@ from protocol.wire import (
     ZERO_UUID,
     Chunks,
     Structure,
+    add_tags,
     long_count,
     long_size,
     put_varint,
@@ -164,6 +165,7 @@ class DescribeTopicPartitionsResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeTopicPartitionsRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -180,6 +182,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeTopicPar
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(TopicRequest(name))
     response_partition_limit, cursor_present = unpack_ib(view, position)

@@ -10,6 +10,7 @@ from protocol.wire import (
     ABSENT,
     Chunks,
     Structure,
+    add_tags,
     long_count,
     long_size,
     put_varint,
@@ -112,6 +113,7 @@ class DescribeUserScramCredentialsResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeUserScramCredentialsRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     users: list[UserName] | None = None
@@ -130,6 +132,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeUserScra
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             users.append(UserName(name))
     tags = view[position]

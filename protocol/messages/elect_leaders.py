@@ -9,13 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -129,6 +132,7 @@ class ElectLeadersResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[ElectLeadersRequest, int]:
+    elements = 0
     (count,) = unpack_i(view, position)
     position += 4
     topic_partitions: list[TopicPartitions] | None = None
@@ -148,6 +152,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[ElectLeadersRequ
             position += 4
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 4)
+            elements += count
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             topic_partitions.append(TopicPartitions(topic, partitions))
@@ -172,6 +179,7 @@ def encode_request_v0(message: ElectLeadersRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[ElectLeadersRequest, int]:
+    elements = 0
     election_type, count = unpack_bi(view, position)
     position += 5
     topic_partitions: list[TopicPartitions] | None = None
@@ -191,6 +199,9 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[ElectLeadersRequ
             position += 4
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 4)
+            elements += count
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             topic_partitions.append(TopicPartitions(topic, partitions))
@@ -215,6 +226,7 @@ def encode_request_v1(message: ElectLeadersRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[ElectLeadersRequest, int]:
+    elements = 0
     election_type, count = unpack_bB(view, position)
     position += 2
     topic_partitions: list[TopicPartitions] | None = None
@@ -234,12 +246,16 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[ElectLeadersRequ
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             count -= 1
             partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             topic_partitions.append(TopicPartitions(topic, partitions))
     timeout_ms, tags = unpack_iB(view, position)

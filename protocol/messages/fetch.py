@@ -9,9 +9,11 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
@@ -20,6 +22,7 @@ from protocol.wire import (
     read_tag,
     skip_tags,
     tag_count,
+    too_many_elements,
     varint_end,
     varint_tail,
     wrong_tag_size,
@@ -384,6 +387,7 @@ class FetchResponse(Structure):
 
 
 def decode_request_v4(view: memoryview, position: int) -> tuple[FetchRequest, int]:
+    elements = 0
     (
         replica_id,
         max_wait_ms,
@@ -408,6 +412,9 @@ def decode_request_v4(view: memoryview, position: int) -> tuple[FetchRequest, in
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 16)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[FetchPartition] = []
         for _ in range(count):
             partition, fetch_offset, partition_max_bytes = unpack_iqi(view, position)
@@ -469,6 +476,7 @@ def encode_request_v4(message: FetchRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v5(view: memoryview, position: int) -> tuple[FetchRequest, int]:
+    elements = 0
     (
         replica_id,
         max_wait_ms,
@@ -493,6 +501,9 @@ def decode_request_v5(view: memoryview, position: int) -> tuple[FetchRequest, in
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 24)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[FetchPartition] = []
         for _ in range(count):
             (
@@ -560,6 +571,7 @@ def encode_request_v5(message: FetchRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v7(view: memoryview, position: int) -> tuple[FetchRequest, int]:
+    elements = 0
     (
         replica_id,
         max_wait_ms,
@@ -586,6 +598,9 @@ def decode_request_v7(view: memoryview, position: int) -> tuple[FetchRequest, in
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 24)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[FetchPartition] = []
         for _ in range(count):
             (
@@ -625,6 +640,9 @@ def decode_request_v7(view: memoryview, position: int) -> tuple[FetchRequest, in
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 4)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         forgotten_topics_data.append(
@@ -687,6 +705,7 @@ def encode_request_v7(message: FetchRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v9(view: memoryview, position: int) -> tuple[FetchRequest, int]:
+    elements = 0
     (
         replica_id,
         max_wait_ms,
@@ -713,6 +732,9 @@ def decode_request_v9(view: memoryview, position: int) -> tuple[FetchRequest, in
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 28)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[FetchPartition] = []
         for _ in range(count):
             (
@@ -753,6 +775,9 @@ def decode_request_v9(view: memoryview, position: int) -> tuple[FetchRequest, in
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 4)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         forgotten_topics_data.append(
@@ -816,6 +841,7 @@ def encode_request_v9(message: FetchRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v11(view: memoryview, position: int) -> tuple[FetchRequest, int]:
+    elements = 0
     (
         replica_id,
         max_wait_ms,
@@ -842,6 +868,9 @@ def decode_request_v11(view: memoryview, position: int) -> tuple[FetchRequest, i
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 28)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[FetchPartition] = []
         for _ in range(count):
             (
@@ -882,6 +911,9 @@ def decode_request_v11(view: memoryview, position: int) -> tuple[FetchRequest, i
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 4)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         forgotten_topics_data.append(
@@ -956,6 +988,7 @@ def encode_request_v11(message: FetchRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v12(view: memoryview, position: int) -> tuple[FetchRequest, int]:
+    elements = 0
     (
         replica_id,
         max_wait_ms,
@@ -982,6 +1015,9 @@ def decode_request_v12(view: memoryview, position: int) -> tuple[FetchRequest, i
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 33)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[FetchPartition] = []
         for _ in range(count - 1):
             (
@@ -995,6 +1031,7 @@ def decode_request_v12(view: memoryview, position: int) -> tuple[FetchRequest, i
             ) = unpack_iiqiqiB(view, position)
             position += 33
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(
                 FetchPartition(
@@ -1011,6 +1048,7 @@ def decode_request_v12(view: memoryview, position: int) -> tuple[FetchRequest, i
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(FetchTopic(topic, ZERO_UUID, partitions))
     count = view[position]
@@ -1030,12 +1068,16 @@ def decode_request_v12(view: memoryview, position: int) -> tuple[FetchRequest, i
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         count -= 1
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         forgotten_topics_data.append(
             ForgottenTopic(forgotten_topics_data_topic, ZERO_UUID, forgotten_topics_data_partitions)
@@ -1180,6 +1222,7 @@ def encode_request_v12(message: FetchRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v13(view: memoryview, position: int) -> tuple[FetchRequest, int]:
+    elements = 0
     (
         replica_id,
         max_wait_ms,
@@ -1199,6 +1242,9 @@ def decode_request_v13(view: memoryview, position: int) -> tuple[FetchRequest, i
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 33)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[FetchPartition] = []
         for _ in range(count - 1):
             (
@@ -1212,6 +1258,7 @@ def decode_request_v13(view: memoryview, position: int) -> tuple[FetchRequest, i
             ) = unpack_iiqiqiB(view, position)
             position += 33
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(
                 FetchPartition(
@@ -1228,6 +1275,7 @@ def decode_request_v13(view: memoryview, position: int) -> tuple[FetchRequest, i
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(FetchTopic("", topic_id, partitions))
     count = view[position]
@@ -1240,12 +1288,16 @@ def decode_request_v13(view: memoryview, position: int) -> tuple[FetchRequest, i
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         count -= 1
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         forgotten_topics_data.append(
             ForgottenTopic("", forgotten_topics_data_topic_id, forgotten_topics_data_partitions)
@@ -1376,6 +1428,7 @@ def encode_request_v13(message: FetchRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v15(view: memoryview, position: int) -> tuple[FetchRequest, int]:
+    elements = 0
     (
         max_wait_ms,
         min_bytes,
@@ -1394,6 +1447,9 @@ def decode_request_v15(view: memoryview, position: int) -> tuple[FetchRequest, i
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 33)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[FetchPartition] = []
         for _ in range(count - 1):
             (
@@ -1407,6 +1463,7 @@ def decode_request_v15(view: memoryview, position: int) -> tuple[FetchRequest, i
             ) = unpack_iiqiqiB(view, position)
             position += 33
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(
                 FetchPartition(
@@ -1423,6 +1480,7 @@ def decode_request_v15(view: memoryview, position: int) -> tuple[FetchRequest, i
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(FetchTopic("", topic_id, partitions))
     count = view[position]
@@ -1435,12 +1493,16 @@ def decode_request_v15(view: memoryview, position: int) -> tuple[FetchRequest, i
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         count -= 1
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         forgotten_topics_data.append(
             ForgottenTopic("", forgotten_topics_data_topic_id, forgotten_topics_data_partitions)
@@ -1477,6 +1539,7 @@ def decode_request_v15(view: memoryview, position: int) -> tuple[FetchRequest, i
                 replica_id, replica_epoch, tags = unpack_iqB(view, position)
                 position += 13
                 if tags:
+                    elements = add_tags(view, position, tags, elements)
                     position = skip_tags(view, position, tags)
                 replica_state = ReplicaState(replica_id, replica_epoch)
                 if position != fetch_request_tag_end:
@@ -1585,6 +1648,7 @@ def encode_request_v15(message: FetchRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v17(view: memoryview, position: int) -> tuple[FetchRequest, int]:
+    elements = 0
     (
         max_wait_ms,
         min_bytes,
@@ -1603,6 +1667,9 @@ def decode_request_v17(view: memoryview, position: int) -> tuple[FetchRequest, i
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 33)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[FetchPartition] = []
         for _ in range(count - 1):
             (
@@ -1617,6 +1684,7 @@ def decode_request_v17(view: memoryview, position: int) -> tuple[FetchRequest, i
             position += 33
             replica_directory_id: bytes = ZERO_UUID
             if partitions_tags:
+                elements = add_tags(view, position, partitions_tags, elements)
                 partitions_tags, position = tag_count(view, position, partitions_tags)
                 for _ in range(partitions_tags):
                     tag, position, partitions_tag_end = read_tag(view, position)
@@ -1641,6 +1709,7 @@ def decode_request_v17(view: memoryview, position: int) -> tuple[FetchRequest, i
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(FetchTopic("", topic_id, partitions))
     count = view[position]
@@ -1653,12 +1722,16 @@ def decode_request_v17(view: memoryview, position: int) -> tuple[FetchRequest, i
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         count -= 1
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         forgotten_topics_data.append(
             ForgottenTopic("", forgotten_topics_data_topic_id, forgotten_topics_data_partitions)
@@ -1695,6 +1768,7 @@ def decode_request_v17(view: memoryview, position: int) -> tuple[FetchRequest, i
                 replica_id, replica_epoch, tags = unpack_iqB(view, position)
                 position += 13
                 if tags:
+                    elements = add_tags(view, position, tags, elements)
                     position = skip_tags(view, position, tags)
                 replica_state = ReplicaState(replica_id, replica_epoch)
                 if position != fetch_request_tag_end:
@@ -1816,6 +1890,7 @@ def encode_request_v17(message: FetchRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v18(view: memoryview, position: int) -> tuple[FetchRequest, int]:
+    elements = 0
     (
         max_wait_ms,
         min_bytes,
@@ -1834,6 +1909,9 @@ def decode_request_v18(view: memoryview, position: int) -> tuple[FetchRequest, i
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 33)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[FetchPartition] = []
         for _ in range(count - 1):
             (
@@ -1849,6 +1927,7 @@ def decode_request_v18(view: memoryview, position: int) -> tuple[FetchRequest, i
             replica_directory_id: bytes = ZERO_UUID
             high_watermark: int = 9223372036854775807
             if partitions_tags:
+                elements = add_tags(view, position, partitions_tags, elements)
                 partitions_tags, position = tag_count(view, position, partitions_tags)
                 for _ in range(partitions_tags):
                     tag, position, partitions_tag_end = read_tag(view, position)
@@ -1878,6 +1957,7 @@ def decode_request_v18(view: memoryview, position: int) -> tuple[FetchRequest, i
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(FetchTopic("", topic_id, partitions))
     count = view[position]
@@ -1890,12 +1970,16 @@ def decode_request_v18(view: memoryview, position: int) -> tuple[FetchRequest, i
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         count -= 1
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         forgotten_topics_data.append(
             ForgottenTopic("", forgotten_topics_data_topic_id, forgotten_topics_data_partitions)
@@ -1932,6 +2016,7 @@ def decode_request_v18(view: memoryview, position: int) -> tuple[FetchRequest, i
                 replica_id, replica_epoch, tags = unpack_iqB(view, position)
                 position += 13
                 if tags:
+                    elements = add_tags(view, position, tags, elements)
                     position = skip_tags(view, position, tags)
                 replica_state = ReplicaState(replica_id, replica_epoch)
                 if position != fetch_request_tag_end:

@@ -9,13 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -132,6 +135,7 @@ class IncrementalAlterConfigsResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[IncrementalAlterConfigsRequest, int]:
+    elements = 0
     (count,) = unpack_i(view, position)
     position += 4
     if not 0 <= count < 0x80:
@@ -149,6 +153,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[IncrementalAlter
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 5)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         configs: list[AlterableConfig] = []
         for _ in range(count):
             (size,) = unpack_h(view, position)
@@ -198,6 +205,7 @@ def encode_request_v0(message: IncrementalAlterConfigsRequest, out: bytearray) -
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[IncrementalAlterConfigsRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -215,6 +223,9 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[IncrementalAlter
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         configs: list[AlterableConfig] = []
         for _ in range(count - 1):
             size = view[position]
@@ -236,11 +247,13 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[IncrementalAlter
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             configs.append(AlterableConfig(name, config_operation, value))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         resources.append(AlterConfigsResource(resource_type, resource_name, configs))
     validate_only, tags = unpack_tB(view, position)

@@ -11,6 +11,7 @@ from protocol.wire import (
     ABSENT,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
@@ -406,6 +407,7 @@ def encode_request_v5(message: JoinGroupRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v6(view: memoryview, position: int) -> tuple[JoinGroupRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -459,6 +461,7 @@ def decode_request_v6(view: memoryview, position: int) -> tuple[JoinGroupRequest
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         protocols.append(JoinGroupRequestProtocol(name, metadata))
     tags = view[position]
@@ -543,6 +546,7 @@ def encode_request_v6(message: JoinGroupRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v8(view: memoryview, position: int) -> tuple[JoinGroupRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -596,6 +600,7 @@ def decode_request_v8(view: memoryview, position: int) -> tuple[JoinGroupRequest
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         protocols.append(JoinGroupRequestProtocol(name, metadata))
     size = view[position]

@@ -11,6 +11,7 @@ from protocol.wire import (
     ABSENT,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
@@ -192,6 +193,7 @@ def encode_request_v3(message: LeaveGroupRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v4(view: memoryview, position: int) -> tuple[LeaveGroupRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -224,6 +226,7 @@ def decode_request_v4(view: memoryview, position: int) -> tuple[LeaveGroupReques
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         members.append(MemberIdentity(member_id, group_instance_id, None))
     tags = view[position]
@@ -274,6 +277,7 @@ def encode_request_v4(message: LeaveGroupRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v5(view: memoryview, position: int) -> tuple[LeaveGroupRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -315,6 +319,7 @@ def decode_request_v5(view: memoryview, position: int) -> tuple[LeaveGroupReques
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         members.append(MemberIdentity(member_id, group_instance_id, reason))
     tags = view[position]

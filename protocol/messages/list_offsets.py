@@ -9,13 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
 )
 
 pack_h = Struct(">h").pack
@@ -159,6 +162,7 @@ class ListOffsetsResponse(Structure):
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[ListOffsetsRequest, int]:
+    elements = 0
     replica_id, count = unpack_ii(view, position)
     position += 8
     if not 0 <= count < 0x80:
@@ -176,6 +180,9 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[ListOffsetsReque
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 12)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[ListOffsetsPartition] = []
         for _ in range(count):
             partition_index, timestamp = unpack_iq(view, position)
@@ -201,6 +208,7 @@ def encode_request_v1(message: ListOffsetsRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[ListOffsetsRequest, int]:
+    elements = 0
     replica_id, isolation_level, count = unpack_ibi(view, position)
     position += 9
     if not 0 <= count < 0x80:
@@ -218,6 +226,9 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[ListOffsetsReque
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 12)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[ListOffsetsPartition] = []
         for _ in range(count):
             partition_index, timestamp = unpack_iq(view, position)
@@ -243,6 +254,7 @@ def encode_request_v2(message: ListOffsetsRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v4(view: memoryview, position: int) -> tuple[ListOffsetsRequest, int]:
+    elements = 0
     replica_id, isolation_level, count = unpack_ibi(view, position)
     position += 9
     if not 0 <= count < 0x80:
@@ -260,6 +272,9 @@ def decode_request_v4(view: memoryview, position: int) -> tuple[ListOffsetsReque
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 16)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[ListOffsetsPartition] = []
         for _ in range(count):
             partition_index, current_leader_epoch, timestamp = unpack_iiq(view, position)
@@ -291,6 +306,7 @@ def encode_request_v4(message: ListOffsetsRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v6(view: memoryview, position: int) -> tuple[ListOffsetsRequest, int]:
+    elements = 0
     replica_id, isolation_level, count = unpack_ibB(view, position)
     position += 6
     if not 0 < count < 0x80:
@@ -308,11 +324,15 @@ def decode_request_v6(view: memoryview, position: int) -> tuple[ListOffsetsReque
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 17)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[ListOffsetsPartition] = []
         for _ in range(count - 1):
             partition_index, current_leader_epoch, timestamp, tags = unpack_iiqB(view, position)
             position += 17
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(
                 ListOffsetsPartition(partition_index, current_leader_epoch, timestamp)
@@ -320,6 +340,7 @@ def decode_request_v6(view: memoryview, position: int) -> tuple[ListOffsetsReque
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(ListOffsetsTopic(name, partitions))
     tags = view[position]
@@ -364,6 +385,7 @@ def encode_request_v6(message: ListOffsetsRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v10(view: memoryview, position: int) -> tuple[ListOffsetsRequest, int]:
+    elements = 0
     replica_id, isolation_level, count = unpack_ibB(view, position)
     position += 6
     if not 0 < count < 0x80:
@@ -381,11 +403,15 @@ def decode_request_v10(view: memoryview, position: int) -> tuple[ListOffsetsRequ
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 17)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[ListOffsetsPartition] = []
         for _ in range(count - 1):
             partition_index, current_leader_epoch, timestamp, tags = unpack_iiqB(view, position)
             position += 17
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(
                 ListOffsetsPartition(partition_index, current_leader_epoch, timestamp)
@@ -393,6 +419,7 @@ def decode_request_v10(view: memoryview, position: int) -> tuple[ListOffsetsRequ
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(ListOffsetsTopic(name, partitions))
     timeout_ms, tags = unpack_iB(view, position)

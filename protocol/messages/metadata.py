@@ -12,6 +12,7 @@ from protocol.wire import (
     ZERO_UUID,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
@@ -360,6 +361,7 @@ def encode_request_v8(message: MetadataRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v9(view: memoryview, position: int) -> tuple[MetadataRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     topics: list[MetadataRequestTopic] | None = None
@@ -378,6 +380,7 @@ def decode_request_v9(view: memoryview, position: int) -> tuple[MetadataRequest,
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             topics.append(MetadataRequestTopic(ZERO_UUID, name))
     (
@@ -429,6 +432,7 @@ def encode_request_v9(message: MetadataRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v10(view: memoryview, position: int) -> tuple[MetadataRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     topics: list[MetadataRequestTopic] | None = None
@@ -449,6 +453,7 @@ def decode_request_v10(view: memoryview, position: int) -> tuple[MetadataRequest
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             topics.append(MetadataRequestTopic(topic_id, name))
     (
@@ -502,6 +507,7 @@ def encode_request_v10(message: MetadataRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v11(view: memoryview, position: int) -> tuple[MetadataRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     topics: list[MetadataRequestTopic] | None = None
@@ -522,6 +528,7 @@ def decode_request_v11(view: memoryview, position: int) -> tuple[MetadataRequest
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             topics.append(MetadataRequestTopic(topic_id, name))
     (

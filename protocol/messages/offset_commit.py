@@ -9,14 +9,17 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -164,6 +167,7 @@ class OffsetCommitResponse(Structure):
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[OffsetCommitRequest, int]:
+    elements = 0
     (size,) = unpack_h(view, position)
     position += 2
     if size < 0:
@@ -195,6 +199,9 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[OffsetCommitRequ
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 14)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[OffsetCommitRequestPartition] = []
         for _ in range(count):
             partition_index, committed_offset, size = unpack_iqh(view, position)
@@ -257,6 +264,7 @@ def encode_request_v2(message: OffsetCommitRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v5(view: memoryview, position: int) -> tuple[OffsetCommitRequest, int]:
+    elements = 0
     (size,) = unpack_h(view, position)
     position += 2
     if size < 0:
@@ -288,6 +296,9 @@ def decode_request_v5(view: memoryview, position: int) -> tuple[OffsetCommitRequ
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 14)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[OffsetCommitRequestPartition] = []
         for _ in range(count):
             partition_index, committed_offset, size = unpack_iqh(view, position)
@@ -350,6 +361,7 @@ def encode_request_v5(message: OffsetCommitRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v6(view: memoryview, position: int) -> tuple[OffsetCommitRequest, int]:
+    elements = 0
     (size,) = unpack_h(view, position)
     position += 2
     if size < 0:
@@ -381,6 +393,9 @@ def decode_request_v6(view: memoryview, position: int) -> tuple[OffsetCommitRequ
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 18)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[OffsetCommitRequestPartition] = []
         for _ in range(count):
             (
@@ -449,6 +464,7 @@ def encode_request_v6(message: OffsetCommitRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v7(view: memoryview, position: int) -> tuple[OffsetCommitRequest, int]:
+    elements = 0
     (size,) = unpack_h(view, position)
     position += 2
     if size < 0:
@@ -489,6 +505,9 @@ def decode_request_v7(view: memoryview, position: int) -> tuple[OffsetCommitRequ
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 18)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[OffsetCommitRequestPartition] = []
         for _ in range(count):
             (
@@ -561,6 +580,7 @@ def encode_request_v7(message: OffsetCommitRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v8(view: memoryview, position: int) -> tuple[OffsetCommitRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -601,6 +621,9 @@ def decode_request_v8(view: memoryview, position: int) -> tuple[OffsetCommitRequ
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 18)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[OffsetCommitRequestPartition] = []
         for _ in range(count - 1):
             (
@@ -620,6 +643,7 @@ def decode_request_v8(view: memoryview, position: int) -> tuple[OffsetCommitRequ
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(
                 OffsetCommitRequestPartition(
@@ -632,6 +656,7 @@ def decode_request_v8(view: memoryview, position: int) -> tuple[OffsetCommitRequ
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(OffsetCommitRequestTopic(name, ZERO_UUID, partitions))
     tags = view[position]
@@ -723,6 +748,7 @@ def encode_request_v8(message: OffsetCommitRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v10(view: memoryview, position: int) -> tuple[OffsetCommitRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -756,6 +782,9 @@ def decode_request_v10(view: memoryview, position: int) -> tuple[OffsetCommitReq
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 18)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[OffsetCommitRequestPartition] = []
         for _ in range(count - 1):
             (
@@ -775,6 +804,7 @@ def decode_request_v10(view: memoryview, position: int) -> tuple[OffsetCommitReq
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(
                 OffsetCommitRequestPartition(
@@ -787,6 +817,7 @@ def decode_request_v10(view: memoryview, position: int) -> tuple[OffsetCommitReq
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(OffsetCommitRequestTopic("", topic_id, partitions))
     tags = view[position]

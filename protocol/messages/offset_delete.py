@@ -7,7 +7,14 @@ from struct import Struct
 
 from protocol.api import NEVER, Api, Message
 from protocol.errors import Malformed
-from protocol.wire import ABSENT, Chunks, Structure, check_count
+from protocol.wire import (
+    ABSENT,
+    MAX_NESTED_ELEMENTS,
+    Chunks,
+    Structure,
+    check_count,
+    too_many_elements,
+)
 
 pack_h = Struct(">h").pack
 pack_hii = Struct(">hii").pack
@@ -116,6 +123,7 @@ class OffsetDeleteResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[OffsetDeleteRequest, int]:
+    elements = 0
     (size,) = unpack_h(view, position)
     position += 2
     if size < 0:
@@ -140,6 +148,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[OffsetDeleteRequ
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 4)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[OffsetDeleteRequestPartition] = []
         for _ in range(count):
             (partition_index,) = unpack_i(view, position)

@@ -9,15 +9,18 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
     null_value,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -248,6 +251,7 @@ class OffsetFetchResponse(Structure):
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[OffsetFetchRequest, int]:
+    elements = 0
     (size,) = unpack_h(view, position)
     position += 2
     if size < 0:
@@ -272,6 +276,9 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[OffsetFetchReque
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 4)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partition_indexes = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         topics.append(OffsetFetchRequestTopic(name, partition_indexes))
@@ -299,6 +306,7 @@ def encode_request_v1(message: OffsetFetchRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[OffsetFetchRequest, int]:
+    elements = 0
     (size,) = unpack_h(view, position)
     position += 2
     if size < 0:
@@ -325,6 +333,9 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[OffsetFetchReque
             position += 4
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 4)
+            elements += count
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             partition_indexes = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             topics.append(OffsetFetchRequestTopic(name, partition_indexes))
@@ -350,6 +361,7 @@ def encode_request_v2(message: OffsetFetchRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v6(view: memoryview, position: int) -> tuple[OffsetFetchRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -376,12 +388,16 @@ def decode_request_v6(view: memoryview, position: int) -> tuple[OffsetFetchReque
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             count -= 1
             partition_indexes = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             topics.append(OffsetFetchRequestTopic(name, partition_indexes))
     tags = view[position]
@@ -431,6 +447,7 @@ def encode_request_v6(message: OffsetFetchRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v7(view: memoryview, position: int) -> tuple[OffsetFetchRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -457,12 +474,16 @@ def decode_request_v7(view: memoryview, position: int) -> tuple[OffsetFetchReque
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             count -= 1
             partition_indexes = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             topics.append(OffsetFetchRequestTopic(name, partition_indexes))
     require_stable, tags = unpack_tB(view, position)
@@ -512,6 +533,7 @@ def encode_request_v7(message: OffsetFetchRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v8(view: memoryview, position: int) -> tuple[OffsetFetchRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -531,6 +553,9 @@ def decode_request_v8(view: memoryview, position: int) -> tuple[OffsetFetchReque
         if count:
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 3)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             topics = []
             for _ in range(count - 1):
                 size = view[position]
@@ -544,17 +569,22 @@ def decode_request_v8(view: memoryview, position: int) -> tuple[OffsetFetchReque
                 position += 1
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
+                elements += count - 1
+                if elements > MAX_NESTED_ELEMENTS:
+                    raise too_many_elements()
                 count -= 1
                 partition_indexes = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
                 tags = view[position]
                 position += 1
                 if tags:
+                    elements = add_tags(view, position, tags, elements)
                     position = skip_tags(view, position, tags)
                 topics.append(OffsetFetchRequestTopics(name, ZERO_UUID, partition_indexes))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         groups.append(OffsetFetchRequestGroup(group_id, None, -1, topics))
     require_stable, tags = unpack_tB(view, position)
@@ -612,6 +642,7 @@ def encode_request_v8(message: OffsetFetchRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v9(view: memoryview, position: int) -> tuple[OffsetFetchRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -640,6 +671,9 @@ def decode_request_v9(view: memoryview, position: int) -> tuple[OffsetFetchReque
         if count:
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 3)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             topics = []
             for _ in range(count - 1):
                 size = view[position]
@@ -653,17 +687,22 @@ def decode_request_v9(view: memoryview, position: int) -> tuple[OffsetFetchReque
                 position += 1
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
+                elements += count - 1
+                if elements > MAX_NESTED_ELEMENTS:
+                    raise too_many_elements()
                 count -= 1
                 partition_indexes = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
                 tags = view[position]
                 position += 1
                 if tags:
+                    elements = add_tags(view, position, tags, elements)
                     position = skip_tags(view, position, tags)
                 topics.append(OffsetFetchRequestTopics(name, ZERO_UUID, partition_indexes))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         groups.append(OffsetFetchRequestGroup(group_id, member_id, member_epoch, topics))
     require_stable, tags = unpack_tB(view, position)
@@ -733,6 +772,7 @@ def encode_request_v9(message: OffsetFetchRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v10(view: memoryview, position: int) -> tuple[OffsetFetchRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -761,23 +801,31 @@ def decode_request_v10(view: memoryview, position: int) -> tuple[OffsetFetchRequ
         if count:
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 18)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             topics = []
             for _ in range(count - 1):
                 topic_id, count = unpack_16sB(view, position)
                 position += 17
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
+                elements += count - 1
+                if elements > MAX_NESTED_ELEMENTS:
+                    raise too_many_elements()
                 count -= 1
                 partition_indexes = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
                 tags = view[position]
                 position += 1
                 if tags:
+                    elements = add_tags(view, position, tags, elements)
                     position = skip_tags(view, position, tags)
                 topics.append(OffsetFetchRequestTopics("", topic_id, partition_indexes))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         groups.append(OffsetFetchRequestGroup(group_id, member_id, member_epoch, topics))
     require_stable, tags = unpack_tB(view, position)

@@ -9,13 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
 )
 
 pack_h = Struct(">h").pack
@@ -141,6 +144,7 @@ class OffsetForLeaderEpochResponse(Structure):
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[OffsetForLeaderEpochRequest, int]:
+    elements = 0
     (count,) = unpack_i(view, position)
     position += 4
     if not 0 <= count < 0x80:
@@ -158,6 +162,9 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[OffsetForLeaderE
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 12)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[OffsetForLeaderPartition] = []
         for _ in range(count):
             partition, current_leader_epoch, leader_epoch = unpack_iii(view, position)
@@ -189,6 +196,7 @@ def encode_request_v2(message: OffsetForLeaderEpochRequest, out: bytearray) -> C
 
 
 def decode_request_v3(view: memoryview, position: int) -> tuple[OffsetForLeaderEpochRequest, int]:
+    elements = 0
     replica_id, count = unpack_ii(view, position)
     position += 8
     if not 0 <= count < 0x80:
@@ -206,6 +214,9 @@ def decode_request_v3(view: memoryview, position: int) -> tuple[OffsetForLeaderE
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 12)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[OffsetForLeaderPartition] = []
         for _ in range(count):
             partition, current_leader_epoch, leader_epoch = unpack_iii(view, position)
@@ -237,6 +248,7 @@ def encode_request_v3(message: OffsetForLeaderEpochRequest, out: bytearray) -> C
 
 
 def decode_request_v4(view: memoryview, position: int) -> tuple[OffsetForLeaderEpochRequest, int]:
+    elements = 0
     replica_id, count = unpack_iB(view, position)
     position += 5
     if not 0 < count < 0x80:
@@ -254,11 +266,15 @@ def decode_request_v4(view: memoryview, position: int) -> tuple[OffsetForLeaderE
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 13)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[OffsetForLeaderPartition] = []
         for _ in range(count - 1):
             partition, current_leader_epoch, leader_epoch, tags = unpack_iiiB(view, position)
             position += 13
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(
                 OffsetForLeaderPartition(partition, current_leader_epoch, leader_epoch)
@@ -266,6 +282,7 @@ def decode_request_v4(view: memoryview, position: int) -> tuple[OffsetForLeaderE
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(OffsetForLeaderTopic(topic, partitions))
     tags = view[position]

@@ -9,9 +9,11 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
@@ -20,6 +22,7 @@ from protocol.wire import (
     read_tag,
     skip_tags,
     tag_count,
+    too_many_elements,
     varint_end,
     varint_tail,
     wrong_tag_size,
@@ -236,6 +239,7 @@ class ProduceResponse(Structure):
 
 
 def decode_request_v3(view: memoryview, position: int) -> tuple[ProduceRequest, int]:
+    elements = 0
     (size,) = unpack_h(view, position)
     position += 2
     transactional_id: str | None = None
@@ -262,6 +266,9 @@ def decode_request_v3(view: memoryview, position: int) -> tuple[ProduceRequest, 
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 8)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partition_data: list[PartitionProduceData] = []
         for _ in range(count):
             index, size = unpack_ii(view, position)
@@ -305,6 +312,7 @@ def encode_request_v3(message: ProduceRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v9(view: memoryview, position: int) -> tuple[ProduceRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     transactional_id: str | None = None
@@ -331,6 +339,9 @@ def decode_request_v9(view: memoryview, position: int) -> tuple[ProduceRequest, 
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 6)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partition_data: list[PartitionProduceData] = []
         for _ in range(count - 1):
             index, size = unpack_iB(view, position)
@@ -353,11 +364,13 @@ def decode_request_v9(view: memoryview, position: int) -> tuple[ProduceRequest, 
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partition_data.append(PartitionProduceData(index, records))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topic_data.append(TopicProduceData(name, ZERO_UUID, partition_data))
     tags = view[position]
@@ -424,6 +437,7 @@ def encode_request_v9(message: ProduceRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v13(view: memoryview, position: int) -> tuple[ProduceRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     transactional_id: str | None = None
@@ -443,6 +457,9 @@ def decode_request_v13(view: memoryview, position: int) -> tuple[ProduceRequest,
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 6)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partition_data: list[PartitionProduceData] = []
         for _ in range(count - 1):
             index, size = unpack_iB(view, position)
@@ -465,11 +482,13 @@ def decode_request_v13(view: memoryview, position: int) -> tuple[ProduceRequest,
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partition_data.append(PartitionProduceData(index, records))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topic_data.append(TopicProduceData("", topic_id, partition_data))
     tags = view[position]

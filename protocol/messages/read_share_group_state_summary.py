@@ -8,13 +8,16 @@ from struct import Struct
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
+    add_tags,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -139,6 +142,7 @@ class ReadShareGroupStateSummaryResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[ReadShareGroupStateSummaryRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -156,16 +160,21 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[ReadShareGroupSt
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 9)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[PartitionData] = []
         for _ in range(count - 1):
             partition, leader_epoch, tags = unpack_iiB(view, position)
             position += 9
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(PartitionData(partition, leader_epoch))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(ReadStateSummaryData(topic_id, partitions))
     tags = view[position]

@@ -8,13 +8,16 @@ from struct import Struct, pack, unpack_from
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
+    add_tags,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -213,6 +216,7 @@ class ShareAcknowledgeResponse(Structure):
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[ShareAcknowledgeRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     group_id: str | None = None
@@ -241,24 +245,34 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[ShareAcknowledge
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 6)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[AcknowledgePartition] = []
         for _ in range(count - 1):
             partition_index, count = unpack_iB(view, position)
             position += 5
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 18)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             acknowledgement_batches: list[AcknowledgementBatch] = []
             for _ in range(count - 1):
                 first_offset, last_offset, count = unpack_qqB(view, position)
                 position += 17
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 1)
+                elements += count - 1
+                if elements > MAX_NESTED_ELEMENTS:
+                    raise too_many_elements()
                 count -= 1
                 acknowledge_types = list(unpack_from(f">{count}b", view, position))
                 position += count
                 tags = view[position]
                 position += 1
                 if tags:
+                    elements = add_tags(view, position, tags, elements)
                     position = skip_tags(view, position, tags)
                 acknowledgement_batches.append(
                     AcknowledgementBatch(first_offset, last_offset, acknowledge_types)
@@ -266,11 +280,13 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[ShareAcknowledge
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(AcknowledgePartition(partition_index, acknowledgement_batches))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(AcknowledgeTopic(topic_id, partitions))
     tags = view[position]
@@ -347,6 +363,7 @@ def encode_request_v1(message: ShareAcknowledgeRequest, out: bytearray) -> Chunk
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[ShareAcknowledgeRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     group_id: str | None = None
@@ -375,24 +392,34 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[ShareAcknowledge
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 6)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[AcknowledgePartition] = []
         for _ in range(count - 1):
             partition_index, count = unpack_iB(view, position)
             position += 5
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 18)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             acknowledgement_batches: list[AcknowledgementBatch] = []
             for _ in range(count - 1):
                 first_offset, last_offset, count = unpack_qqB(view, position)
                 position += 17
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 1)
+                elements += count - 1
+                if elements > MAX_NESTED_ELEMENTS:
+                    raise too_many_elements()
                 count -= 1
                 acknowledge_types = list(unpack_from(f">{count}b", view, position))
                 position += count
                 tags = view[position]
                 position += 1
                 if tags:
+                    elements = add_tags(view, position, tags, elements)
                     position = skip_tags(view, position, tags)
                 acknowledgement_batches.append(
                     AcknowledgementBatch(first_offset, last_offset, acknowledge_types)
@@ -400,11 +427,13 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[ShareAcknowledge
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(AcknowledgePartition(partition_index, acknowledgement_batches))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(AcknowledgeTopic(topic_id, partitions))
     tags = view[position]

@@ -8,14 +8,17 @@ from struct import Struct, pack, unpack_from
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
+    add_tags,
     long_count,
     long_size,
     null_value,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -288,6 +291,7 @@ class ShareFetchResponse(Structure):
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[ShareFetchRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     group_id: str | None = None
@@ -324,24 +328,34 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[ShareFetchReques
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 6)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[FetchPartition] = []
         for _ in range(count - 1):
             partition_index, count = unpack_iB(view, position)
             position += 5
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 18)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             acknowledgement_batches: list[AcknowledgementBatch] = []
             for _ in range(count - 1):
                 first_offset, last_offset, count = unpack_qqB(view, position)
                 position += 17
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 1)
+                elements += count - 1
+                if elements > MAX_NESTED_ELEMENTS:
+                    raise too_many_elements()
                 count -= 1
                 acknowledge_types = list(unpack_from(f">{count}b", view, position))
                 position += count
                 tags = view[position]
                 position += 1
                 if tags:
+                    elements = add_tags(view, position, tags, elements)
                     position = skip_tags(view, position, tags)
                 acknowledgement_batches.append(
                     AcknowledgementBatch(first_offset, last_offset, acknowledge_types)
@@ -349,11 +363,13 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[ShareFetchReques
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(FetchPartition(partition_index, acknowledgement_batches))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(FetchTopic(topic_id, partitions))
     count = view[position]
@@ -366,12 +382,16 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[ShareFetchReques
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         count -= 1
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         forgotten_topics_data.append(
             ForgottenTopic(forgotten_topics_data_topic_id, forgotten_topics_data_partitions)
@@ -486,6 +506,7 @@ def encode_request_v1(message: ShareFetchRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[ShareFetchRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     group_id: str | None = None
@@ -524,24 +545,34 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[ShareFetchReques
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 6)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[FetchPartition] = []
         for _ in range(count - 1):
             partition_index, count = unpack_iB(view, position)
             position += 5
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 18)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             acknowledgement_batches: list[AcknowledgementBatch] = []
             for _ in range(count - 1):
                 first_offset, last_offset, count = unpack_qqB(view, position)
                 position += 17
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 1)
+                elements += count - 1
+                if elements > MAX_NESTED_ELEMENTS:
+                    raise too_many_elements()
                 count -= 1
                 acknowledge_types = list(unpack_from(f">{count}b", view, position))
                 position += count
                 tags = view[position]
                 position += 1
                 if tags:
+                    elements = add_tags(view, position, tags, elements)
                     position = skip_tags(view, position, tags)
                 acknowledgement_batches.append(
                     AcknowledgementBatch(first_offset, last_offset, acknowledge_types)
@@ -549,11 +580,13 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[ShareFetchReques
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(FetchPartition(partition_index, acknowledgement_batches))
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(FetchTopic(topic_id, partitions))
     count = view[position]
@@ -566,12 +599,16 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[ShareFetchReques
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         count -= 1
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         forgotten_topics_data.append(
             ForgottenTopic(forgotten_topics_data_topic_id, forgotten_topics_data_partitions)

@@ -8,12 +8,15 @@ from struct import Struct, pack, unpack_from
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     Chunks,
     Structure,
+    add_tags,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -357,6 +360,7 @@ class StreamsGroupHeartbeatResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHeartbeatRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -410,6 +414,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 1)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             source_topics: list[str] = []
             for _ in range(count - 1):
                 size = view[position]
@@ -424,6 +431,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 1)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             source_topic_regex: list[str] = []
             for _ in range(count - 1):
                 size = view[position]
@@ -438,6 +448,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 9)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             state_changelog_topics: list[TopicInfo] = []
             for _ in range(count - 1):
                 size = view[position]
@@ -451,6 +464,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
                 position += 7
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 3)
+                elements += count - 1
+                if elements > MAX_NESTED_ELEMENTS:
+                    raise too_many_elements()
                 topic_configs: list[KeyValue] = []
                 for _ in range(count - 1):
                     size = view[position]
@@ -470,11 +486,13 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
                     tags = view[position]
                     position += 1
                     if tags:
+                        elements = add_tags(view, position, tags, elements)
                         position = skip_tags(view, position, tags)
                     topic_configs.append(KeyValue(key, value))
                 tags = view[position]
                 position += 1
                 if tags:
+                    elements = add_tags(view, position, tags, elements)
                     position = skip_tags(view, position, tags)
                 state_changelog_topics.append(
                     TopicInfo(name, partitions, replication_factor, topic_configs)
@@ -483,6 +501,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 1)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             repartition_sink_topics: list[str] = []
             for _ in range(count - 1):
                 size = view[position]
@@ -497,6 +518,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 9)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             repartition_source_topics: list[TopicInfo] = []
             for _ in range(count - 1):
                 size = view[position]
@@ -514,6 +538,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
                 position += 7
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 3)
+                elements += count - 1
+                if elements > MAX_NESTED_ELEMENTS:
+                    raise too_many_elements()
                 repartition_source_topics_topic_configs: list[KeyValue] = []
                 for _ in range(count - 1):
                     size = view[position]
@@ -533,6 +560,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
                     tags = view[position]
                     position += 1
                     if tags:
+                        elements = add_tags(view, position, tags, elements)
                         position = skip_tags(view, position, tags)
                     repartition_source_topics_topic_configs.append(
                         KeyValue(
@@ -543,6 +571,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
                 tags = view[position]
                 position += 1
                 if tags:
+                    elements = add_tags(view, position, tags, elements)
                     position = skip_tags(view, position, tags)
                 repartition_source_topics.append(
                     TopicInfo(
@@ -556,12 +585,18 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             copartition_groups: list[CopartitionGroup] = []
             for _ in range(count - 1):
                 count = view[position]
                 position += 1
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 2)
+                elements += count - 1
+                if elements > MAX_NESTED_ELEMENTS:
+                    raise too_many_elements()
                 count -= 1
                 copartition_groups_source_topics = list(unpack_from(f">{count}h", view, position))
                 position += count * 2
@@ -569,6 +604,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
                 position += 1
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 2)
+                elements += count - 1
+                if elements > MAX_NESTED_ELEMENTS:
+                    raise too_many_elements()
                 count -= 1
                 copartition_groups_source_topic_regex = list(unpack_from(f">{count}h", view, position))
                 position += count * 2
@@ -576,12 +614,16 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
                 position += 1
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 2)
+                elements += count - 1
+                if elements > MAX_NESTED_ELEMENTS:
+                    raise too_many_elements()
                 count -= 1
                 copartition_groups_repartition_source_topics = list(unpack_from(f">{count}h", view, position))
                 position += count * 2
                 tags = view[position]
                 position += 1
                 if tags:
+                    elements = add_tags(view, position, tags, elements)
                     position = skip_tags(view, position, tags)
                 copartition_groups.append(
                     CopartitionGroup(
@@ -593,6 +635,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             subtopologies.append(
                 Subtopology(
@@ -629,12 +672,16 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             count -= 1
             active_tasks_partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             active_tasks.append(TaskIds(active_tasks_subtopology_id, active_tasks_partitions))
     count = view[position]
@@ -656,12 +703,16 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             count -= 1
             standby_tasks_partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             standby_tasks.append(TaskIds(standby_tasks_subtopology_id, standby_tasks_partitions))
     count = view[position]
@@ -683,12 +734,16 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             count -= 1
             warmup_tasks_partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             warmup_tasks.append(TaskIds(warmup_tasks_subtopology_id, warmup_tasks_partitions))
     size = view[position]
@@ -741,6 +796,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             client_tags.append(KeyValue(client_tags_key, client_tags_value))
     count = view[position]
@@ -761,6 +817,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             partition, offset, tags = unpack_iqB(view, position)
             position += 13
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             task_offsets.append(TaskOffset(task_offsets_subtopology_id, partition, offset))
     count = view[position]
@@ -781,6 +838,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             task_end_offsets_partition, task_end_offsets_offset, tags = unpack_iqB(view, position)
             position += 13
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             task_end_offsets.append(
                 TaskOffset(

@@ -11,6 +11,7 @@ from protocol.wire import (
     ABSENT,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
@@ -251,6 +252,7 @@ def encode_request_v3(message: SyncGroupRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v4(view: memoryview, position: int) -> tuple[SyncGroupRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -297,6 +299,7 @@ def decode_request_v4(view: memoryview, position: int) -> tuple[SyncGroupRequest
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         assignments.append(SyncGroupRequestAssignment(assignments_member_id, assignment))
     tags = view[position]
@@ -372,6 +375,7 @@ def encode_request_v4(message: SyncGroupRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v5(view: memoryview, position: int) -> tuple[SyncGroupRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -436,6 +440,7 @@ def decode_request_v5(view: memoryview, position: int) -> tuple[SyncGroupRequest
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         assignments.append(SyncGroupRequestAssignment(assignments_member_id, assignment))
     tags = view[position]

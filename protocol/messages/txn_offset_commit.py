@@ -9,13 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     Chunks,
     Structure,
+    add_tags,
     check_count,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -162,6 +165,7 @@ class TxnOffsetCommitResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[TxnOffsetCommitRequest, int]:
+    elements = 0
     (size,) = unpack_h(view, position)
     position += 2
     if size < 0:
@@ -193,6 +197,9 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[TxnOffsetCommitR
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 14)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[TxnOffsetCommitRequestPartition] = []
         for _ in range(count):
             partition_index, committed_offset, size = unpack_iqh(view, position)
@@ -257,6 +264,7 @@ def encode_request_v0(message: TxnOffsetCommitRequest, out: bytearray) -> Chunks
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[TxnOffsetCommitRequest, int]:
+    elements = 0
     (size,) = unpack_h(view, position)
     position += 2
     if size < 0:
@@ -288,6 +296,9 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[TxnOffsetCommitR
         position += 4
         if not 0 <= count < 0x80:
             check_count(view, position, count, 18)
+        elements += count
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[TxnOffsetCommitRequestPartition] = []
         for _ in range(count):
             (
@@ -358,6 +369,7 @@ def encode_request_v2(message: TxnOffsetCommitRequest, out: bytearray) -> Chunks
 
 
 def decode_request_v3(view: memoryview, position: int) -> tuple[TxnOffsetCommitRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -405,6 +417,9 @@ def decode_request_v3(view: memoryview, position: int) -> tuple[TxnOffsetCommitR
         position += 1
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 18)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[TxnOffsetCommitRequestPartition] = []
         for _ in range(count - 1):
             (
@@ -424,6 +439,7 @@ def decode_request_v3(view: memoryview, position: int) -> tuple[TxnOffsetCommitR
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(
                 TxnOffsetCommitRequestPartition(
@@ -436,6 +452,7 @@ def decode_request_v3(view: memoryview, position: int) -> tuple[TxnOffsetCommitR
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(TxnOffsetCommitRequestTopic(name, partitions))
     tags = view[position]

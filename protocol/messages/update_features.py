@@ -10,6 +10,7 @@ from protocol.wire import (
     ABSENT,
     Chunks,
     Structure,
+    add_tags,
     long_count,
     long_size,
     put_varint,
@@ -114,6 +115,7 @@ class UpdateFeaturesResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[UpdateFeaturesRequest, int]:
+    elements = 0
     timeout_ms, count = unpack_iB(view, position)
     position += 5
     if not 0 < count < 0x80:
@@ -130,6 +132,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[UpdateFeaturesRe
         max_version_level, allow_downgrade, tags = unpack_htB(view, position)
         position += 4
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         feature_updates.append(FeatureUpdateKey(feature, max_version_level, allow_downgrade, 1))
     tags = view[position]
@@ -162,6 +165,7 @@ def encode_request_v0(message: UpdateFeaturesRequest, out: bytearray) -> Chunks:
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[UpdateFeaturesRequest, int]:
+    elements = 0
     timeout_ms, count = unpack_iB(view, position)
     position += 5
     if not 0 < count < 0x80:
@@ -178,6 +182,7 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[UpdateFeaturesRe
         max_version_level, upgrade_type, tags = unpack_hbB(view, position)
         position += 4
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         feature_updates.append(FeatureUpdateKey(feature, max_version_level, False, upgrade_type))
     validate_only, tags = unpack_tB(view, position)

@@ -8,13 +8,16 @@ from struct import Struct
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
+    MAX_NESTED_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
+    add_tags,
     long_count,
     long_size,
     put_varint,
     skip_tags,
+    too_many_elements,
     varint_tail,
 )
 
@@ -161,6 +164,7 @@ class WriteShareGroupStateResponse(Structure):
 
 
 def decode_request_v0(view: memoryview, position: int) -> tuple[WriteShareGroupStateRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -178,12 +182,18 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[WriteShareGroupS
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 22)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[PartitionData] = []
         for _ in range(count - 1):
             partition, state_epoch, leader_epoch, start_offset, count = unpack_iiiqB(view, position)
             position += 21
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 20)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             state_batches: list[StateBatch] = []
             for _ in range(count - 1):
                 (
@@ -195,6 +205,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[WriteShareGroupS
                 ) = unpack_qqbhB(view, position)
                 position += 20
                 if tags:
+                    elements = add_tags(view, position, tags, elements)
                     position = skip_tags(view, position, tags)
                 state_batches.append(
                     StateBatch(first_offset, last_offset, delivery_state, delivery_count)
@@ -202,6 +213,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[WriteShareGroupS
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(
                 PartitionData(partition, state_epoch, leader_epoch, start_offset, -1, state_batches)
@@ -209,6 +221,7 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[WriteShareGroupS
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(WriteStateData(topic_id, partitions))
     tags = view[position]
@@ -268,6 +281,7 @@ def encode_request_v0(message: WriteShareGroupStateRequest, out: bytearray) -> C
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[WriteShareGroupStateRequest, int]:
+    elements = 0
     size = view[position]
     position += 1
     if not 0 < size < 0x80:
@@ -285,6 +299,9 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[WriteShareGroupS
         position += 17
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 26)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         partitions: list[PartitionData] = []
         for _ in range(count - 1):
             (
@@ -298,6 +315,9 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[WriteShareGroupS
             position += 25
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 20)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             state_batches: list[StateBatch] = []
             for _ in range(count - 1):
                 (
@@ -309,6 +329,7 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[WriteShareGroupS
                 ) = unpack_qqbhB(view, position)
                 position += 20
                 if tags:
+                    elements = add_tags(view, position, tags, elements)
                     position = skip_tags(view, position, tags)
                 state_batches.append(
                     StateBatch(first_offset, last_offset, delivery_state, delivery_count)
@@ -316,6 +337,7 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[WriteShareGroupS
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             partitions.append(
                 PartitionData(
@@ -330,6 +352,7 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[WriteShareGroupS
         tags = view[position]
         position += 1
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         topics.append(WriteStateData(topic_id, partitions))
     tags = view[position]

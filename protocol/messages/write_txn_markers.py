@@ -6,7 +6,18 @@ from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
-from protocol.wire import ABSENT, Chunks, Structure, long_count, long_size, put_varint, skip_tags
+from protocol.wire import (
+    ABSENT,
+    MAX_NESTED_ELEMENTS,
+    Chunks,
+    Structure,
+    add_tags,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+    too_many_elements,
+)
 
 pack_ibx = Struct(">ibx").pack
 pack_ihx = Struct(">ihx").pack
@@ -139,6 +150,7 @@ class WriteTxnMarkersResponse(Structure):
 
 
 def decode_request_v1(view: memoryview, position: int) -> tuple[WriteTxnMarkersRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -149,6 +161,9 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[WriteTxnMarkersR
         position += 12
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 3)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         topics: list[WritableTxnMarkerTopic] = []
         for _ in range(count - 1):
             size = view[position]
@@ -162,17 +177,22 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[WriteTxnMarkersR
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             count -= 1
             partition_indexes = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             topics.append(WritableTxnMarkerTopic(name, partition_indexes))
         coordinator_epoch, tags = unpack_iB(view, position)
         position += 5
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         markers.append(
             WritableTxnMarker(
@@ -233,6 +253,7 @@ def encode_request_v1(message: WriteTxnMarkersRequest, out: bytearray) -> Chunks
 
 
 def decode_request_v2(view: memoryview, position: int) -> tuple[WriteTxnMarkersRequest, int]:
+    elements = 0
     count = view[position]
     position += 1
     if not 0 < count < 0x80:
@@ -243,6 +264,9 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[WriteTxnMarkersR
         position += 12
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 3)
+        elements += count - 1
+        if elements > MAX_NESTED_ELEMENTS:
+            raise too_many_elements()
         topics: list[WritableTxnMarkerTopic] = []
         for _ in range(count - 1):
             size = view[position]
@@ -256,17 +280,22 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[WriteTxnMarkersR
             position += 1
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
+            elements += count - 1
+            if elements > MAX_NESTED_ELEMENTS:
+                raise too_many_elements()
             count -= 1
             partition_indexes = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             tags = view[position]
             position += 1
             if tags:
+                elements = add_tags(view, position, tags, elements)
                 position = skip_tags(view, position, tags)
             topics.append(WritableTxnMarkerTopic(name, partition_indexes))
         coordinator_epoch, transaction_version, tags = unpack_ibB(view, position)
         position += 6
         if tags:
+            elements = add_tags(view, position, tags, elements)
             position = skip_tags(view, position, tags)
         markers.append(
             WritableTxnMarker(

@@ -2,7 +2,9 @@
 
 import pytest
 
+from protocol import wire
 from protocol.errors import Malformed
+from protocol.messages import fetch, produce
 from protocol.messages.fetch import FETCH, FetchRequest
 from protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
 from protocol.messages.metadata import METADATA, MetadataRequest
@@ -10,6 +12,7 @@ from protocol.messages.produce import PRODUCE, ProduceRequest
 from protocol.messages.sync_group import SYNC_GROUP, SyncGroupResponse
 from protocol.wire import (
     MAX_ARRAY_ELEMENTS,
+    MAX_NESTED_ELEMENTS,
     MAX_TAGGED_FIELDS,
     MAX_VARINT,
     check_count,
@@ -189,6 +192,58 @@ def test_an_array_at_the_limit_is_read_and_one_above_it_refused():
     assert len(METADATA.decode_request(request(MAX_ARRAY_ELEMENTS), 0, 1).topics) == 1_000_000
     with pytest.raises(Malformed):
         METADATA.decode_request(request(MAX_ARRAY_ELEMENTS + 1), 0, 1)
+
+
+def fetch_of_topics(topics: int, partitions: int, *, one_more: bool = False) -> memoryview:
+    """A FetchRequest v4 with so many topics of so many partitions each."""
+
+    def topic(count: int) -> bytes:
+        return b"\0\0" + count.to_bytes(4, "big") + bytes(16 * count)
+
+    head = bytes(16) + b"\0" + topics.to_bytes(4, "big")
+    return memoryview(head + topic(partitions) * (topics - 1) + topic(partitions + one_more))
+
+
+@pytest.fixture
+def nested_limit(monkeypatch):
+    """A lower limit than the real one: a million objects take their time."""
+    assert MAX_NESTED_ELEMENTS == 1_000_000
+    for module in (fetch, produce, wire):
+        monkeypatch.setattr(module, "MAX_NESTED_ELEMENTS", 20_000)
+    return 20_000
+
+
+def test_elements_inside_arrays_are_limited_over_the_whole_request(nested_limit):
+    # 125 at a time: none of these arrays is long enough to be checked by itself.
+    topics, partitions = nested_limit // 125, 125
+    request = FETCH.decode_request(fetch_of_topics(topics, partitions), 0, 4)
+    assert sum(len(topic.partitions) for topic in request.topics) == nested_limit
+    with pytest.raises(Malformed, match="more than"):
+        FETCH.decode_request(fetch_of_topics(topics, partitions, one_more=True), 0, 4)
+
+
+def test_compact_elements_inside_arrays_are_limited_alike(nested_limit):
+    topic = b"\2t" + varint(nested_limit + 1) + bytes(6 * nested_limit) + b"\0"
+    head = b"\0" + bytes(6)
+    one = PRODUCE.decode_request(memoryview(head + b"\2" + topic + b"\0"), 0, 9)
+    assert len(one.topic_data[0].partition_data) == nested_limit
+    another = b"\2t\2" + bytes(6) + b"\0"
+    with pytest.raises(Malformed, match="more than"):
+        PRODUCE.decode_request(memoryview(head + b"\3" + topic + another + b"\0"), 0, 9)
+
+
+def test_tagged_fields_inside_arrays_are_limited_over_the_whole_request(nested_limit):
+    tags = varint(MAX_TAGGED_FIELDS) + b"\1\0" * MAX_TAGGED_FIELDS
+    structures = nested_limit // MAX_TAGGED_FIELDS
+
+    def request(count: int, last: bytes = b"") -> memoryview:
+        names = bytes(16) + b"\2t"
+        topics = (names + tags) * count + (names + last if last else b"")
+        return memoryview(varint(count + bool(last) + 1) + topics + bytes(3))
+
+    assert len(METADATA.decode_request(request(structures), 0, 11).topics) == structures
+    with pytest.raises(Malformed, match="more than"):
+        METADATA.decode_request(request(structures, b"\1\1\0"), 0, 11)
 
 
 @pytest.mark.parametrize("length", [b"\xff\xfe", b"\x80\x00", b"\x7f\xff", b"\xff\xff"])
