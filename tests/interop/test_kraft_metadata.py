@@ -1,0 +1,103 @@
+"""What a stopped Kafka's directory says about topics and settings is what its clients set."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.incremental_alter_configs import (
+    INCREMENTAL_ALTER_CONFIGS,
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from storage.errors import Corrupt
+from storage.io import LocalFileSystem
+from storage.kraft_metadata import DIRECTORY, read_kraft_metadata
+from tests.counterparts.apache_kafka import ApacheKafka
+from tests.counterparts.wire_client import WireClient
+
+TOPIC, BROKER = 2, 4
+SET, DELETE = 0, 1
+
+
+def create(client: WireClient, name: str, **configs: str) -> bytes:
+    settings = [CreatableTopicConfig(key.replace("_", "."), text) for key, text in configs.items()]
+    request = CreateTopicsRequest([CreatableTopic(name, 1, 1, [], settings)], 10_000)
+    (result,) = client.ask(CREATE_TOPICS, request, 7).topics
+    assert result.error_code == 0
+    return result.topic_id
+
+
+def change(client: WireClient, kind: int, name: str, *configs: tuple[str, int, str | None]) -> None:
+    resource = AlterConfigsResource(kind, name, [AlterableConfig(*each) for each in configs])
+    request = IncrementalAlterConfigsRequest([resource])
+    (result,) = client.ask(INCREMENTAL_ALTER_CONFIGS, request, 1).responses
+    assert result.error_code == 0
+
+
+def administer(client: WireClient) -> dict[bytes, str]:
+    """Leave settings of every kind behind; return the topics that are left."""
+    kept = create(client, "kept", retention_ms="-1", cleanup_policy="compact")
+    change(
+        client, TOPIC, "kept", ("segment.bytes", SET, "2000000"), ("cleanup.policy", DELETE, None)
+    )
+    create(client, "gone", retention_ms="5")
+    request = DeleteTopicsRequest([DeleteTopicState("gone")], [], 10_000)
+    client.ask(DELETE_TOPICS, request, 6)
+    again = create(client, "gone", segment_ms="60000")
+    plain = create(client, "plain")
+    change(client, BROKER, "", ("log.retention.ms", SET, "888"))
+    change(client, BROKER, "1", ("log.retention.ms", SET, "777"))
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        answer = client.ask(INIT_PRODUCER_ID, InitProducerIdRequest(None, 0), 4)
+        if answer.error_code == 0:
+            break
+        time.sleep(0.05)
+    return {kept: "kept", again: "gone", plain: "plain"}
+
+
+@pytest.mark.parametrize("snapshots", [False, True])
+def test_a_stopped_kafka(tmp_path, snapshots):
+    interval = {"metadata_log_max_snapshot_interval_ms": "1"} if snapshots else {}
+    with ApacheKafka(tmp_path, **interval) as kafka:
+        with WireClient(kafka) as client:
+            topics = administer(client)
+        kafka.terminate()
+        directory = kafka.data_directory
+        found = read_kraft_metadata(LocalFileSystem(), str(directory))
+    taken = [each for each in (directory / DIRECTORY).glob("*.checkpoint") if int(each.name[:20])]
+    assert bool(taken) == snapshots
+    assert found is not None
+    assert found.topics == topics
+    settings = {name: configs for name, configs in found.topic_configs.items() if configs}
+    assert settings == {
+        "kept": {"retention.ms": "-1", "segment.bytes": "2000000"},
+        "gone": {"segment.ms": "60000"},
+    }
+    assert found.broker_configs["1"] == {"log.retention.ms": "777"}
+    assert found.broker_configs[""]["log.retention.ms"] == "888"
+    assert found.next_producer_id == 1000
+
+
+def test_a_directory_without_metadata(tmp_path):
+    assert read_kraft_metadata(LocalFileSystem(), str(tmp_path)) is None
+
+
+def test_damage_is_named(tmp_path):
+    damaged: Path = tmp_path / DIRECTORY
+    damaged.mkdir()
+    (damaged / f"{0:020}.log").write_bytes(bytes(8) + (100).to_bytes(4) + bytes(100))
+    with pytest.raises(Corrupt, match=r"__cluster_metadata-0/00000000000000000000\.log"):
+        read_kraft_metadata(LocalFileSystem(), str(tmp_path))
