@@ -217,7 +217,7 @@ class BrokerServer:
             else config.cluster_id or new_cluster_id(),
         )
         settle_identity(self.file_system, config, self.metastore, properties)
-        adopt_if_foreign(self.file_system, config.data_directory, self.metastore)
+        adopt_if_foreign(self.file_system, config.data_directory, self.metastore, config)
         self.cluster_id = self.metastore.identity.cluster_id
         self.catalogue = Catalogue(
             self.metastore,
