@@ -25,5 +25,8 @@ class BarnabasProcess(BrokerProcess):
         return [sys.executable, "-m", "broker", "serve", *overrides]
 
     def environment(self) -> dict[str, str]:
-        # An installed wheel of another version must not win over this checkout.
-        return {**os.environ, "PYTHONPATH": str(_REPOSITORY)}
+        # An installed wheel of another version must not win over this checkout, and what a user
+        # starts has been compiled before.
+        environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY)}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        return environment
