@@ -66,6 +66,7 @@ async def test_answers_a_request(running):
     assert context.api_key == ECHO
     assert context.endpoint == running.toy.server.listeners[0].bound
     assert not context.records_stay
+    assert running.toy.server.ring_pool.borrowed == 0  # an idle connection holds none
 
 
 async def test_no_delay_is_set_on_accepted_connections(running):
