@@ -136,11 +136,23 @@ def _fetch_with_ivy(jars: Iterable[PinnedJar], destination: Path) -> None:
             "the jars need Maven or PySpark: `apt-get install maven` or `pip install pyspark`"
         )
     ivy = next((Path(specification.origin).parent / "jars").glob("ivy-*.jar"))
-    for jar in jars:
-        command = [str(java()), *trust_store_options(), "-jar", str(ivy)]
-        command += ["-cache", str(destination / "ivy"), "-confs", "default", "-notransitive"]
-        command += ["-dependency", jar.group, jar.artifact, jar.version, "-types", "jar"]
-        _run([*command, "-retrieve", f"{destination}/[artifact]-[revision].[ext]"])
+    module = destination / "ivy.xml"
+    module.write_text(
+        '<ivy-module version="2.0"><info organisation="barnabas" module="counterparts"/>'
+        '<configurations><conf name="default"/></configurations>'
+        f"<dependencies>{''.join(map(_ivy_dependency, jars))}</dependencies></ivy-module>"
+    )
+    command = [str(java()), *trust_store_options(), "-jar", str(ivy), "-ivy", str(module)]
+    # "bundle" is how some artifacts call a jar that is also an OSGi bundle.
+    command += ["-cache", str(destination / "ivy"), "-confs", "default", "-types", "jar", "bundle"]
+    _run([*command, "-retrieve", f"{destination}/[artifact]-[revision].[ext]"])
+
+
+def _ivy_dependency(jar: PinnedJar) -> str:
+    return (
+        f'<dependency org="{jar.group}" name="{jar.artifact}" rev="{jar.version}"'
+        ' transitive="false" conf="default-&gt;default"/>'
+    )
 
 
 def _run(command: list[str]) -> None:
