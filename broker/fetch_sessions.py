@@ -96,16 +96,19 @@ class FetchSessions:
         session = self._sessions.get(request.session_id)
         if session is None:
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-        if session.by_id != by_id:
-            raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         if session.epoch != request.session_epoch:
             raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if session.by_id != by_id:
+            raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         self._update(session, request, now_ms)
+        if not session.partitions:  # As with Apache Kafka, nothing left to fetch ends a session.
+            del self._sessions[session.session_id]
+            return FetchPlan([], None, incremental=False)
         return FetchPlan(list(session.partitions.values()), session, incremental=True)
 
     def _new(self, asked: list[Asked], *, by_id: bool, now_ms: int) -> FetchSession | None:
-        """A session for a client that asked for one; None when there is no room or no partition."""
-        if not asked or not self._make_room(now_ms):
+        """A session for a client that asked for one; None when there is no room."""
+        if not self._make_room(now_ms):
             return None
         session_id = NO_SESSION
         while session_id == NO_SESSION or session_id in self._sessions:
@@ -128,15 +131,15 @@ class FetchSessions:
         session.epoch = _next_epoch(session.epoch)
         session.last_used_ms = now_ms
         self._sessions.move_to_end(session.session_id)
-        for topic in request.forgotten_topics_data:
-            for partition in topic.partitions:
-                session.partitions.pop((topic.topic, topic.topic_id, partition), None)
         for asked in _asked(request):
             known = session.partitions.get(asked.key)
             if known is None:
                 session.partitions[asked.key] = asked
             else:
                 known.request = asked.request
+        for topic in request.forgotten_topics_data:
+            for partition in topic.partitions:
+                session.partitions.pop((topic.topic, topic.topic_id, partition), None)
 
 
 def served_first(session: FetchSession, served: Iterable[Asked]) -> None:

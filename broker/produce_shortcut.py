@@ -5,6 +5,7 @@ So the first such request of a connection is decoded the ordinary way and its fi
 remembered; the next ones are compared with them. What does not match, and whatever may end in an
 error, takes the ordinary way (``handlers/produce.py``), so there is one place that knows the rules.
 The answer is learned likewise: the generated encoder writes one, its numbers are replaced.
+Versions before 7 are left out: they may not bring zstd, so each batch would have to be looked at.
 
 Measured on 1 x 100 B: 19 us a request the ordinary way, 9 us this way.
 """
@@ -12,7 +13,7 @@ Measured on 1 x 100 B: 19 us a request the ordinary way, 9 us this way.
 from __future__ import annotations
 
 from struct import Struct, error
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from broker.dispatch import Deferred, RequestContext
 from protocol.messages.produce import (
@@ -20,29 +21,32 @@ from protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
+    TopicProduceData,
     TopicProduceResponse,
 )
 from storage.errors import Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from broker.catalogue import Topic
     from broker.connection import Connection
 
+FIRST_VERSION: Final = 7
 FLEXIBLE_SINCE: Final = 9
 TOPIC_IDS_SINCE: Final = 13
-LOG_START_SINCE: Final = 5
 
 _NO_TAGS: Final = b"\0\0\0"
 """How a flexible request ends: no tags of the partition, of the topic, of the request."""
 _ATTRIBUTES_LOW_BYTE: Final = 22
 _TRANSACTIONAL_BIT: Final = 0x10
 _SENTINEL: Final = 0x7EADBEEF
-"""Stands for the partition index while an answer is learned; no topic name holds its bytes."""
+"""Stands for the partition index while an answer is learned; the bytes behind it never hold it."""
 
 _index_and_size = Struct(">ii").unpack_from
 _index = Struct(">i").unpack_from
 _pack_correlation_id = Struct(">i").pack_into
 _pack_result = Struct(">ihqqq").pack_into
-_pack_old_result = Struct(">ihqq").pack_into
 
 
 class ShortProduce(Deferred[ProduceResponse]):
@@ -69,25 +73,30 @@ class ProduceShortcut:
 
     __slots__ = (
         "_answer",
-        "_catalogue",
+        "_by_id",
         "_connection",
         "_flexible",
         "_length",
         "_prefix",
         "_result_position",
-        "_topic_name",
+        "_topic_key",
+        "_topics",
         "_version",
     )
 
     def __init__(self, context: RequestContext) -> None:
         """Nothing is known yet."""
-        self._catalogue = context.broker.catalogue
+        catalogue = context.broker.catalogue
         self._connection = context.connection
         self._version = context.api_version
         self._flexible = context.api_version >= FLEXIBLE_SINCE
+        self._by_id = context.api_version >= TOPIC_IDS_SINCE
+        self._topics: Mapping[Any, Topic] = (
+            catalogue.topics_by_id if self._by_id else catalogue.topics
+        )
+        self._topic_key: str | bytes = b""
         self._prefix = b""
         self._length = 0
-        self._topic_name = ""
         self._answer = bytearray()
         self._result_position = 0
 
@@ -97,11 +106,11 @@ class ProduceShortcut:
         ``position`` is where the body begins in ``frame``.
         """
         self._length = 0
-        if request.acks == 0 or len(request.topic_data) != 1:
+        if self._version < FIRST_VERSION or request.acks not in {-1, 1}:
+            return
+        if len(request.topic_data) != 1 or len(request.topic_data[0].partition_data) != 1:
             return
         topic = request.topic_data[0]
-        if len(topic.partition_data) != 1 or self._version >= TOPIC_IDS_SINCE:
-            return
         records = topic.partition_data[0].records
         if records is None:
             return
@@ -109,20 +118,21 @@ class ProduceShortcut:
         tail = len(_NO_TAGS) + _varint_bytes(size + 1) if self._flexible else 4
         length = len(frame) - position - size - tail - 4
         prefix = bytes(frame[position : position + length])
-        self._prefix, self._length, self._topic_name = prefix, length, topic.name
+        self._prefix, self._length = prefix, length
+        self._topic_key = topic.topic_id if self._by_id else topic.name
         found = self._split(frame, position)
         if found is None or found[0] != topic.partition_data[0].index or found[1] != records:
             self._length = 0  # Tags that nobody knows: not the common kind.
             return
-        self._learn_answer(topic.name)
+        self._learn_answer(topic)
 
-    def _learn_answer(self, topic_name: str) -> None:
+    def _learn_answer(self, topic: TopicProduceData) -> None:
         result = PartitionProduceResponse(_SENTINEL)
-        response = ProduceResponse([TopicProduceResponse(topic_name, partition_responses=[result])])
+        response = ProduceResponse([TopicProduceResponse(topic.name, topic.topic_id, [result])])
         head = bytearray(9 if self._flexible else 8)
         chunks = PRODUCE.encode_response(response, self._version, head)
         answer = bytearray().join(chunks)
-        self._result_position = answer.index(_SENTINEL.to_bytes(4, "big"))
+        self._result_position = answer.rindex(_SENTINEL.to_bytes(4, "big"))
         _pack_correlation_id(answer, 0, len(answer) - 4)
         self._answer = answer
 
@@ -162,7 +172,7 @@ class ProduceShortcut:
         if found is None:
             return None
         index, records = found
-        topic = self._catalogue.topics.get(self._topic_name)
+        topic = self._topics.get(self._topic_key)
         if (
             topic is None
             or topic.is_internal
@@ -180,18 +190,8 @@ class ProduceShortcut:
             return None  # An old duplicate; asked again, the log says the same again.
         answer = self._answer[:]
         _pack_correlation_id(answer, 4, correlation_id)
-        if self._version >= LOG_START_SINCE:
-            _pack_result(
-                answer,
-                self._result_position,
-                index,
-                0,
-                base_offset,
-                append_time_ms,
-                log_start_offset,
-            )
-        else:
-            _pack_old_result(answer, self._result_position, index, 0, base_offset, append_time_ms)
+        at = self._result_position
+        _pack_result(answer, at, index, 0, base_offset, append_time_ms, log_start_offset)
         pending = ShortProduce(self._connection, answer)
         group.add_waiter(pending.durable)
         return pending

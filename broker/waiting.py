@@ -73,7 +73,7 @@ class FetchWaits:
         """Answer now what is due."""
         due, self._due = self._due, []
         for fetch in due:
-            fetch.answer()
+            fetch.answer_if_enough()
 
     def add(self, fetch: ParkedFetch[Any], logs: Iterable[Hashable]) -> None:
         """Let ``fetch`` wait on ``logs``."""
@@ -103,9 +103,21 @@ class ParkedFetch(Parked[Response]):
 
     It is answered with ``read()`` when ``min_bytes`` more have become readable in one or more of
     ``logs``, when ``wait_ms`` have passed, or when it is hurried; whichever comes first.
+
+    ``read_if_enough``: not every byte that became readable is meant for this reader. It is asked
+    instead when the bytes are there, and answers None to wait on.
     """
 
-    __slots__ = ("_gone", "_logs", "_read", "_timer", "_waits", "is_due", "missing_bytes")
+    __slots__ = (
+        "_gone",
+        "_logs",
+        "_read",
+        "_read_if_enough",
+        "_timer",
+        "_waits",
+        "is_due",
+        "missing_bytes",
+    )
 
     def __init__(
         self,
@@ -115,11 +127,13 @@ class ParkedFetch(Parked[Response]):
         min_bytes: int,
         wait_ms: float,
         read: Callable[[], Response],
+        read_if_enough: Callable[[], Response | None] | None = None,
     ) -> None:
         super().__init__()
         self._waits = waits
         self._logs = tuple(logs)
         self._read = read
+        self._read_if_enough = read_if_enough
         self._gone = False
         self.missing_bytes = min_bytes
         self.is_due = False
@@ -132,15 +146,27 @@ class ParkedFetch(Parked[Response]):
 
     def answer(self) -> None:
         """Answer with what there is, once."""
+        self._answer(self._read)
+
+    def answer_if_enough(self) -> None:
+        """Answer unless the reader says that what has come is not for it."""
+        self._answer(self._read_if_enough or self._read)
+
+    def _answer(self, read: Callable[[], Response | None]) -> None:
         if self._gone:
             return
-        self._leave()
         try:
-            response = self._read()
+            response = read()
         except Exception as error:  # noqa: BLE001  a bug in one fetch must not stop who woke it
+            self._leave()
             self.fail(error)
-        else:
-            self.complete(response)
+            return
+        if response is None:
+            self.is_due = False
+            self.missing_bytes = 1
+            return
+        self._leave()
+        self.complete(response)
 
     def abandoned(self) -> None:
         """Stop waiting: the client has gone."""

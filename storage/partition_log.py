@@ -481,6 +481,10 @@ class PartitionLog:
         stable = self.producers.last_stable_offset(self.high_watermark)
         return max(stable, self.log_start_offset)
 
+    def visible_end(self, isolation: int) -> int:
+        """The offset at which a reader of this isolation has to stop."""
+        return self.high_watermark if isolation == READ_UNCOMMITTED else self.last_stable_offset
+
     def plan_read(
         self, offset: int, max_bytes: int, isolation: int = READ_UNCOMMITTED
     ) -> FileSpan | MemorySlice | None:
@@ -492,7 +496,7 @@ class PartitionLog:
             raise OffsetOutOfRange(
                 f"offset {offset} is outside {self.log_start_offset}..{self.next_offset}"
             )
-        end = self.high_watermark if isolation == READ_UNCOMMITTED else self.last_stable_offset
+        end = self.visible_end(isolation)
         if offset >= end:
             return None
         unflushed = self.unflushed

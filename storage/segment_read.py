@@ -60,6 +60,11 @@ class FileSpan:
     end_offset: int
     max_bytes: int
 
+    @property
+    def size_bytes(self) -> int:
+        """About how much ``load`` will find."""
+        return min(self.max_bytes, self.end_position - self.position)
+
     def load(self, read: Read) -> LoadedSpan | None:
         """Read at most ``max_bytes``, but at least one batch; None where ``read`` gives up."""
         found = self._locate(read)

@@ -95,7 +95,7 @@ def _first_since(log: PartitionLog, offset: int, timestamp_ms: int, isolation: i
         for chunk in chunks:
             for at, header in iterate_batches(chunk):
                 position = header.next_offset
-                if header.max_timestamp < timestamp_ms or header.is_control:
+                if header.max_timestamp < timestamp_ms:
                     continue
                 batch = chunk[at : at + header.size]
                 found = yield partial(_record_in, header, batch, timestamp_ms, log.log_start_offset)

@@ -6,7 +6,7 @@ Knowingly absent: fetching by replicas (there is one copy), preferred read repli
 
 A fetch reads what is there; when that is less than ``min_bytes`` it is parked until more becomes
 visible, its time is up, or another kind of request queues behind it. Data that is not in the page
-cache is read on a thread first, then the fetch starts over.
+cache is read on a thread, all of it in one go, then the fetch starts over with that at hand.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from broker.catalogue import Catalogue, Partition, Topic
 from broker.dispatch import Parked, RequestContext, serves
-from broker.fetch_sessions import Asked, FetchPlan, served_first
+from broker.fetch_sessions import Asked, FetchPlan, Key, served_first
 from broker.handlers.offsets import leader_epoch_error
 from broker.storage_errors import error_code_of
 from broker.waiting import ParkedFetch
-from protocol.errors import ErrorCode
+from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.fetch import (
     FETCH,
     AbortedTransaction,
     EpochEndOffset,
     FetchableTopicResponse,
+    FetchPartition,
     FetchRequest,
     FetchResponse,
     PartitionData,
 )
 from storage.errors import Corrupt, Refused
-from storage.partition_log import READ_COMMITTED, MemorySlice, PartitionLog
-from storage.segment_read import FileSpan, read_cached, read_waiting
+from storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED, MemorySlice, PartitionLog
+from storage.segment_read import FileSpan, LoadedSpan, read_cached, read_waiting
 
 if TYPE_CHECKING:
     from broker.server import BrokerServer
@@ -44,44 +44,59 @@ logger = logging.getLogger(__name__)
 
 TOPIC_IDS_SINCE: Final = 13
 UNKNOWN_OFFSET: Final = -1
-COLD_ROUNDS_MAX: Final = 100
-"""Reads aside for one request, one span each; after that it waits on the loop for the rest."""
+COLD_ROUNDS_MAX: Final = 4
+"""Reads aside for one request. One is enough unless segments change meanwhile; after the last the
+fetch waits on the loop for what is still missing."""
 _NOTHING: Final = memoryview(b"")
 
 FetchAnswer: TypeAlias = FetchResponse | Parked[FetchResponse]
 
 
 def refuse_fetch(request: FetchRequest, code: ErrorCode, message: str | None) -> FetchResponse:
-    """Answer one error for the whole request."""
-    del request, message
-    return FetchResponse(error_code=code)
+    """Answer one error for the whole request, and for its partitions: before v7 only they have one.
+
+    Not in a session: what an incremental request leaves out is meant too.
+    """
+    del message
+    topics = request.topics if request.session_epoch <= 0 else []
+    return FetchResponse(
+        error_code=code,
+        responses=[
+            FetchableTopicResponse(
+                topic.topic,
+                topic.topic_id,
+                [_failed(asked, code) for asked in topic.partitions],
+            )
+            for topic in topics
+        ],
+    )
 
 
 @serves(FETCH, versions=(4, 18), refuse=refuse_fetch)
 def fetch(context: RequestContext, request: FetchRequest) -> FetchAnswer:
     """Answer the batches asked for, or park until there are enough of them."""
     broker = context.broker
+    if request.isolation_level not in {READ_UNCOMMITTED, READ_COMMITTED}:
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
     plan = broker.fetch_sessions.plan(
         request, by_id=context.api_version >= TOPIC_IDS_SINCE, now_ms=broker.clock.now_ms()
     )
     reader = _Reader(broker.catalogue, request, plan, by_id=context.api_version >= TOPIC_IDS_SINCE)
     result = reader.read()
-    if reader.cold is not None:
-        return _ColdFetch(broker, reader, reader.cold)
-    return _answer_or_park(broker, reader, result)
-
-
-def _answer_or_park(broker: BrokerServer, reader: _Reader, result: _Result) -> FetchAnswer:
-    request = reader.request
-    missing_bytes = request.min_bytes - result.size_bytes
-    if missing_bytes <= 0 or request.max_wait_ms <= 0 or result.failed or not reader.plan.asked:
+    if reader.cold:
+        return _ColdFetch(broker, reader)
+    missing_bytes = reader.missing_bytes(result)
+    if missing_bytes <= 0 or request.max_wait_ms <= 0 or not plan.asked:
         return reader.respond(result)
+    # More bytes in the log need not be more for a reader of committed ones: it looks again.
+    committed = request.isolation_level == READ_COMMITTED
     return ParkedFetch(
         broker.fetch_waits,
         result.logs,
         min_bytes=missing_bytes,
         wait_ms=request.max_wait_ms,
         read=reader.read_and_respond,
+        read_if_enough=reader.read_if_enough if committed else None,
     )
 
 
@@ -92,7 +107,8 @@ class _Result:
     data: list[tuple[Asked, PartitionData]] = field(default_factory=list)
     logs: list[PartitionLog] = field(default_factory=list)
     size_bytes: int = 0
-    failed: bool = False
+    urgent: bool = False
+    """There is something to tell at once, however little: an error, or that more can be had."""
 
 
 class _Reader:
@@ -112,45 +128,65 @@ class _Reader:
         self.request = request
         self.plan = plan
         self._max_bytes = min(request.max_bytes, catalogue.broker_config.fetch_max_bytes)
-        self.cold: FileSpan | None = None
+        self._min_bytes = min(request.min_bytes, self._max_bytes)
+        self.cold: list[tuple[Key, FileSpan]] = []
+        """What the last pass met that the disk has to be waited for."""
+        self._warm: dict[Key, tuple[FileSpan, LoadedSpan | Exception]] = {}
         self._may_wait = False
 
     def read(self) -> _Result:
-        """Read every partition within the request's bounds; stops at what is ``cold``."""
+        """Read every partition within the request's bounds; what is cold is only noted."""
         result = _Result()
-        self.cold = None
+        self.cold = []
         for asked in self.plan.asked:
             data = self._read_partition(asked, result)
-            if self.is_cold:
-                break
-            result.failed = result.failed or data.error_code != 0
+            if data.error_code or data.diverging_epoch is not None:
+                result.urgent = True
             result.data.append((asked, data))
         return result
 
-    @property
-    def is_cold(self) -> bool:
-        """Whether the last pass met data that the disk has to be waited for."""
-        return self.cold is not None
+    def missing_bytes(self, result: _Result) -> int:
+        """How many bytes more the reader wants to wait for."""
+        return 0 if result.urgent else self._min_bytes - result.size_bytes
 
     def read_and_respond(self) -> FetchResponse:
         """Answer with what there is now, waiting for the disk if it must be."""
         self._may_wait = True
         return self.respond(self.read())
 
+    def read_if_enough(self) -> FetchResponse | None:
+        """Answer if there is as much as was asked for."""
+        self._may_wait = True
+        result = self.read()
+        return self.respond(result) if self.missing_bytes(result) <= 0 else None
+
+    def warm(self) -> None:
+        """Load what was cold, on a thread; errors come out where the data would have been used."""
+        for key, span in self.cold:
+            try:
+                loaded = span.load(read_waiting)
+            except (Corrupt, OSError) as damage:
+                self._warm[key] = span, damage
+            else:
+                assert loaded is not None
+                self._warm[key] = span, loaded
+
     def _read_partition(self, asked: Asked, result: _Result) -> PartitionData:
         partition, error = self._partition(asked)
         if partition is None:
-            return _failed(asked, error)
+            return _failed(asked.request, error)
         log = partition.log
-        if _diverges(log, asked):
-            return _diverging(log, asked)
+        if asked.request.last_fetched_epoch >= 0:
+            divergence = _divergence(log, asked.request)
+            if divergence is not None:
+                return divergence
         try:
             return self._read_log(log, asked, result)
         except Refused as refused:
-            return _failed(asked, error_code_of(refused))
+            return _failed(asked.request, error_code_of(refused))
         except (Corrupt, OSError) as damage:
             _report(log, damage)
-            return _failed(asked, ErrorCode.KAFKA_STORAGE_ERROR)
+            return _failed(asked.request, ErrorCode.KAFKA_STORAGE_ERROR)
 
     def _partition(self, asked: Asked) -> tuple[Partition | None, ErrorCode]:
         topic = self._find(asked)
@@ -174,12 +210,15 @@ class _Reader:
         limit = min(room, wanted.partition_max_bytes)
         plan = log.plan_read(wanted.fetch_offset, max(limit, 0), isolation)
         if plan is not None and (limit > 0 or at_least_one):
-            found = self._load(plan)
+            found = self._load(asked, plan)
             if found is None:
-                return _failed(asked, ErrorCode.NONE)
+                result.size_bytes += plan.size_bytes
+                return _failed(wanted, ErrorCode.NONE)
             records, upper_offset = found
             if len(records) > limit and not at_least_one:
                 records = _NOTHING
+            elif len(records) < self._min_bytes and upper_offset < log.visible_end(isolation):
+                result.urgent = True  # The rest is elsewhere: in memory, in the next segment.
         result.size_bytes += len(records)
         aborted = None
         if isolation == READ_COMMITTED:
@@ -194,16 +233,28 @@ class _Reader:
             records=records,
         )
 
-    def _load(self, plan: FileSpan | MemorySlice) -> tuple[memoryview, int] | None:
+    def _load(self, asked: Asked, plan: FileSpan | MemorySlice) -> tuple[memoryview, int] | None:
+        """Batches and the offset behind them; None when they are cold."""
         if isinstance(plan, MemorySlice):
             chunks = plan.chunks
             data = chunks[0] if len(chunks) == 1 else memoryview(b"".join(chunks))
             return data, plan.upper_offset
-        loaded = plan.load(read_waiting if self._may_wait else read_cached)
+        loaded = self._warmed(asked, plan) if self._warm else None
         if loaded is None:
-            self.cold = plan
+            loaded = plan.load(read_waiting if self._may_wait else read_cached)
+        if loaded is None:
+            self.cold.append((asked.key, plan))
             return None
         return loaded.data, loaded.upper_offset
+
+    def _warmed(self, asked: Asked, plan: FileSpan) -> LoadedSpan | None:
+        """What was loaded on a thread for this partition, if it is what is wanted now."""
+        span, loaded = self._warm.get(asked.key, (None, None))
+        if span is None or span.file is not plan.file or span.start_offset != plan.start_offset:
+            return None
+        if isinstance(loaded, Exception):
+            raise loaded
+        return loaded
 
     # The response
 
@@ -248,34 +299,36 @@ def _report(log: PartitionLog, damage: Exception) -> None:
         logger.error("log damaged topic=%s partition=%s %s", log.topic, log.partition, damage)
 
 
-def _failed(asked: Asked, error: ErrorCode) -> PartitionData:
+def _failed(wanted: FetchPartition, error: ErrorCode) -> PartitionData:
     return PartitionData(
-        asked.request.partition,
+        wanted.partition,
         error,
         UNKNOWN_OFFSET,
         UNKNOWN_OFFSET,
         UNKNOWN_OFFSET,
+        aborted_transactions=None,
         records=_NOTHING,
     )
 
 
-def _diverges(log: PartitionLog, asked: Asked) -> bool:
-    """Whether the reader's last epoch ended before its offset: its log was another (KIP-595)."""
-    if asked.request.last_fetched_epoch < 0:
-        return False
-    epoch, end_offset = log.end_offset_for_epoch(asked.request.last_fetched_epoch)
-    return epoch < asked.request.last_fetched_epoch or end_offset < asked.request.fetch_offset
+def _divergence(log: PartitionLog, wanted: FetchPartition) -> PartitionData | None:
+    """What to tell a reader whose last epoch ended before its offset: it has another log (KIP-595).
 
-
-def _diverging(log: PartitionLog, asked: Asked) -> PartitionData:
-    epoch, end_offset = log.end_offset_for_epoch(asked.request.last_fetched_epoch)
+    An epoch that has not begun here, and an offset that is deleted, are out of range.
+    """
+    epoch, end_offset = log.end_offset_for_epoch(wanted.last_fetched_epoch)
+    if epoch < 0 or wanted.fetch_offset < log.log_start_offset:
+        return _failed(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
+    if epoch >= wanted.last_fetched_epoch and end_offset >= wanted.fetch_offset:
+        return None
     return PartitionData(
-        asked.request.partition,
+        wanted.partition,
         0,
         log.high_watermark,
         log.last_stable_offset,
         log.log_start_offset,
         diverging_epoch=EpochEndOffset(epoch, end_offset),
+        aborted_transactions=None,
         records=_NOTHING,
     )
 
@@ -288,38 +341,45 @@ def _aborted(log: PartitionLog, offset: int, upper_offset: int) -> list[AbortedT
 
 
 class _ColdFetch(Parked[FetchResponse]):
-    """A fetch that waits for a thread to bring data into the page cache, then starts over."""
+    """A fetch that waits for a thread to read what is not in the page cache, then starts over."""
 
     __slots__ = ("_broker", "_gone", "_reader", "_rounds")
 
-    def __init__(self, broker: BrokerServer, reader: _Reader, span: FileSpan) -> None:
+    def __init__(self, broker: BrokerServer, reader: _Reader) -> None:
         super().__init__()
         self._broker = broker
         self._reader = reader
         self._rounds = COLD_ROUNDS_MAX
         self._gone = False
-        self._warm(span)
+        self._warm()
 
-    def _warm(self, span: FileSpan) -> None:
+    def _warm(self) -> None:
         self._rounds -= 1
-        # What is read is not kept: the point is that it stands in the page cache afterwards. An
-        # error comes again when the fetch reads for itself, and is answered there.
-        self._broker.readers.run(partial(span.load, read_waiting), self._warmed)
+        self._broker.readers.run(self._reader.warm, self._warmed)
 
     def _warmed(self) -> None:
         if self._gone:
             return
+        try:
+            response = self._read()
+        except Exception as error:  # noqa: BLE001  a bug in one fetch ends its connection, no more
+            self._gone = True
+            self.fail(error)
+            return
+        if response is not None:
+            self._gone = True
+            self.complete(response)
+
+    def _read(self) -> FetchResponse | None:
+        """Start over; None when that met cold data again."""
         reader = self._reader
-        if self._rounds > 0:
-            result = reader.read()
-            if reader.cold is not None:
-                self._warm(reader.cold)
-                return
-            response = reader.respond(result)
-        else:
-            response = reader.read_and_respond()
-        self._gone = True
-        self.complete(response)
+        if not self._rounds:
+            return reader.read_and_respond()
+        result = reader.read()
+        if reader.cold:
+            self._warm()
+            return None
+        return reader.respond(result)
 
     def abandoned(self) -> None:
         """Nobody waits any more."""

@@ -17,7 +17,7 @@ from broker.catalogue import Partition
 from broker.dispatch import Parked, RequestContext, serves
 from broker.handlers.offsets import leader_epoch_error
 from broker.storage_errors import error_code_of
-from protocol.errors import ErrorCode
+from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.list_offsets import (
     LIST_OFFSETS,
     ListOffsetsPartition,
@@ -28,7 +28,7 @@ from protocol.messages.list_offsets import (
 )
 from protocol.records import CorruptBatch, InvalidBatch
 from storage.errors import Corrupt, Refused
-from storage.partition_log import READ_COMMITTED, PartitionLog
+from storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED, PartitionLog
 from storage.time_lookup import Search, offset_for_timestamp, offset_of_max_timestamp
 
 if TYPE_CHECKING:
@@ -55,9 +55,11 @@ def list_offsets(
     """Say where logs start, where they end, or where a time begins in them."""
     catalogue = context.broker.catalogue
     isolation = request.isolation_level
+    if isolation not in {READ_UNCOMMITTED, READ_COMMITTED}:
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
     response = ListOffsetsResponse()
+    twice = _asked_twice(request)
     searches: list[tuple[Search, ListOffsetsPartitionResponse]] = []
-    seen: set[tuple[str, int]] = set()
     for topic in request.topics:
         results = []
         for asked in topic.partitions:
@@ -65,14 +67,24 @@ def list_offsets(
             results.append(result)
             key = topic.name, asked.partition_index
             partition = catalogue.partition(*key)
-            result.error_code = _error(context.api_version, asked, partition, twice=key in seen)
-            seen.add(key)
+            result.error_code = _error(context.api_version, asked, partition, twice=key in twice)
             if partition is not None and not result.error_code:
                 search = _look_up(partition.log, asked.timestamp, isolation, result)
                 if search is not None:
                     searches.append((search, result))
         response.topics.append(ListOffsetsTopicResponse(topic.name, results))
     return _Searching(context.broker, response, searches) if searches else response
+
+
+def _asked_twice(request: ListOffsetsRequest) -> set[tuple[str, int]]:
+    """Partitions that a request names more than once: nobody could tell their answers apart."""
+    seen: set[tuple[str, int]] = set()
+    twice: set[tuple[str, int]] = set()
+    for topic in request.topics:
+        for asked in topic.partitions:
+            key = topic.name, asked.partition_index
+            (twice if key in seen else seen).add(key)
+    return twice
 
 
 def _error(
@@ -98,10 +110,11 @@ def _look_up(
     if timestamp == LATEST:
         committed = isolation == READ_COMMITTED
         result.offset = log.last_stable_offset if committed else log.high_watermark
-        result.leader_epoch = log.epoch_at(result.offset)
+        result.leader_epoch = log.leader_epoch
     elif timestamp in {EARLIEST, EARLIEST_LOCAL}:
         result.offset = log.log_start_offset
-        result.leader_epoch = log.epoch_at(result.offset)
+        epoch = log.epoch_at(result.offset)
+        result.leader_epoch = epoch if epoch >= 0 else log.leader_epoch
     elif timestamp == MAX_TIMESTAMP:
         return offset_of_max_timestamp(log, isolation)
     elif timestamp >= 0:

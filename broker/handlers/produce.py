@@ -1,7 +1,8 @@
 """Produce 3-13 (advertised from 0, see ApiVersions).
 
-Version notes: v3 is the first with magic 2 batches, the only ones Kafka 4 takes; v9 is flexible;
-v13 names topics by id. Versions 10-12 changed nothing that an idempotent producer sees.
+Version notes: v3 is the first with magic 2 batches, the only ones Kafka 4 takes; v7 the first that
+may bring zstd; v9 is flexible; v13 names topics by id. Versions 10-12 changed nothing that an
+idempotent producer sees.
 acks=1 is answered like acks=all, once the batch is durable; acks=0 is not answered at all, an error
 closes the connection (there is no other way to tell).
 Knowingly absent: transactional batches, refused with INVALID_TXN_STATE until transactions exist.
@@ -17,6 +18,7 @@ from broker.dispatch import CloseConnection, RequestContext, serves
 from broker.produce_shortcut import ProduceShortcut
 from broker.storage_errors import error_code_of
 from broker.waiting import PendingProduce
+from protocol.compression import ZSTD
 from protocol.errors import ErrorCode
 from protocol.messages.produce import (
     PRODUCE,
@@ -32,10 +34,12 @@ from storage.journal import CommitGroup
 from storage.partition_log import Appended
 
 TOPIC_IDS_SINCE = 13
+ZSTD_SINCE = 7
 NO_OFFSET = -1
 
 _ATTRIBUTES_LOW_BYTE = 22
 _TRANSACTIONAL_BIT = 0x10
+_CODEC_BITS = 0x07
 
 
 def refuse_produce(
@@ -95,11 +99,15 @@ def _produce_topic(
     newest: CommitGroup | None = None
     results: list[PartitionProduceResponse] = []
     stable = context.records_stay
+    may_be_zstd = context.api_version >= ZSTD_SINCE
     partitions = topic.partitions
     for data in topic_data.partition_data:
         index = data.index
         if not 0 <= index < len(partitions):
             results.append(_refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            continue
+        if not may_be_zstd and _is_zstd(data.records):
+            results.append(_refused(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE))
             continue
         try:
             appended = _append(partitions[index], data, stable=stable)
@@ -120,9 +128,18 @@ def _topic_error(topic: Topic | None, *, by_id: bool) -> ErrorCode:
     return ErrorCode.INVALID_TOPIC_EXCEPTION if topic.is_internal else ErrorCode.NONE
 
 
+def _is_zstd(records: memoryview | None) -> bool:
+    """Whether a batch is compressed in a way that old clients cannot know of."""
+    return (
+        records is not None
+        and len(records) > _ATTRIBUTES_LOW_BYTE
+        and records[_ATTRIBUTES_LOW_BYTE] & _CODEC_BITS == ZSTD
+    )
+
+
 def _append(partition: Partition, data: PartitionProduceData, *, stable: bool) -> Appended:
     records = data.records
-    if records is None:
+    if not records:
         raise InvalidRecord("no records")
     if len(records) > _ATTRIBUTES_LOW_BYTE and records[_ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL_BIT:
         raise InvalidTransactionState("transactions are not available yet")
