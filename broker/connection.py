@@ -435,6 +435,7 @@ class Connection(asyncio.BufferedProtocol):
         except KafkaError as error:
             response = refusal(route, request, error)
         if response is None:
+            self._hold_back()  # No answer (acks=0), but what it appended waits for the disk too.
             return
         if isinstance(response, Deferred):
             if response.response is None:

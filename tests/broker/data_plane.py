@@ -206,6 +206,21 @@ class Wire:
         assert response.error_code == 0
         return response.responses[0].partitions[0]
 
+    def read(self, topic: Named, partition: int = 0, **more: Any) -> list[bytes | None]:
+        """The values of all records of a partition, in as many fetches as it takes."""
+        found: list[bytes | None] = []
+        offset = 0
+        while True:
+            data = self.fetch_one(topic, offset, partition, **more)
+            assert data.error_code == 0
+            end = data.last_stable_offset if more.get("isolation") else data.high_watermark
+            if offset >= end:
+                return found
+            batches = list(iterate_batches(data.records))
+            assert batches, "a fetch below the end must move on (L5)"
+            found += values(data.records)
+            offset = batches[-1][1].next_offset
+
     def list_offset(
         self, name: str, timestamp: int, partition: int = 0, version: int = 7, **more: Any
     ) -> tuple[int, int, int, int]:
