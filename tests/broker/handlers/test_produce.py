@@ -354,11 +354,9 @@ class TestAcksZero:
             request = produce_request(9, topic, (0, batch(b"x")), acks=0)
             for _ in range(20):
                 wire.send(PRODUCE, request, 9, answered=False)
+            assert wire.silent(0.1)
             with Wire(broker.address) as other:
-                taken = len(read(other, topic))
-            assert wire.silent(0.05)
-            with Wire(broker.address) as other:
-                assert len(read(other, topic)) == taken <= 1
+                assert len(read(other, topic)) <= 1
         finally:
             broker.call(lambda: broker.server.sockets.set_backlogged(False))
         with Wire(broker.address) as other:

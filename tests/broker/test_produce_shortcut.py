@@ -1,0 +1,327 @@
+"""The common Produce answers byte for byte what the ordinary one does, and falls back to it.
+
+Two brokers in one process, their clocks stopped: one serves Produce with its shortcut, the other
+without. The same random requests go to both.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+
+import pytest
+
+from broker.produce_shortcut import ProduceShortcut, ShortProduce
+from broker.testing import Broker
+from protocol.messages.metadata import METADATA, MetadataRequest
+from protocol.messages.produce import PRODUCE, ProduceRequest
+from tests.broker.data_plane import (
+    NOW_MS,
+    PRODUCE_VERSIONS,
+    Named,
+    Wire,
+    batch,
+    produce_request,
+    topic_data,
+)
+
+SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 32)
+REQUESTS = 400
+TOPICS = ("plain", "stamped", "small", "compacted", "gone")
+UNKNOWN = Named("nope", bytes([9] * 16))
+
+
+class Side:
+    """One of the two brokers, one connection to it, and the bytes of its answers."""
+
+    def __init__(self, broker: Broker, client_id: str | None = "one") -> None:
+        self.broker = broker
+        self.client_id = client_id
+        self.wire = Wire(broker.address, client_id)
+        self.received = bytearray()
+        self.owed = 0
+
+    def send(self, frame: bytes) -> None:
+        self.wire.socket.sendall(frame)
+        self.owed += 1
+
+    def answers(self) -> list[bytes]:
+        """Every answer that is owed, as bytes."""
+        found = []
+        for _ in range(self.owed):
+            (size,) = struct.unpack(">i", self.exactly(4))
+            found.append(self.exactly(size))
+        self.owed = 0
+        return found
+
+    def exactly(self, size: int) -> bytes:
+        while len(self.received) < size:
+            data = self.wire.socket.recv(1 << 16)
+            assert data, "hung up"
+            self.received += data
+        taken = bytes(self.received[:size])
+        del self.received[:size]
+        return taken
+
+    def reconnect(self, client_id: str | None) -> None:
+        self.wire.socket.close()
+        self.wire = Wire(self.broker.address, client_id)
+
+
+def create(broker: Broker, name: str) -> None:
+    configs = {
+        "stamped": {"message.timestamp.type": "LogAppendTime"},
+        "small": {"max.message.bytes": "300"},
+        "compacted": {"cleanup.policy": "compact"},
+    }
+    broker.create_topic(name, 3, configs.get(name, {}))
+
+
+def remove(broker: Broker, name: str) -> None:
+    catalogue = broker.server.catalogue
+    broker._do(catalogue.delete_topic(catalogue.topics[name].topic_id))
+
+
+@pytest.fixture(scope="module")
+def brokers():
+    with Broker() as short, Broker() as ordinary:
+        for broker in (short, ordinary):
+            # Append times must agree: both clocks stand still at the same moment.
+            broker.call(lambda broker=broker: stop_clock(broker))
+            for name in TOPICS:
+                create(broker, name)
+        route = ordinary.server.routes.get(PRODUCE.key)
+        without = route.copy(shortcut=None)
+        ordinary.call(lambda: ordinary.server.sockets.replace_route(without))
+        yield short, ordinary
+
+
+@pytest.fixture
+def sides(brokers):
+    """A connection to each broker."""
+    opened = [Side(broker) for broker in brokers]
+    yield opened
+    for side in opened:
+        side.wire.socket.close()
+
+
+def stop_clock(broker: Broker) -> None:
+    clock = broker.server.clock
+    clock.now_ms = lambda: NOW_MS
+    broker.server.logs.now_ms = clock.now_ms
+
+
+@pytest.fixture
+def taken(monkeypatch):
+    """Counts how often the shortcut was used."""
+    counts = {"taken": 0, "left": 0}
+    take = ProduceShortcut.take
+
+    def counted(self, frame, position, correlation_id, *, stable):
+        pending = take(self, frame, position, correlation_id, stable=stable)
+        counts["left" if pending is None else "taken"] += 1
+        return pending
+
+    monkeypatch.setattr(ProduceShortcut, "take", counted)
+    return counts
+
+
+def topic_ids(broker: Broker) -> dict[str, bytes]:
+    topics = broker.server.catalogue.topics
+    return broker.call(lambda: {name: topic.topic_id for name, topic in topics.items()})
+
+
+def random_batch(chosen: random.Random) -> memoryview:
+    size = chosen.choice([0, 1, 50, 150, 400, 5000, 70_000])
+    settings: dict[str, int] = {}
+    if chosen.random() < 0.4:
+        settings = {
+            "producer_id": chosen.randrange(3),
+            "producer_epoch": chosen.randrange(2),
+            "base_sequence": chosen.randrange(4),
+        }
+    if chosen.random() < 0.2:
+        settings["compression"] = chosen.randrange(1, 5)
+    if chosen.random() < 0.05:
+        settings |= {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0, "transactional": 1}
+    records = batch(*[b"v" * size] * chosen.randrange(1, 4), **settings)
+    if chosen.random() < 0.1:
+        records[chosen.randrange(len(records))] ^= 1 << chosen.randrange(8)
+    return records
+
+
+def random_request(chosen: random.Random, version: int, ids: dict[str, bytes]) -> ProduceRequest:
+    def topic() -> Named:
+        if chosen.random() < 0.05:
+            return UNKNOWN
+        name = chosen.choices(TOPICS, [8, 3, 2, 1, 1])[0]
+        return Named(name, ids[name])
+
+    def data() -> tuple[int, memoryview | None]:
+        if chosen.random() < 0.03:
+            return 0, chosen.choice([None, memoryview(b"")])
+        return chosen.choice([0, 0, 1, 2, 2, 3, -1]), random_batch(chosen)
+
+    acks = chosen.choices([-1, 1, 2, -2], [10, 10, 1, 1])[0]
+    transactional_id = "some" if chosen.random() < 0.05 else None
+    request = produce_request(version, topic(), data(), acks=acks)
+    request.transactional_id = transactional_id
+    if chosen.random() < 0.1:
+        request.topic_data.append(topic_data(version, topic(), data(), data()))
+    return request
+
+
+def with_tags(frame: bytes, chosen: random.Random, version: int) -> bytes:
+    """Put a tagged field that nobody knows at the end of a flexible request, or in its header."""
+    if version < 9:
+        return frame
+    tag = b"\x01\x63\x03abc"
+    if chosen.random() < 0.5:
+        return struct.pack(">i", len(frame) - 4 + len(tag) - 1) + frame[4:-1] + tag
+    (client,) = struct.unpack_from(">h", frame, 12)
+    at = 14 + max(client, 0)
+    assert frame[at] == 0
+    return struct.pack(">i", len(frame) - 4 + len(tag) - 1) + frame[4:at] + tag + frame[at + 1 :]
+
+
+@pytest.mark.parametrize("version", PRODUCE_VERSIONS)
+def test_random_requests_are_answered_alike(brokers, sides, taken, version):
+    chosen = random.Random(SEED + version)
+    ids = [topic_ids(broker) for broker in brokers]
+    request = random_request(chosen, version, ids[0])
+    for step in range(REQUESTS):
+        # Producers repeat themselves: what they send again differs in its records only.
+        if chosen.random() < 0.25:
+            request = random_request(chosen, version, ids[0])
+        elif chosen.random() < 0.8:
+            request = with_other_records(request, chosen)
+        tagged = chosen.random() < 0.1
+        for side, known in zip(sides, ids, strict=True):
+            translated = renamed(request, ids[0], known)
+            frame = side.wire.encode(PRODUCE, translated, version, answered=False)
+            side.send(with_tags(frame, random.Random(step), version) if tagged else frame)
+        if chosen.random() < 0.3:
+            compare(sides, ids)
+        if chosen.random() < 0.02:
+            client_id = chosen.choice(["two", None, "x" * 200])
+            compare(sides, ids)
+            for side in sides:
+                side.reconnect(client_id)
+    compare(sides, ids)
+    for name in TOPICS:
+        for partition in range(3):
+            stored = [
+                side.wire.read(Named(name, known[name]), partition)
+                for side, known in zip(sides, ids, strict=True)
+            ]
+            assert stored[0] == stored[1], f"seed {SEED}"
+    if version >= 7:
+        assert taken["taken"] > REQUESTS / 10
+    else:
+        assert taken["taken"] == 0
+
+
+def with_other_records(request: ProduceRequest, chosen: random.Random) -> ProduceRequest:
+    topics = []
+    for topic in request.topic_data:
+        data = [(each.index, random_batch(chosen)) for each in topic.partition_data]
+        named = Named(topic.name, topic.topic_id)
+        topics.append(topic_data(13 if not topic.name else 9, named, *data))
+    return ProduceRequest(request.transactional_id, request.acks, 30_000, topics)
+
+
+def renamed(request: ProduceRequest, mine: dict[str, bytes], known: dict[str, bytes]):
+    """The request with the topic ids that the other broker gave."""
+    translation = {mine[name]: known[name] for name in mine}
+    topics = [
+        topic_data(
+            13 if not topic.name else 9,
+            Named(topic.name, translation.get(topic.topic_id, topic.topic_id)),
+            *[(each.index, each.records) for each in topic.partition_data],
+        )
+        for topic in request.topic_data
+    ]
+    return ProduceRequest(request.transactional_id, request.acks, 30_000, topics)
+
+
+def compare(sides: list[Side], ids: list[dict[str, bytes]]) -> None:
+    first, second = (side.answers() for side in sides)
+    for name, mine in ids[1].items():
+        second = [answer.replace(mine, ids[0][name]) for answer in second]
+    assert first == second, f"seed {SEED}"
+
+
+@pytest.mark.parametrize("version", range(7, 14))
+def test_topics_come_and_go_under_a_known_request(brokers, sides, taken, version):
+    def both(*, by: str = "gone") -> None:
+        ids = [topic_ids(broker) for broker in brokers]
+        for _ in range(3):
+            for side, known in zip(sides, ids, strict=True):
+                topic = Named(by, known.get(by, bytes([7] * 16)))
+                request = produce_request(version, topic, (0, batch(b"v")))
+                side.send(side.wire.encode(PRODUCE, request, version, answered=False))
+        compare(sides, [{k: v for k, v in known.items() if k == by} for known in ids])
+
+    both()
+    used = taken["taken"]
+    assert used >= 2
+    for broker in brokers:
+        remove(broker, "gone")
+    both()
+    for broker in brokers:
+        create(broker, "gone")
+    both()
+    assert taken["taken"] > used
+    both(by="plain")
+
+
+@pytest.mark.parametrize("version", range(7, 14))
+def test_the_old_id_of_a_topic_made_anew(brokers, version):
+    short = brokers[0]
+    old = topic_ids(short)["gone"]
+    with Wire(short.address) as wire:
+        topic = Named("gone", old)
+        assert [wire.produce(topic, batch(), version=version).error_code for _ in range(3)] == [
+            0,
+            0,
+            0,
+        ]
+        remove(short, "gone")
+        create(short, "gone")
+        expected = 100 if version >= 13 else 0
+        for _ in range(2):
+            assert wire.produce(topic, batch(), version=version).error_code == expected
+    remove(brokers[1], "gone")
+    create(brokers[1], "gone")
+
+
+@pytest.mark.parametrize("version", range(7, 14))
+def test_short_answers_keep_their_place(brokers, taken, version):
+    """Pipelined, with other requests and ordinary produces between them."""
+    short = brokers[0]
+    plain = Named("plain", topic_ids(short)["plain"])
+    with Wire(short.address) as wire:
+        start = wire.fetch_one(plain, 0, 1).high_watermark
+        frames = []
+        for number in range(300):
+            data = [(1, batch(b"%d" % number))]
+            if number % 7 == 0:
+                data.append((2, batch(b"other")))
+            request = produce_request(version, plain, *data)
+            frames.append(wire.encode(PRODUCE, request, version))
+            if number % 50 == 0:
+                frames.append(wire.encode(METADATA, MetadataRequest([]), 12))
+        wire.socket.sendall(b"".join(frames))
+        for number in range(300):
+            response = wire.receive()  # Compares the correlation id.
+            assert response.responses[0].partition_responses[0].base_offset == start + number
+            if number % 50 == 0:
+                assert wire.receive().brokers
+    assert taken["taken"] > 100
+
+
+def test_an_answer_whose_client_has_gone_is_dropped():
+    pending = ShortProduce(None, bytearray(b"answer"))
+    pending.durable()
+    assert pending.chunks is None
