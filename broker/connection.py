@@ -602,7 +602,8 @@ class Connection(asyncio.BufferedProtocol):
             if sent == size:
                 return
             out = unsent(out, sent)
-        transport.writelines(out)
+        for chunk in out:  # not writelines: asyncio's forgot flow control (3.12.0 to 3.13.1)
+            transport.write(chunk)
 
     def _over_pipeline_limit(self) -> bool:
         return (

@@ -172,7 +172,7 @@ class Broker:
     def __enter__(self) -> Self:
         self._thread = _LoopThread()
         try:
-            self._thread.run(self._start())
+            self._thread.run(self._start_or_leave_nothing())
         except BaseException:
             self._end_thread()
             raise
@@ -191,7 +191,7 @@ class Broker:
             self._end_thread()
 
     async def __aenter__(self) -> Self:
-        await self._start()
+        await self._start_or_leave_nothing()
         return self
 
     async def __aexit__(
@@ -298,6 +298,13 @@ class Broker:
         if self._thread is None:
             return Outcome(operation)
         return Outcome(None, self._thread.run(operation))
+
+    async def _start_or_leave_nothing(self) -> None:
+        try:
+            await self._start()
+        except BaseException:
+            await self._stop()
+            raise
 
     async def _start(self) -> None:
         in_memory = isinstance(self._file_system, SimulatedFileSystem)

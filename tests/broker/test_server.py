@@ -191,14 +191,16 @@ async def test_an_answer_in_flight_leaves_before_the_broker_stops():
         assert len(await broker.records("t")) == 1
 
 
-def simulated(file_system):
+@pytest.fixture
+def simulated():
     metastore = SqliteMetaStore.open(MEMORY, node_id=1, new_cluster_id="x" * 22)
-    return BrokerServer(config("/data"), file_system=file_system, metastore=metastore)
-
-
-async def test_an_fsync_error_ends_the_broker_and_nothing_is_answered(caplog):
     file_system = SimulatedFileSystem()
-    server = simulated(file_system)
+    yield BrokerServer(config("/data"), file_system=file_system, metastore=metastore)
+    metastore.close()
+
+
+async def test_an_fsync_error_ends_the_broker_and_nothing_is_answered(simulated, caplog):
+    server, file_system = simulated, simulated.file_system
     await server.start()
     await server.catalogue.create_topic("t", 1, {})
     client = await RawClient.to(server.listeners[0].bound)
@@ -220,8 +222,8 @@ async def test_an_fsync_error_ends_the_broker_and_nothing_is_answered(caplog):
     await server.crash()
 
 
-async def test_a_background_task_that_fails_is_fatal():
-    server = simulated(SimulatedFileSystem())
+async def test_a_background_task_that_fails_is_fatal(simulated):
+    server = simulated
     await server.start()
 
     async def fail():

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 import time
 
 import pytest
 
+from broker.config_types import ConfigError
 from broker.dispatch import RequestContext
+from broker.socket_server import ListenError
 from broker.testing import KAFKA_3_9, Broker
 from broker.topic_reader import WireClient, next_offset, visible_batches
 from protocol.client import NEED_DATA
@@ -129,6 +132,19 @@ def test_settings_are_kafkas():
     with Broker(config={"num.partitions": "4", "node.id": "7"}) as broker:
         assert broker.server.config.num_partitions == 4
         assert broker.server.node_id == 7
+
+
+@pytest.mark.parametrize("storage", ["memory", "disk"])
+def test_a_broker_that_cannot_start_says_why_and_leaves_nothing(storage, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        directory = tmp_path if storage == "disk" else None
+        threads = threading.active_count()
+        with pytest.raises(ListenError, match=f"{port}: "), Broker(port=port, storage=directory):
+            pass
+        assert threading.active_count() == threads
+    with pytest.raises(ConfigError, match=r"num\.partitions"):
+        Broker(config={"num.partitions": "none"})
 
 
 def test_an_older_broker_can_be_imitated():
