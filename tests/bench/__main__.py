@@ -1,6 +1,7 @@
 """`python -m tests.bench`: measure Barnabas and Apache Kafka 4.3.0 side by side."""
 
 import argparse
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -22,12 +23,14 @@ def main() -> int:
     rows = [row for row in ROWS if arguments.only in (None, row.key)]
     names = ["barnabas", "kafka"] if arguments.brokers == "both" else [arguments.brokers]
     effort = QUICK if arguments.quick else FULL
+    # Before the run, which is load enough itself: who else was using the machine?
+    load = ("load average before", f"{os.getloadavg()[0]:.1f}")
     try:
         results = run(names, rows, effort)
     except (MissingCounterpart, BrokerDied, RequestFailed, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
-    facts = describe(Path(tempfile.gettempdir()))
+    facts = [*describe(Path(tempfile.gettempdir())), load]
     print(report.page(facts, results, rows, names))
     if len(names) == 2 and not arguments.quick and arguments.only is None:
         PAGE.parent.mkdir(exist_ok=True)
