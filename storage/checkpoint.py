@@ -24,7 +24,7 @@ CHECKPOINT_VERSION = 1
 _HEAD = struct.Struct(">8sHBxIqqI")
 """Magic, version, clean flag, checksum of all that follows, generation, sequence, partitions."""
 _CHECKED_FROM = 16
-_PARTITION = struct.Struct(">qqqqqq")
+_PARTITION = struct.Struct(">qqqqqqqq")
 
 _TEXT_VERSION = "0"
 
@@ -41,7 +41,11 @@ class PartitionCheckpoint(NamedTuple):
     """Where one partition stood: up to here its segment files alone are the truth.
 
     ``position`` is the size in bytes of the active segment, ``snapshot_offset`` names the
-    producer snapshot to start from.
+    producer snapshot to start from. -1 in the last two: not known.
+
+    ``aborted_checksum`` is the CRC32C of the sealed segments' transaction indexes, one after the
+    other: unlike other derived files they can be compared with nothing, and a lost entry would show
+    aborted data. ``sealed_bytes`` is the size of those segments together: none may go missing.
     """
 
     partition_id: int
@@ -50,6 +54,8 @@ class PartitionCheckpoint(NamedTuple):
     position: int
     log_start_offset: int
     snapshot_offset: int
+    aborted_checksum: int = -1
+    sealed_bytes: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -356,13 +356,16 @@ class LogStore:
 
 def checkpoint_of(log: PartitionLog) -> PartitionCheckpoint:
     """Where ``log`` stands once everything appended so far is durable."""
+    log_start_offset = max(log.log_start_offset, log.journaled_start_offset)
     return PartitionCheckpoint(
         log.partition_id,
         log.active.base_offset,
         log.next_offset,
         log.active.size_bytes,
-        max(log.log_start_offset, log.journaled_start_offset),
+        log_start_offset,
         log.snapshot_offset,
+        log.aborted_checksum(log_start_offset),
+        log.sealed_bytes(log_start_offset),
     )
 
 

@@ -17,6 +17,8 @@ from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Final, NamedTuple, Protocol
 
+from crc32c import crc32c
+
 from protocol.records import (
     BatchHeader,
     CorruptBatch,
@@ -530,6 +532,22 @@ class PartitionLog:
         if chunk is not None:
             chunks.append(memoryview(chunk)[start:stop])
         return MemorySlice(chunks, size, upper)
+
+    def sealed_bytes(self, start_offset: int) -> int:
+        """Size of the sealed segments that reach past an offset, in bytes."""
+        return sum(
+            segment.size_bytes
+            for segment in self.segments[:-1]
+            if segment.end_offset > start_offset
+        )
+
+    def aborted_checksum(self, start_offset: int) -> int:
+        """CRC32C over the transaction indexes of the sealed segments that reach past an offset."""
+        checksum = 0
+        for segment in self.segments[:-1]:
+            if segment.end_offset > start_offset and len(segment.transactions):
+                checksum = crc32c(segment.transactions.encode(), checksum)
+        return checksum
 
     def aborted_transactions(self, offset: int, upper_offset: int) -> list[AbortedTransaction]:
         """Aborted transactions that overlap [offset, upper_offset); possibly some more (L10)."""

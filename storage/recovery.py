@@ -215,6 +215,10 @@ def _open_segments(
             segment.open_existing(segment.file.size(), following, sealed=True, trusted=True)
         log.segments.append(segment)
     log.active = log.segments[-1]
+    sealed_bytes = log.sealed_bytes(position.log_start_offset)
+    if position.sealed_bytes not in (-1, sealed_bytes):
+        reason = f"its sealed segments hold {sealed_bytes} bytes, not {position.sealed_bytes}"
+        raise Corrupt(log.directory.path, 0, reason)
 
 
 def _drop_if_later(log: PartitionLog, name: str, position: PartitionCheckpoint) -> None:
@@ -229,6 +233,8 @@ def _read_leader_epochs(log: PartitionLog) -> list[tuple[int, int]]:
         data = log.directory.file_system.read_file(log.directory.file_path(LEADER_EPOCH_CHECKPOINT))
         epochs = decode_leader_epochs(data)
     except (FileNotFoundError, CorruptFile):
+        epochs = []
+    if not epochs or epochs[0][1] > log.segments[0].base_offset:
         epochs = _epochs_in_batches(log)
     return [(epoch, start) for epoch, start in epochs if start < log.next_offset]
 
@@ -252,12 +258,10 @@ def _load_producers(
     after a crash, may be torn (D7): those of the active segment.
     """
     limit = position.snapshot_offset if clean else log.active.base_offset
-    listed = {name[:_STEM_DIGITS] for name in names if name.endswith(TRANSACTION_INDEX_SUFFIX)}
-    for segment in log.segments:
-        if segment is log.active and not clean:
-            break
-        if segment.stem in listed and not segment.load_transactions():
-            limit = min(limit, segment.base_offset)
+    if not _load_transactions(log, position, names, clean=clean):
+        limit = log.segments[0].base_offset
+        for segment in log.segments:
+            segment.reset_transactions()
     offset = _load_snapshot(log, position, names, limit)
     log.snapshot_offset = offset
     for segment in log.segments[log.segment_at(offset) :]:
@@ -265,6 +269,20 @@ def _load_producers(
         for _, header, batch in segment.scan(start):
             if header.base_offset >= offset and header.producer_id >= 0:
                 log.replay_producer(segment, header, batch)
+
+
+def _load_transactions(
+    log: PartitionLog, position: PartitionCheckpoint, names: list[str], *, clean: bool
+) -> bool:
+    """Read the lists of aborted transactions; False where they are not what they were."""
+    listed = {name[:_STEM_DIGITS] for name in names if name.endswith(TRANSACTION_INDEX_SUFFIX)}
+    for segment in log.segments:
+        if segment is log.active and not clean:
+            break
+        if segment.stem in listed and not segment.load_transactions():
+            return False
+    actual = log.aborted_checksum(position.log_start_offset)
+    return position.aborted_checksum in (-1, actual)
 
 
 def _load_snapshot(

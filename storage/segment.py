@@ -329,6 +329,7 @@ class Segment:
                 TimeIndex.decode(self._read(TIME_INDEX_SUFFIX), self.base_offset),
             )
             index.truncate_to(self.end_offset)
+            self._check_last_time(index)
             self._index = self._continue_index(index)
         except (CorruptIndex, FileNotFoundError):
             self._index = self._continue_index(
@@ -336,6 +337,23 @@ class Segment:
             )
         if self.sealed:
             self._index.seal()
+
+    def _check_last_time(self, index: SegmentIndex) -> None:
+        """Raise CorruptIndex unless the last time entry speaks of the batch that it names.
+
+        A sealed segment always has such an entry, unless none of its records has a timestamp.
+        """
+        if not len(index.times):
+            if self.size_bytes and (self.sealed or len(index.offsets)):
+                raise CorruptIndex("a time index without entries")
+            return
+        timestamp, offset = index.times.last
+        for _, header, _ in self.scan(index.offsets.lookup(offset)):
+            if header.last_offset >= offset:
+                if (header.last_offset, header.max_timestamp) == (offset, timestamp):
+                    return
+                break
+        raise CorruptIndex("the last time entry is not that of its batch")
 
     def add_aborted(self, aborted: AbortedTransaction) -> None:
         """Note an aborted transaction, unless the file already named it."""

@@ -92,10 +92,14 @@ class FileSpan:
             at = 0
             while at + HEADER_BYTES <= len(view):
                 header = read_header(view, at)
+                size = self._checked_size(header, position + at)
                 if header.last_offset >= self.start_offset:
+                    if header.base_offset > self.start_offset:
+                        reason = f"offset {self.start_offset} is not where it should be"
+                        raise Corrupt(self.path, position + at, reason)
                     wanted = header.base_offset < self.end_offset
                     return (position + at, header) if wanted else (0, None)
-                at += self._checked_size(header, position + at)
+                at += size
             if at == 0:
                 raise Corrupt(self.path, position, "the file ends inside a batch header")
             position += at

@@ -11,7 +11,7 @@ LIVES = 3
 STEPS_PER_LIFE = 60
 
 
-class KeepEverything(Random):
+class Keep(Random):
     """A "power loss" that loses nothing: what the next process finds after a kill."""
 
     def choice(self, seq: Any) -> Any:
@@ -50,7 +50,7 @@ class CrashRun:
         if self._broken is None:
             self._check(operation, Random(f"{self.seed} {operation.number} {self.points}"))
             if operation.number % 5 == 0:
-                self._check(operation, KeepEverything(self.points))
+                self._check(operation, Keep(self.points))
 
     def _check(self, operation: Operation, draw: Random) -> None:
         workload = self._workload
@@ -79,10 +79,10 @@ class CrashRun:
         workload = self._workload
         if (self.seed + life) % 3 == 0:
             self._guarded(workload.shut_down)
-        draw = KeepEverything() if (self.seed + life) % 3 == 1 else Random(f"{self.seed} {life}")
+        draw = Keep() if (self.seed + life) % 3 == 1 else Random(f"{self.seed} {life}")
         left = workload.disk.crash(draw)
         number = check_recovery(
-            left.crash(KeepEverything()),
+            left.crash(Keep()),
             workload.model,
             workload.specs,
             workload.now_ms,

@@ -15,7 +15,7 @@ from tests.crash.model import Event, Model
 from tests.crash.scripted_engine import ScriptedEngine
 
 ROOT = "/data"
-SETTINGS = StoreSettings(journal_file_bytes=96 * 1024)
+SETTINGS = StoreSettings(journal_file_bytes=72 * 1024)
 TOPICS = ("alpha", "beta", "gamma")
 
 _CONFIGS = {
@@ -284,10 +284,10 @@ _ACTIONS = {
     "plain": 12,
     "idempotent": 16,
     "transactional": 16,
-    "large": 2,
+    "large": 4,
     "duplicate": 5,
     "marker": 9,
-    "delete_records": 3,
+    "delete_records": 5,
     "retention": 3,
     "wait_long": 1,
     "create": 3,
@@ -296,7 +296,7 @@ _ACTIONS = {
     "turn": 30,
     "commit": 18,
     "write": 10,
-    "checkpoint": 4,
+    "checkpoint": 6,
     "aside": 8,
 }
 

@@ -33,7 +33,7 @@ CHECKPOINT = Checkpoint(7, 4711, (PARTITION, PARTITION._replace(partition_id=4))
 
 
 @given(
-    st.lists(st.builds(PartitionCheckpoint, *[LONG] * 6), max_size=20), LONG, LONG, st.booleans()
+    st.lists(st.builds(PartitionCheckpoint, *[LONG] * 8), max_size=20), LONG, LONG, st.booleans()
 )
 def test_a_checkpoint_reads_back(partitions, generation, sequence, clean):
     checkpoint = Checkpoint(generation, sequence, tuple(partitions), clean)
@@ -73,7 +73,7 @@ def test_whole_bytes_that_are_no_checkpoint_of_this_version_are_refused():
     with pytest.raises(CorruptCheckpoint, match="version 2"):
         decode_checkpoint(sealed(data[:8] + b"\0\2" + data[10:]))
     with pytest.raises(CorruptCheckpoint, match="do not make"):
-        decode_checkpoint(sealed(data[:-48]))
+        decode_checkpoint(sealed(data[:-64]))
 
 
 def test_the_newest_whole_checkpoint_counts():

@@ -1,0 +1,306 @@
+"""Damage on disk: what is derived is rebuilt, what is not is named and refused (D7)."""
+
+import pytest
+
+from storage.check import verify
+from storage.config import LogConfig
+from storage.errors import Corrupt
+from storage.journal_files import JournalFiles
+from storage.journal_format import BLOCK_BYTES, MAGIC
+from storage.producers import CorruptSnapshot, decode_snapshot
+from tests.crash.checker import digest
+from tests.crash.crashes import Keep
+from tests.storage.stores import ROOT, Host, batch, from_producer, read_all
+
+JOURNAL = f"{ROOT}/barnabas-journal-0000"
+CHECKPOINTS = [f"{ROOT}/barnabas-checkpoint-{number}" for number in range(2)]
+ROLLING = LogConfig(segment_bytes=1000, index_interval_bytes=100)
+
+
+def groups(host, path=JOURNAL):
+    """Positions of the groups in a journal file."""
+    data = host.disk.read_file(path)
+    return [at for at in range(0, len(data), BLOCK_BYTES) if data.startswith(MAGIC, at)]
+
+
+@pytest.fixture
+def host():
+    host = Host(ROLLING)
+    host.boot()
+    return host
+
+
+def busy(host):
+    """A log with sealed segments, aborted transactions and two producers; then more of it."""
+    for round_number in range(20):
+        host.append(
+            from_producer(7, 2 * round_number, 2),
+            from_producer(9, round_number, transactional=True),
+        )
+        if round_number % 3 == 2:
+            host.marker(9, commit=round_number % 2 == 0)
+    assert len(host.log.segments) > 3
+
+
+# ------------------------------------------------------------------------------- the journal
+
+
+def test_a_damaged_last_group_is_cut_as_a_torn_one(host):
+    host.append(batch())
+    host.append(batch())
+    host.flip(JOURNAL, groups(host)[1] + 100)
+    host.kill()
+    assert host.boot().next_offset == 1
+
+
+@pytest.mark.parametrize("part", [0, 20, 30, 60, 100, 150])
+def test_damage_before_a_good_group_refuses_to_start(host, part):
+    for _ in range(3):
+        host.append(batch())
+    position = groups(host)[1]
+    host.flip(JOURNAL, position + part)
+    host.kill()
+    with pytest.raises(Corrupt) as caught:
+        host.boot()
+    assert caught.value.path == JOURNAL
+    assert caught.value.position == position
+
+
+def test_the_guard_of_torn_versus_corrupt_is_what_refuses(host, monkeypatch):
+    monkeypatch.setattr(JournalFiles, "_refuse_later_groups", lambda *_: None)
+    for _ in range(3):
+        host.append(batch())
+    host.flip(JOURNAL, groups(host)[1] + 60)
+    host.kill()
+    assert host.boot().next_offset == 1, "without the guard two appends are silently lost"
+
+
+def test_damage_in_the_first_group_of_a_later_file_refuses_to_start(host):
+    for _ in range(12):
+        host.append(batch(value=b"v" * 60_000))
+    second = f"{ROOT}/barnabas-journal-0001"
+    host.flip(second, 0)
+    host.kill()
+    with pytest.raises(Corrupt):
+        host.boot()
+
+
+def test_every_byte_of_a_group_is_checked(host):
+    """A flipped byte anywhere in the only group is a torn group; in the padding it is nothing."""
+    host.append(from_producer(7, 0, 2))
+    (start,) = groups(host)
+    end = len(host.disk.read_file(JOURNAL)[start : start + BLOCK_BYTES].rstrip(b"\0"))
+    for position in range(end):
+        again = Host(ROLLING, disk=host.disk.crash(Keep()))
+        again.boots = host.boots
+        again.flip(JOURNAL, start + position)
+        assert again.boot().next_offset == 0, f"byte {position} of a group is not checked"
+
+
+def test_groups_of_a_recycled_file_never_come_back(host):
+    """The file's old groups are whole and lie right behind the new ones."""
+    for number in range(40):
+        host.append(batch(value=b"%d" % number))
+    for number in range(8):
+        # More than fits: the journal goes round into the first file.
+        host.append(batch(value=bytes([number]) * 60_000))
+        host.checkpoint()
+    host.append(batch(value=b"new"))
+    before = read_all(host.log)
+    host.kill()
+    host.boot()
+    assert read_all(host.log) == before
+    assert verify(host.log) == []
+
+
+def test_a_journal_file_that_is_missing_leaves_its_number_unused(host):
+    for _ in range(12):
+        host.append(batch(value=b"v" * 60_000))
+    host.checkpoint()
+    host.shut_down()
+    host.disk.unlink(JOURNAL)
+    host.boot()
+    for _ in range(24):
+        host.append(batch(value=b"v" * 60_000))
+    assert host.log.next_offset == 36
+    names = host.files("barnabas-journal", "")
+    assert len(names) == len(set(names)) > 2
+    host.kill()
+    host.boot()
+    assert host.log.next_offset == 36
+
+
+# --------------------------------------------------------------------------- the checkpoints
+
+
+@pytest.mark.parametrize("damaged", CHECKPOINTS)
+def test_one_damaged_checkpoint_falls_back_to_the_other(host, damaged):
+    host.checkpoint()
+    host.append(batch(3))
+    host.flip(damaged, 40)
+    host.kill()
+    assert host.boot().next_offset == 3
+
+
+def test_two_damaged_checkpoints_refuse_to_start(host):
+    host.checkpoint()
+    for path in CHECKPOINTS:
+        host.flip(path, 40)
+    host.kill()
+    with pytest.raises(Corrupt) as caught:
+        host.boot()
+    assert caught.value.path in CHECKPOINTS
+
+
+# ------------------------------------------------------------------------------ derived files
+
+
+def damaged(data):
+    return bytes([data[0] ^ 0xFF, *data[1:]]) if data else b"x"
+
+
+DERIVED = [".index", ".timeindex", ".txnindex", ".snapshot", "leader-epoch-checkpoint"]
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("suffix", DERIVED)
+@pytest.mark.parametrize("loss", ["missing", "flipped", "zeros", "short", "empty"])
+def test_derived_files_are_rebuilt(host, suffix, loss, clean):
+    busy(host)
+    host.checkpoint()
+    host.append(from_producer(7, 40, 2))
+    if clean:
+        host.shut_down()
+    before = digest(host.store)
+    host.kill()
+    paths = host.files(suffix)
+    assert paths
+    for path in paths:
+        data = host.disk.read_file(path)
+        if loss == "missing" and suffix != ".txnindex":
+            host.disk.unlink(path)
+            continue
+        changes = {
+            "missing": b"",
+            "flipped": damaged(data),
+            "zeros": bytes(len(data)),
+            "short": data[:-3],
+            "empty": b"",
+        }
+        file = host.disk.open(path)
+        file.truncate(0)
+        file.pwritev([changes[loss]], 0)
+    host.boot()
+    assert digest(host.store) == before
+    assert verify(host.log) == []
+
+
+def test_the_checksum_of_a_snapshot_is_what_protects_it(host, monkeypatch):
+    """The mutation gate's own check of that guard: without it the state is another one."""
+    host.append(*(from_producer(7, number) for number in range(5)))
+    host.shut_down()
+    before = digest(host.store)
+    host.kill()
+    (path,) = host.files(".snapshot")
+    file = host.disk.open(path)
+    data = bytearray(file.pread(file.size(), 0))
+    data[-1] ^= 0x55
+    with pytest.raises(CorruptSnapshot):
+        decode_snapshot(bytes(data), append_time_ms=0)
+    file.pwritev([data], 0)
+    image = host.disk.crash(Keep())
+    host.boot()
+    assert digest(host.store) == before
+    host.disk = image
+    monkeypatch.setattr("storage.producers.crc32c", lambda *_: int.from_bytes(data[2:6], "big"))
+    host.boot()
+    assert digest(host.store) != before
+
+
+# --------------------------------------------------------------------------------- the logs
+
+
+def test_damage_in_the_active_segment_is_found_after_a_crash(host):
+    host.append(*(batch(value=b"%d" % number) for number in range(5)))
+    host.checkpoint()
+    (path,) = host.files(".log")
+    size = host.log.active.size_bytes // 5
+    host.kill()
+    host.flip(path, 3 * size + 65)
+    with pytest.raises(Corrupt) as caught:
+        host.boot()
+    assert (caught.value.path, caught.value.position) == (path, 3 * size)
+
+
+@pytest.mark.parametrize("field", [7, 8, 16, 26])
+def test_damage_in_a_header_of_the_active_segment_is_found_after_a_crash(host, field):
+    host.append(*(batch(value=b"%d" % number) for number in range(5)))
+    host.checkpoint()
+    (path,) = host.files(".log")
+    host.kill()
+    host.flip(path, 2 * host.log.active.size_bytes // 5 + field)
+    with pytest.raises(Corrupt) as caught:
+        host.boot()
+    assert caught.value.path == path
+
+
+def test_an_active_segment_that_is_too_short_refuses_to_start(host):
+    host.append(batch(5))
+    host.checkpoint()
+    (path,) = host.files(".log")
+    host.kill()
+    host.disk.open(path).truncate(50)
+    with pytest.raises(Corrupt) as caught:
+        host.boot()
+    assert (caught.value.path, caught.value.position) == (path, 50)
+
+
+def test_a_partition_whose_directory_lost_its_id_refuses_to_start(host):
+    host.append(batch(5))
+    host.checkpoint()
+    host.kill()
+    host.disk.unlink(f"{ROOT}/topic-0/partition.metadata")
+    with pytest.raises(Corrupt) as caught:
+        host.boot()
+    assert caught.value.path == f"{ROOT}/topic-0"
+
+
+@pytest.mark.parametrize("field", [6, 7, 8, 9, 10, 16])
+def test_a_read_over_a_damaged_header_in_a_sealed_segment_fails(host, field):
+    """It never passes over records in silence: base offset, length and magic are not summed."""
+    busy(host)
+    segment = host.log.segments[1]
+    before = read_all(host.log)
+    positions = [at for at, _, _ in segment.scan(0)]
+    host.flip(segment.log_path, positions[2] + field)
+
+    def read_from_every_offset():
+        for offset in range(segment.base_offset, segment.end_offset):
+            got = read_all(host.log, offset, max_bytes=1)
+            assert got == [item for item in before if item[0].next_offset > offset]
+
+    with pytest.raises(Corrupt) as caught:
+        read_from_every_offset()
+    assert caught.value.path == segment.log_path
+
+
+def test_a_missing_sealed_segment_refuses_to_start(host):
+    busy(host)
+    host.checkpoint()
+    path = host.log.segments[1].log_path
+    host.kill()
+    host.disk.unlink(path)
+    with pytest.raises(Corrupt) as caught:
+        host.boot()
+    assert path.rpartition("/")[0] in caught.value.path
+
+
+def test_a_sealed_segment_that_is_cut_short_refuses_to_start(host):
+    busy(host)
+    host.checkpoint()
+    segment = host.log.segments[1]
+    host.kill()
+    host.disk.open(segment.log_path).truncate(segment.size_bytes - 1)
+    with pytest.raises(Corrupt) as caught:
+        host.boot()
+    assert caught.value.path == segment.directory.path

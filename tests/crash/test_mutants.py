@@ -1,0 +1,130 @@
+"""Each guard of the storage removed in turn: the crash suite must go red (mutation gate).
+
+A checker that has never gone red proves nothing.
+"""
+
+from storage.log_directory import LogDirectory
+from storage.log_store import LogStore
+from storage.partition_log import PartitionLog
+from storage.segment import Segment
+from storage.simulated import SimulatedFileSystem
+from tests.crash.checker import Violation, check_recovery
+from tests.crash.crashes import CrashRun, Keep
+from tests.crash.workload import Workload
+
+SEEDS = range(8)
+
+
+def first_violation(**options) -> str:
+    """The message of the first seed's run that finds something; empty if none does."""
+    for seed in SEEDS:
+        try:
+            CrashRun(seed, **options).run()
+        except AssertionError as error:
+            return str(error)
+    return ""
+
+
+def test_a_disk_that_lies_about_syncs_is_found_out():
+    assert first_violation(lying=True)
+
+
+def test_an_acknowledgement_before_the_commit_is_found_out(monkeypatch):
+    def submit(store, group):
+        store._runner.submit(group)
+        store.engine.call(lambda: store.journal.groups_became_durable(1))
+
+    monkeypatch.setattr(LogStore, "_submit", submit)
+    monkeypatch.setattr(LogStore, "durable", lambda store, groups: None)
+    assert "(D1, D2)" in first_violation()
+
+
+def test_a_duplicate_that_does_not_wait_for_its_original_is_found_out(monkeypatch):
+    monkeypatch.setattr(PartitionLog, "_durability_of", lambda log, last_offset: None)
+    assert "(D1, D2)" in first_violation()
+
+
+def test_a_checkpoint_that_syncs_no_segment_is_found_out(monkeypatch):
+    monkeypatch.setattr(Segment, "sync", lambda segment: None)
+    assert "is corrupt" in first_violation()
+
+
+def test_a_checkpoint_that_syncs_no_directory_is_found_out(monkeypatch):
+    monkeypatch.setattr(LogDirectory, "sync", lambda directory, names: None)
+    assert "is corrupt" in first_violation()
+
+
+def the_journal_goes_round_during_a_checkpoint():
+    """Append far more than the free files hold while a checkpoint waits for its syncs."""
+    workload = Workload(SimulatedFileSystem(), Random(1))
+    workload.boot()
+    for number in range(12):
+        workload.large()
+        if number == 4:
+            workload.store.checkpoint()
+        workload.engine.turn()
+        workload.engine.commit()
+        workload.engine.write()
+    check_recovery(
+        workload.disk.crash(Keep()),
+        workload.model,
+        workload.specs,
+        workload.now_ms,
+        Random(1),
+        again=False,
+    )
+
+
+def test_the_journal_is_not_recycled_before_the_checkpoint_is_durable():
+    the_journal_goes_round_during_a_checkpoint()
+
+
+def test_a_journal_recycled_before_the_checkpoint_is_durable_is_found_out(monkeypatch):
+    checkpoint = LogStore.checkpoint
+
+    def releasing(store, *arguments, **options):
+        store.journal.add_operation(lambda: store.files.release(store.files.next_sequence))
+        checkpoint(store, *arguments, **options)
+
+    monkeypatch.setattr(LogStore, "checkpoint", releasing)
+    with pytest.raises((Corrupt, Violation)):
+        the_journal_goes_round_during_a_checkpoint()
+
+
+def test_torn_groups_taken_for_whole_ones_are_found_out(monkeypatch):
+    monkeypatch.setattr("storage.journal_format._body_is_good", lambda entry: True)
+    assert first_violation()
+
+
+def test_a_checkpoint_that_forgets_a_log_start_on_its_way_is_found_out(monkeypatch):
+    delete = PartitionLog.delete_records
+
+    def delete_records(log, offset):
+        group = delete(log, offset)
+        log.journaled_start_offset = 0
+        return group
+
+    monkeypatch.setattr(PartitionLog, "delete_records", delete_records)
+    assert "(D1, D2)" in first_violation()
+
+
+def test_files_removed_while_the_checkpoint_names_them_are_found_out(monkeypatch):
+    drop = PartitionLog.drop_segments_below_start
+
+    def drop_at_once(log):
+        drop(log)
+        for segment in log.take_dropped_segments():
+            log._journal.add_operation(segment.remove)
+
+    monkeypatch.setattr(PartitionLog, "drop_segments_below_start", drop_at_once)
+    assert "the active segment of the checkpoint is missing" in first_violation()
+
+
+def test_index_files_trusted_after_a_crash_are_found_out(monkeypatch):
+    open_existing = Segment.open_existing
+
+    def trusting(segment, size_bytes, end_offset, *, sealed, trusted):
+        open_existing(segment, size_bytes, end_offset, sealed=sealed, trusted=True)
+
+    monkeypatch.setattr(Segment, "open_existing", trusting)
+    assert "(D4)" in first_violation()
