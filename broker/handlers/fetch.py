@@ -210,11 +210,9 @@ class _Reader:
         limit = min(room, wanted.partition_max_bytes)
         plan = log.plan_read(wanted.fetch_offset, max(limit, 0), isolation)
         if plan is not None and (limit > 0 or at_least_one):
-            found = self._load(asked, plan)
-            if found is None:
-                result.size_bytes += plan.size_bytes
-                return _failed(wanted, ErrorCode.NONE)
-            records, upper_offset = found
+            found = self._load(asked, plan, result)
+            if found is not None:
+                records, upper_offset = found
             if len(records) > limit and not at_least_one:
                 records = _NOTHING
             elif len(records) < self._min_bytes and upper_offset < log.visible_end(isolation):
@@ -233,7 +231,9 @@ class _Reader:
             records=records,
         )
 
-    def _load(self, asked: Asked, plan: FileSpan | MemorySlice) -> tuple[memoryview, int] | None:
+    def _load(
+        self, asked: Asked, plan: FileSpan | MemorySlice, result: _Result
+    ) -> tuple[memoryview, int] | None:
         """Batches and the offset behind them; None when they are cold."""
         if isinstance(plan, MemorySlice):
             chunks = plan.chunks
@@ -243,7 +243,10 @@ class _Reader:
         if loaded is None:
             loaded = plan.load(read_waiting if self._may_wait else read_cached)
         if loaded is None:
-            self.cold.append((asked.key, plan))
+            # After a round on the thread there is something to answer with; more is not waited for.
+            if not (self._warm and result.size_bytes):
+                self.cold.append((asked.key, plan))
+                result.size_bytes += plan.size_bytes
             return None
         return loaded.data, loaded.upper_offset
 
