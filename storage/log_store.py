@@ -256,8 +256,11 @@ class LogStore:
         needed = self.settings.reserved_bytes + self.journal.backlog_bytes
         self._reserve_is_touched = free < needed
         self.full = self.exhausted or self._reserve_is_touched
+        self._look_for_room()
+
+    def _look_for_room(self) -> None:
+        """Let the journal try for a spare file: it does with each group, and nobody appends now."""
         if self.exhausted:
-            # The journal looks for room when it gets a group, and nobody appends now.
             self.journal.add_operation(lambda: None)
 
     # Checkpoints
@@ -326,6 +329,7 @@ class LogStore:
     def _journal_has_shrunk(self) -> None:
         self._checkpoint_due_bytes = self._early_bytes()
         self._throttle()
+        self._look_for_room()
 
     def _early_bytes(self) -> int:
         """How much journal there is before it is worth looking what a checkpoint would cost."""
