@@ -48,7 +48,26 @@ _FIRST_VERSION: Final = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 _FIRST_VERSION_OF_REST: Final = 11
 
 
-@serves(LIST_OFFSETS, versions=(1, 11))
+def refuse_list_offsets(
+    request: ListOffsetsRequest, code: ErrorCode, message: str | None
+) -> ListOffsetsResponse:
+    """Answer one error for every partition of the request, and nothing that looks found."""
+    del message
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                topic.name,
+                [
+                    ListOffsetsPartitionResponse(asked.partition_index, code)
+                    for asked in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+@serves(LIST_OFFSETS, versions=(1, 11), refuse=refuse_list_offsets)
 def list_offsets(
     context: RequestContext, request: ListOffsetsRequest
 ) -> ListOffsetsResponse | Parked[ListOffsetsResponse]:
