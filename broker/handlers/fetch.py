@@ -76,7 +76,7 @@ def refuse_fetch(request: FetchRequest, code: ErrorCode, message: str | None) ->
 def fetch(context: RequestContext, request: FetchRequest) -> FetchAnswer:
     """Answer the batches asked for, or park until there are enough of them."""
     broker = context.broker
-    if request.isolation_level not in {READ_UNCOMMITTED, READ_COMMITTED}:
+    if not READ_UNCOMMITTED <= request.isolation_level <= READ_COMMITTED:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     plan = broker.fetch_sessions.plan(
         request, by_id=context.api_version >= TOPIC_IDS_SINCE, now_ms=broker.clock.now_ms()

@@ -74,7 +74,7 @@ def list_offsets(
     """Say where logs start, where they end, or where a time begins in them."""
     catalogue = context.broker.catalogue
     isolation = request.isolation_level
-    if isolation not in {READ_UNCOMMITTED, READ_COMMITTED}:
+    if not READ_UNCOMMITTED <= isolation <= READ_COMMITTED:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     response = ListOffsetsResponse()
     twice = _asked_twice(request)

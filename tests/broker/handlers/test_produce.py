@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 
 import pytest
 
@@ -388,6 +389,37 @@ class TestLargeFrames:
         assert sorted(stored) == sorted(sent)
         for wire in wires:
             wire.socket.close()
+
+    @pytest.mark.parametrize("slow", ["barnabas-journal", ".log"])
+    def test_memory_is_not_used_again_while_the_disk_wants_it(self, slow):
+        """Large frames keep coming while those before them wait for a slow disk."""
+        with Broker() as broker:
+            broker.create_topic("t", 1, {"max.message.bytes": str(4 << 20)})
+            topic = Named("t")
+
+            def linger(operation):
+                if operation.name == "pwritev" and slow in operation.path:
+                    time.sleep(0.01)
+
+            broker.server.file_system.before = linger
+            sent = []
+            with Wire(broker.address) as wire, Wire(broker.address) as reader:
+                for turn in range(12):
+                    for size in (300_000, 500_000, 290_000, 700_000):
+                        value = b"%08d" % len(sent) * (size // 8)
+                        sent.append(value)
+                        wire.send(PRODUCE, produce_request(9, topic, (0, batch(value))), 9)
+                    for _ in range(4):
+                        wire.receive()
+                    if turn % 4 == 3:
+                        assert reader.read(topic) == sent
+                broker.server.file_system.before = None
+                log = broker.server.catalogue.topics["t"].partitions[0].log
+                until(lambda: broker.call(lambda: not log.unflushed))
+                assert reader.read(topic) == sent
+            broker.restart()
+            with Wire(broker.address) as reader:
+                assert reader.read(topic) == sent
 
     def test_several_batches_in_one_large_frame(self, broker, request, wire):
         topic = create(broker, request, partitions=12)
