@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
-from protocol.records import BatchHeader, iterate_batches, iterate_records
+from protocol.records import BatchHeader, Record, iterate_batches, iterate_records
 from storage.partition_log import DECOMPRESSED_BYTES_MAX, READ_UNCOMMITTED, PartitionLog
 from storage.segment import Segment
 from storage.segment_read import FileSpan, LoadedSpan, read_waiting
@@ -56,15 +56,22 @@ def offset_for_timestamp(
 
 def offset_of_max_timestamp(log: PartitionLog, isolation: int = READ_UNCOMMITTED) -> Search:
     """Search the first visible record with the largest timestamp."""
-    candidates = [segment for segment in log.segments if segment.max_timestamp_ms >= 0]
-    # A segment's index also knows batches that are not visible yet: then the next best one counts.
-    for segment in sorted(candidates, key=_youngest_first):
-        youngest = segment.max_timestamp_ms
-        if segment.index.offset_of_max_timestamp >= log.high_watermark:
-            youngest = yield from _youngest_visible_ms(log, segment, isolation)
-        if youngest >= 0:
-            return (yield from offset_for_timestamp(log, youngest, isolation))
-    return None
+    end = log.high_watermark if isolation == READ_UNCOMMITTED else log.last_stable_offset
+    youngest = -1
+    for segment in sorted(log.segments, key=_youngest_first):
+        if segment.max_timestamp_ms <= youngest:
+            break
+        # A segment's index also knows what is not visible yet, or no more: then its rest counts.
+        of_segment = segment.max_timestamp_ms
+        if (
+            segment.base_offset < log.log_start_offset
+            or end <= segment.index.offset_of_max_timestamp
+        ):
+            of_segment = yield from _youngest_visible_ms(log, segment, isolation)
+        youngest = max(youngest, of_segment)
+    if youngest < 0:
+        return None
+    return (yield from offset_for_timestamp(log, youngest, isolation))
 
 
 def _youngest_first(segment: Segment) -> tuple[int, int]:
@@ -74,18 +81,40 @@ def _youngest_first(segment: Segment) -> tuple[int, int]:
 def _youngest_visible_ms(
     log: PartitionLog, segment: Segment, isolation: int
 ) -> Generator[Work, Found, int]:
-    """The largest timestamp in the visible part of a segment whose largest is not visible yet."""
+    """The largest timestamp among the visible records of a segment; -1 when there is none."""
     youngest = -1
-    position = segment.base_offset
-    known = segment.index.times.last
-    if known.timestamp >= 0 and known.offset < log.high_watermark:
-        youngest, position = known
-    while chunks := (yield from _visible_piece(log, position, isolation)):
+    start_offset = log.log_start_offset
+    position = max(segment.base_offset, start_offset)
+    while position < segment.end_offset:
+        chunks = yield from _visible_piece(log, position, isolation)
+        if not chunks:
+            break
         for chunk in chunks:
-            for _, header in iterate_batches(chunk):
-                youngest = max(youngest, header.max_timestamp)
+            for at, header in iterate_batches(chunk):
                 position = header.next_offset
+                if header.base_offset >= start_offset:
+                    youngest = max(youngest, header.max_timestamp)
+                    continue
+                batch = chunk[at : at + header.size]
+                found = yield partial(_youngest_record_in, header, batch, start_offset)
+                assert isinstance(found, TimestampOffset)
+                youngest = max(youngest, found.timestamp_ms)
     return youngest
+
+
+def _youngest_record_in(
+    header: BatchHeader, batch: memoryview, start_offset: int
+) -> TimestampOffset:
+    records = iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX)
+    kept = [record for record in records if record.offset >= start_offset]
+    youngest = max(kept, key=_timestamp, default=None)
+    if youngest is None:
+        return TimestampOffset(-1, -1, -1)
+    return TimestampOffset(youngest.timestamp, youngest.offset, header.partition_leader_epoch)
+
+
+def _timestamp(record: Record) -> int:
+    return record.timestamp
 
 
 def _first_since(log: PartitionLog, offset: int, timestamp_ms: int, isolation: int) -> Search:
