@@ -886,6 +886,29 @@ class TestColdData:
         assert values(data.records) == [b"another log"]
 
 
+def test_answers_that_nobody_reads_yet_keep_their_bytes(tmp_path):
+    """Reads use memory again; not while an answer still waits for its reader's socket."""
+    with Broker(storage=tmp_path / "data") as broker:
+        topic = create(broker, "t")
+        with Wire(broker.address) as wire:
+            for number in range(20):
+                assert wire.produce(topic, batch(b"%04d" % number * 150_000)).error_code == 0
+        settle(broker, topic)
+        readers = [Wire(broker.address) for _ in range(6)]
+        orders = [random.Random(SEED + n).sample(range(20), 8) for n in range(6)]
+        for step in range(8):
+            for reader, order in zip(readers, orders, strict=True):
+                asked = (topic, (0, order[step]))
+                request = fetch_request(12, asked, partition_max_bytes=700_000)
+                reader.send(FETCH, request, 12)
+        time.sleep(0.1)
+        for reader, order in zip(readers, orders, strict=True):
+            for number in order:
+                data = reader.receive().responses[0].partitions[0]
+                assert values(data.records) == [b"%04d" % number * 150_000]
+            reader.socket.close()
+
+
 def test_records_keep_their_times(broker, wire, topic):
     wire.produce(topic, batch(b"a", b"b", times=[NOW_MS + 5, NOW_MS]))
     data = wire.fetch_one(topic, 0)
