@@ -31,13 +31,18 @@ class Waiting:
         self.line = Line()
         self.reads = 0
 
-    def park(self, *logs, min_bytes=1, wait_ms=500, read=None):
+    def park(self, *logs, min_bytes=1, wait_ms=500, read=None, read_if_enough=None):
         def count():
             self.reads += 1
             return f"answer {self.reads}"
 
         fetch = ParkedFetch(
-            self.waits, logs, min_bytes=min_bytes, wait_ms=wait_ms, read=read or count
+            self.waits,
+            logs,
+            min_bytes=min_bytes,
+            wait_ms=wait_ms,
+            read=read or count,
+            read_if_enough=read_if_enough,
         )
         fetch.connection = self.line
         fetch.route = type("Route", (), {"name": "Fetch"})
@@ -120,6 +125,33 @@ async def test_a_read_that_fails_is_a_bug_of_that_fetch_alone(waiting):
     await asyncio.sleep(0)
     assert [type(bug) for bug in waiting.line.bugs] == [ZeroDivisionError]
     assert waiting.line.answers == ["answer 1"]
+
+
+async def test_who_finds_too_little_waits_on(waiting):
+    """Not every byte is meant for every reader: an open transaction's are not."""
+    found = [None, None, "enough"]
+    waiting.park("a", min_bytes=100, read_if_enough=lambda: found.pop(0))
+    waiting.waits.advanced("a", 100)
+    await asyncio.sleep(0)
+    waiting.waits.advanced("a", 1)
+    waiting.waits.answer_due()
+    assert not waiting.line.answers
+    assert len(waiting.waits) == 1
+    waiting.waits.advanced("a", 1)
+    await asyncio.sleep(0)
+    assert waiting.line.answers == ["enough"]
+    assert len(waiting.waits) == 0
+
+
+async def test_time_and_hurry_answer_with_too_little(waiting):
+    for end in (lambda fetch: fetch.hurry(), lambda _: waiting.clock.advance(milliseconds=500)):
+        fetch = waiting.park("a", read_if_enough=lambda: None)
+        waiting.waits.advanced("a", 1)
+        await asyncio.sleep(0)
+        answered = len(waiting.line.answers)
+        end(fetch)
+        assert len(waiting.line.answers) == answered + 1
+    assert len(waiting.waits) == 0
 
 
 async def test_a_produce_is_answered_when_it_is_durable(waiting):
