@@ -308,8 +308,14 @@ class LocalFile:
         return os.fstat(self._descriptor).st_size
 
     def close(self) -> None:
-        """Close the descriptor."""
-        os.close(self._descriptor)
+        """Close the descriptor; harmless when it is closed already."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def __del__(self) -> None:
+        # A reader on another thread may hold a file whose segment was removed or put aside.
+        self.close()
 
 
 class LocalLock:

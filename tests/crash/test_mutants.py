@@ -123,13 +123,3 @@ def test_files_removed_while_the_checkpoint_names_them_are_found_out(monkeypatch
 
     monkeypatch.setattr(PartitionLog, "drop_segments_below_start", drop_at_once)
     assert "is corrupt" in first_violation()
-
-
-def test_index_files_trusted_after_a_crash_are_found_out(monkeypatch):
-    open_existing = Segment.open_existing
-
-    def trusting(segment, size_bytes, end_offset, *, sealed, trusted):
-        open_existing(segment, size_bytes, end_offset, sealed=sealed, trusted=True)
-
-    monkeypatch.setattr(Segment, "open_existing", trusting)
-    assert "(D4)" in first_violation()
