@@ -20,7 +20,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 UNIT := $(wildcard $(addprefix tests/,protocol storage coordinator broker spark_connector \
 	bench counterparts))
 COMPAT_SPARK ?= 4.3.0
-# Unit and property tests run beside each other; the others start brokers, JVMs and load.
+# Unit, property and crash tests run beside each other; the others share brokers and JVMs.
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 PYTEST := $(BIN)/python -m pytest
 # Also show what is only a warning elsewhere: sockets left open, coroutines never awaited.
@@ -146,7 +146,7 @@ property: $(VENV)/.dev ## Property tests (HYPOTHESIS_PROFILE=exhaustive for a lo
 .PHONY: crash
 crash: $(VENV)/.dev ## kill -9, and power cuts on the simulated disk
 	$(call heading,crash tests)
-	@$(PYTEST) --quiet $(or $(ARGS),tests/crash)
+	@$(PYTEST) --quiet $(PARALLEL) $(or $(ARGS),tests/crash)
 
 .PHONY: interop
 interop: $(VENV)/.counterparts ## Other people's clients, Spark and Apache Kafka's tools
