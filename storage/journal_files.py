@@ -110,6 +110,11 @@ class JournalFiles:
         """Bytes of journal that recovery would have to read now."""
         return len(self._used) * self._file_bytes + self._position
 
+    @property
+    def recyclable(self) -> bool:
+        """Whether a checkpoint can give any file back: the current one stays in use."""
+        return bool(self._used)
+
     def append(self, entry_count: int, table: bytes, bodies: Sequence[Buffer], size: int) -> int:
         """Write one group and make it durable; answers its sequence. ``size`` is of the bodies."""
         group_bytes = GROUP_HEADER_BYTES + len(table) + size
@@ -186,6 +191,11 @@ class JournalFiles:
         self._refuse_later_groups(expected, end)
         # One is skipped for good: a torn group may carry ``expected`` in its header.
         self.next_sequence = expected + 1
+
+    def reaches(self, sequence: int) -> bool:
+        """Whether any file begins at ``sequence`` or later, as one does for each run."""
+        firsts = (self._header_at(journal_file, 0, None) for journal_file in self._files)
+        return any(first is not None and first.header.sequence >= sequence for first in firsts)
 
     def _find(self, sequence: int) -> GroupPlace | None:
         """The group with ``sequence``, if any file holds a good header of it."""

@@ -96,16 +96,18 @@ def open_store(
     file_system, root = store.file_system, store.root
     checkpoint = _read_checkpoint(file_system, root)
     store.generation = checkpoint.generation
+    files = JournalFiles(file_system, root, store.settings.journal_file_bytes)
+    # A clean stop's checkpoint may be all that is left of two: then a later run has appended.
+    clean = checkpoint.clean and not files.reaches(checkpoint.journal_sequence)
     wanted = {spec.directory_name: spec for spec in specs}
     removed = _sweep(file_system, root, wanted, removable)
     positions = {entry.partition_id: entry for entry in checkpoint.partitions}
     for spec in wanted.values():
         log = store.new_log(spec)
-        _open_log(log, positions.get(spec.partition_id), clean=checkpoint.clean)
+        _open_log(log, positions.get(spec.partition_id), clean=clean)
         store.logs[spec.partition_id] = log
-    files = JournalFiles(file_system, root, store.settings.journal_file_bytes)
     replayer = _Replayer(store)
-    if checkpoint.clean:
+    if clean:
         files.next_sequence = checkpoint.journal_sequence
     else:
         for _, entries in files.replay(checkpoint.journal_sequence):
@@ -117,9 +119,7 @@ def open_store(
         log.leader_epoch = store.leader_epoch
     files.start(files.next_sequence)
     store.start(files)
-    return RecoveryReport(
-        checkpoint.clean, len(store.logs), replayer.groups, replayer.batches, removed
-    )
+    return RecoveryReport(clean, len(store.logs), replayer.groups, replayer.batches, removed)
 
 
 def _read_checkpoint(file_system: FileSystem, root: str) -> Checkpoint:

@@ -142,6 +142,18 @@ def test_one_damaged_checkpoint_falls_back_to_the_other(host, damaged):
     assert host.boot().next_offset == 3
 
 
+@pytest.mark.parametrize("damaged", CHECKPOINTS)
+def test_a_clean_stop_is_no_end_when_the_checkpoint_after_it_is_damaged(host, damaged):
+    host.append(batch(3))
+    host.shut_down()
+    host.boot()
+    host.append(batch(2))
+    host.kill()
+    host.flip(damaged, 40)
+    assert host.boot().next_offset == 5
+    assert verify(host.log) == []
+
+
 def test_two_damaged_checkpoints_refuse_to_start(host):
     host.checkpoint()
     for path in CHECKPOINTS:
