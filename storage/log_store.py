@@ -27,6 +27,7 @@ from storage.io import FileSystem, Lock
 from storage.journal import CommitGroup, Journal, Operation
 from storage.journal_files import JournalFiles
 from storage.log_directory import LogDirectory
+from storage.open_files import OpenFiles
 from storage.partition_log import PartitionLog
 from storage.segment import Segment
 
@@ -52,6 +53,8 @@ class StoreSettings:
     """How much longer a checkpoint waits for each segment that it would have to sync."""
     backlog_max_bytes: int = 48 * 1024 * 1024
     reserved_bytes: int = 64 * 1024 * 1024
+    open_files_max: int = 512
+    """How many segments have their file open at once; a count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,7 @@ class LogStore:
         self.engine = engine
         self.full = False
         self.exhausted = False
+        self.open_files = OpenFiles(self.settings.open_files_max)
         self._waiting_for_room = 0
         self._reserve_is_touched = False
         self.leader_epoch = 0
@@ -159,7 +163,11 @@ class LogStore:
     def _throttle(self) -> None:
         """Hold appenders back while too much waits for the journal, or for a checkpoint."""
         files = self.files
-        over_budget = files is not None and files.used_bytes > self.settings.journal_max_bytes
+        over_budget = (
+            files is not None
+            and files.recyclable
+            and files.used_bytes > self.settings.journal_max_bytes
+        )
         throttled = self._backlogged or over_budget
         if throttled != self._throttled:
             self._throttled = throttled
@@ -178,7 +186,9 @@ class LogStore:
 
     def new_log(self, spec: PartitionSpec) -> PartitionLog:
         """An empty log for ``spec``, not yet known to the store."""
-        directory = LogDirectory(self.file_system, self.root, spec.directory_name, spec.topic_id)
+        directory = LogDirectory(
+            self.file_system, self.root, spec.directory_name, spec.topic_id, self.open_files
+        )
         return PartitionLog(
             self,
             directory,
@@ -273,7 +283,7 @@ class LogStore:
             return False
         dirty = sum(len(log.dirty_segments) for log in self.logs.values())
         due = settings.checkpoint_early_bytes + dirty * settings.checkpoint_segment_bytes
-        return files.used_bytes > min(due, settings.checkpoint_journal_bytes)
+        return files.used_bytes > min(due, self._latest_bytes())
 
     def checkpoint(self, on_done: Callable[[], None] | None = None, *, clean: bool = False) -> None:
         """Begin a checkpoint of everything appended so far; ``on_done`` runs when it is durable.
@@ -333,7 +343,11 @@ class LogStore:
 
     def _early_bytes(self) -> int:
         """How much journal there is before it is worth looking what a checkpoint would cost."""
-        return min(self.settings.checkpoint_early_bytes, self.settings.checkpoint_journal_bytes)
+        return min(self.settings.checkpoint_early_bytes, self._latest_bytes())
+
+    def _latest_bytes(self) -> int:
+        """How much journal never waits for a checkpoint: in time before appenders are held back."""
+        return min(self.settings.checkpoint_journal_bytes, self.settings.journal_max_bytes // 2)
 
     # The end
 
