@@ -9,21 +9,35 @@ from typing import Final
 
 from storage.checkpoint import CorruptFile, decode_partition_metadata, encode_partition_metadata
 from storage.io import File, FileSystem
+from storage.open_files import OpenFiles
 
 PARTITION_METADATA: Final = "partition.metadata"
 LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
 DELETED_SUFFIX: Final = "-delete"
 
+_OPEN_FILES_MAX: Final = 16
+
 
 class LogDirectory:
     """Path of one partition's files, and whether the partition is gone."""
 
-    def __init__(self, file_system: FileSystem, root: str, name: str, topic_id: bytes) -> None:
-        """``name`` is Kafka's ``<topic>-<partition>``; ``topic_id`` has 16 bytes."""
+    def __init__(
+        self,
+        file_system: FileSystem,
+        root: str,
+        name: str,
+        topic_id: bytes,
+        open_files: OpenFiles | None = None,
+    ) -> None:
+        """``name`` is Kafka's ``<topic>-<partition>``; ``topic_id`` has 16 bytes.
+
+        ``open_files`` bounds how many segments of all directories have their file open.
+        """
         self.file_system = file_system
         self.root = root
         self.name = name
         self.topic_id = topic_id
+        self.open_files = OpenFiles(_OPEN_FILES_MAX) if open_files is None else open_files
         self.path = file_system.join(root, name)
         self.removed = False
         self._written: set[str] = set()

@@ -85,6 +85,8 @@ class Segment:
         self._index: SegmentIndex | None = SegmentIndex(base_offset, index_interval_bytes)
         self.transactions = TransactionIndex()
         self._file: File | None = None
+        self._indexes_written = False
+        self._known_max_timestamp_ms: int | None = None
         self._room_bytes = 0
         self._room_until_ms = -1
         self._index_due_position = index_interval_bytes
@@ -160,14 +162,16 @@ class Segment:
     @property
     def index(self) -> SegmentIndex:
         """Offset and time index; read from the files of a sealed segment when first asked for."""
-        if self._index is None:
-            self._load_indexes()
-        assert self._index is not None
-        return self._index
+        index = self._index
+        if index is None:
+            index = self._index = self._load_indexes()
+        return index
 
     @property
     def max_timestamp_ms(self) -> int:
         """The largest timestamp in the segment; -1 when no record has one."""
+        if self._index is None and self._known_max_timestamp_ms is not None:
+            return self._known_max_timestamp_ms
         return self.index.max_timestamp
 
     def span(self, start_offset: int, end_offset: int, max_bytes: int) -> FileSpan:
@@ -195,15 +199,26 @@ class Segment:
     @property
     def file(self) -> File:
         """The open log file (created if it is not there yet)."""
-        if self._file is None:
-            self._file = self.directory.open(self.stem + LOG_SUFFIX, create=True)
-        return self._file
+        file = self._file
+        if file is None:
+            file = self._file = self.directory.open(self.stem + LOG_SUFFIX, create=True)
+            self.directory.open_files.opened(self)
+        return file
 
     def close(self) -> None:
         """Give the descriptor back; the segment opens again when it is used."""
+        self.directory.open_files.closed(self)
         file, self._file = self._file, None
         if file is not None:
             file.close()
+
+    def let_go(self) -> None:
+        """Hold the log file no longer, nor indexes that can be read again (``OpenFiles``)."""
+        self._file = None
+        index = self._index
+        if self._indexes_written and index is not None:
+            self._known_max_timestamp_ms = index.max_timestamp
+            self._index = None
 
     # The segment thread's side
 
@@ -236,9 +251,12 @@ class Segment:
         if aborted:
             files.append((TRANSACTION_INDEX_SUFFIX, aborted))
 
+        final = self.sealed
+
         def write() -> None:
             for suffix, data in files:
                 self.directory.write_file(self.stem + suffix, data)
+            self._indexes_written = final
 
         return write
 
@@ -266,6 +284,7 @@ class Segment:
         """Unlink the segment's files; readers that hold the log file open keep it."""
         if self.directory.removed:
             return
+        self.directory.open_files.closed(self)
         self._file = None
         for suffix in SEGMENT_SUFFIXES:
             self.directory.unlink(self.stem + suffix)
@@ -288,13 +307,10 @@ class Segment:
             self.file.truncate(size_bytes)
         self.size_bytes = self.written_bytes = size_bytes
         self.end_offset = end_offset
-        self.sealed = sealed
+        self.sealed = self._indexes_written = sealed
         self._index = None
         if not sealed:
-            if trusted:
-                self._load_indexes()
-            else:
-                self._index = self._index_of_checked_log()
+            self._index = self._load_indexes() if trusted else self._index_of_checked_log()
             self._load_first_timestamp()
 
     def _index_of_checked_log(self) -> SegmentIndex:
@@ -320,7 +336,7 @@ class Segment:
             self.first_timestamp_ms = header.max_timestamp
             break
 
-    def _load_indexes(self) -> None:
+    def _load_indexes(self) -> SegmentIndex:
         """Trust index files as far as they agree with the log, then scan the rest of it."""
         try:
             index = SegmentIndex(self.base_offset, self.index_interval_bytes)
@@ -330,13 +346,13 @@ class Segment:
             )
             index.truncate_to(self.end_offset)
             self._check_last_time(index)
-            self._index = self._continue_index(index)
+            index = self._continue_index(index)
         except (CorruptIndex, FileNotFoundError):
-            self._index = self._continue_index(
-                SegmentIndex(self.base_offset, self.index_interval_bytes)
-            )
+            empty = SegmentIndex(self.base_offset, self.index_interval_bytes)
+            index = self._continue_index(empty)
         if self.sealed:
-            self._index.seal()
+            index.seal()
+        return index
 
     def _check_last_time(self, index: SegmentIndex) -> None:
         """Raise CorruptIndex unless the last time entry speaks of the batch that it names.

@@ -1,0 +1,46 @@
+"""How many segment files are open at once: thousands of sealed segments share few descriptors.
+
+A segment opens its file when it is used. When there are too many, the one that was opened first
+lets go of its file, and of its indexes when those can be read again. Nothing is closed under a
+reader: a descriptor goes when the last one who holds the file has let go of it.
+"""
+
+from collections import OrderedDict
+from threading import Lock
+from typing import Protocol
+
+
+class Holder(Protocol):
+    """Somebody with an open file that can be opened again."""
+
+    def let_go(self) -> None:
+        """Hold the file no longer. Called on any thread."""
+
+
+class OpenFiles:
+    """The holders of open files, at most ``limit``."""
+
+    def __init__(self, limit: int) -> None:
+        """``limit`` counts files."""
+        self._limit = limit
+        self._lock = Lock()
+        self._holders: OrderedDict[Holder, None] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._holders)
+
+    def opened(self, holder: Holder) -> None:
+        """Note that ``holder`` has just opened its file. Called on any thread."""
+        too_many: list[Holder] = []
+        with self._lock:
+            self._holders[holder] = None
+            self._holders.move_to_end(holder)
+            while len(self._holders) > self._limit:
+                too_many.append(self._holders.popitem(last=False)[0])
+        for former in too_many:
+            former.let_go()
+
+    def closed(self, holder: Holder) -> None:
+        """Forget ``holder``, whose file is gone."""
+        with self._lock:
+            self._holders.pop(holder, None)

@@ -1,0 +1,68 @@
+"""Thousands of segments share few descriptors, and nothing is closed under a reader."""
+
+import os
+from dataclasses import replace
+
+from storage.check import verify
+from storage.config import LogConfig
+from storage.io import LocalFileSystem
+from storage.open_files import OpenFiles
+from storage.segment_read import read_waiting
+from tests.storage.stores import SETTINGS, Host, batch, read_all
+
+
+class Holder:
+    def __init__(self):
+        self.holds = True
+
+    def let_go(self):
+        self.holds = False
+
+
+def test_the_one_that_was_opened_first_lets_go():
+    files = OpenFiles(2)
+    first, second, third = holders = [Holder() for _ in range(3)]
+    files.opened(first)
+    files.opened(second)
+    files.opened(first)
+    files.opened(third)
+    assert [holder.holds for holder in holders] == [True, False, True]
+    files.closed(third)
+    assert len(files) == 1
+
+
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_many_segments_share_few_descriptors_and_stay_readable(tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.storage.stores.ROOT", str(tmp_path))
+    before = descriptors()
+    host = Host(
+        LogConfig(segment_bytes=200, index_interval_bytes=50),
+        disk=LocalFileSystem(),
+        settings=replace(SETTINGS, open_files_max=5),
+    )
+    host.boot()
+    host.append(*(batch() for _ in range(200)))
+    log = host.log
+    assert len(log.segments) == 100
+    plan = log.plan_read(0, 1000)
+    for _ in range(2):
+        assert len(read_all(log)) == 200
+    assert descriptors() <= before + 5 + 6
+    assert sum(segment._index is not None for segment in log.segments) <= 6
+    assert len(plan.load(read_waiting).data) > 0, "a reader's file stays open"
+    assert verify(log) == []
+    log.delete_records(150)
+    host.step()
+    host.checkpoint()
+    host.step()
+    del plan
+    host.shut_down()
+    assert descriptors() == before
+    host.boot()
+    assert len(read_all(host.log)) == 50
+    assert descriptors() <= before + 5 + 6
+    host.shut_down()
+    assert descriptors() == before
