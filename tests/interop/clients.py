@@ -5,6 +5,7 @@ No consumer here joins a group: each is given its partition and its offset.
 
 import asyncio
 import json
+import logging
 import time
 import warnings
 from collections.abc import Iterable, Sequence
@@ -19,6 +20,11 @@ with warnings.catch_warnings():
     # kafka-python reads its schemas in a way that the standard library has deprecated.
     warnings.simplefilter("ignore", DeprecationWarning)
     import kafka
+
+# Their log records hold on to connections, and pytest to the records: sockets that a library left
+# open would be found at the end of the run, outside of any test, and fail it.
+for library in ("kafka", "aiokafka"):
+    logging.getLogger(library).setLevel(logging.CRITICAL)
 
 Headers = tuple[tuple[str, bytes | None], ...]
 TIMEOUT_S = 20

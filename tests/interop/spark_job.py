@@ -7,6 +7,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,8 @@ from tests.interop.clients import kafka
 
 KEYS = 50
 PARTITIONS = 4
+KILLS = 3
+BETWEEN_KILLS_S = 0.5
 PROGRESS_TIMEOUT_S = 240
 FLUSH_S = 120
 
@@ -65,14 +68,17 @@ class Job:
         say("query stopped")
         query = self._start()
         self._wait_for_rows(query, 1)
-        say("query restarted from its checkpoint; broker killed with -9")
-        self._broker.kill()
-        self._broker.restart()
-        produce_with_kafka_python(self._servers, "input", range(half, self._records))
-        say(f"{self._records - half:,} records produced by kafka-python")
-        self._broker.kill()
-        self._broker.restart()
-        say("broker killed with -9 again")
+        say("query restarted from its checkpoint")
+        with ThreadPoolExecutor(1) as background:
+            rest = range(half, self._records)
+            producing = background.submit(produce_with_kafka_python, self._servers, "input", rest)
+            for _ in range(KILLS):
+                time.sleep(BETWEEN_KILLS_S)
+                self._broker.kill()
+                self._broker.restart()
+                say("broker killed with -9 and restarted")
+            producing.result()
+        say(f"{len(rest):,} records produced by kafka-python meanwhile")
         query.processAllAvailable()
         query.stop()
         return self._judge()
