@@ -142,6 +142,7 @@ class LogStore:
         self._throttled = False
         self._backlogged = False
         self._checkpointing = False
+        self._has_checkpoint = False
         self._checkpoint_due_bytes = self._early_bytes()
         self._after_checkpoint: list[Callable[[], None]] = []
         self._failed = False
@@ -175,6 +176,8 @@ class LogStore:
 
     def _submit(self, group: CommitGroup) -> None:
         assert self._runner is not None, "the store is not started"
+        # A start after a crash here would find this group behind the gap of the former run.
+        assert self._has_checkpoint or not group.entry_count, "append before the first checkpoint"
         self._runner.submit(group)
 
     def start(self, files: JournalFiles) -> None:
@@ -288,13 +291,17 @@ class LogStore:
     def checkpoint(self, on_done: Callable[[], None] | None = None, *, clean: bool = False) -> None:
         """Begin a checkpoint of everything appended so far; ``on_done`` runs when it is durable.
 
-        ``clean``: nothing will be appended afterwards, so the next start reads no journal.
+        ``clean``: nothing is appended from now on, so the next start reads no journal. While
+        another one is under way this only waits for that one.
         """
         if on_done is not None:
             self._after_checkpoint.append(on_done)
         if self._checkpointing:
             return
         self._checkpointing = True
+        if clean:
+            for log in self.logs.values():
+                log.close()
         work = _CheckpointWork(self, clean=clean)
         self.journal.flush()
         for log in self.logs.values():
@@ -327,6 +334,7 @@ class LogStore:
             self.journal.add_operation(operation)
         self.journal.add_operation(lambda: self._release(files, sequence))
         self._checkpointing = False
+        self._has_checkpoint = True
         waiting, self._after_checkpoint = self._after_checkpoint, []
         for on_done in waiting:
             on_done()

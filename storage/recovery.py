@@ -87,7 +87,9 @@ def open_store(
     leader_epoch: int,
     removable: Container[str] | None = None,
 ) -> RecoveryReport:
-    """Recover every partition of ``specs`` and start the journal; the caller checkpoints next.
+    """Recover every partition of ``specs`` and start the journal.
+
+    The caller makes a checkpoint and appends nothing before that is durable.
 
     ``leader_epoch`` is this boot's; it is raised above every epoch found on disk (D6).
     ``removable`` names the directories that deleted topics may have left; None allows any. Raises

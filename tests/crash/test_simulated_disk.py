@@ -13,7 +13,7 @@ import pytest
 from tests.crash.crashes import CrashRun
 
 SEEDS = (
-    [int(os.environ["BARNABAS_CRASH_SEED"])] if "BARNABAS_CRASH_SEED" in os.environ else range(12)
+    [int(os.environ["BARNABAS_CRASH_SEED"])] if "BARNABAS_CRASH_SEED" in os.environ else range(10)
 )
 POINTS_PER_SEED = 170
 
