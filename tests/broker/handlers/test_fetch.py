@@ -401,7 +401,7 @@ class TestIsolation:
         writer.append(-1, b"before", transactional=False)
         writer.append(1, b"open")
         writer.append(-1, b"after", transactional=False)
-        writer.settle()
+        settle(broker, topic)
         data = wire.fetch_one(topic, 0, isolation=COMMITTED)
         assert (data.high_watermark, data.last_stable_offset) == (3, 1)
         assert (values(data.records), data.aborted_transactions) == ([b"before"], [])
@@ -448,6 +448,7 @@ class TestIsolation:
                 if step % 10 == 0:
                     writer.settle()
                     self.check(wire, topic, writer, chosen)
+            writer.settle()
             if cold:
                 settle(broker, topic)
                 broker.server.file_system.cold = True
