@@ -1,0 +1,247 @@
+"""The journal: groups in order, merged, counted, recycled; spare files before they are needed."""
+
+import pytest
+
+from protocol.records import read_header
+from storage.committer import Committer
+from storage.journal import CommitGroup, Journal
+from storage.journal_files import JournalFiles
+from storage.journal_format import BLOCK_BYTES, KIND_BATCH, KIND_LOG_START, padded
+from storage.simulated import SimulatedFileSystem
+from tests.storage.stores import batch
+
+FILE_BYTES = 16 * BLOCK_BYTES
+
+
+class Heard:
+    """A listener that writes down what it hears."""
+
+    def __init__(self):
+        self.events = []
+
+    def durable(self, groups):
+        self.events.append(("durable", groups))
+
+    def written(self, groups):
+        self.events.append(("written", groups))
+
+    def disk_full(self, *, full):
+        self.events.append(("full", full))
+
+    def failed(self, error):
+        raise error
+
+
+@pytest.fixture
+def disk():
+    disk = SimulatedFileSystem()
+    disk.make_directory("/data")
+    return disk
+
+
+def started(disk, sequence=1):
+    files = JournalFiles(disk, "/data", FILE_BYTES)
+    files.start(sequence)
+    files.prepare_spare()
+    return files
+
+
+def group_of(*sizes, partition_id=1, base_offset=0):
+    """A group of one-record batches of about these sizes."""
+    group = CommitGroup()
+    for size in sizes:
+        view = batch(value=b"v" * size)
+        view[:8] = base_offset.to_bytes(8, "big")
+        group.add_body(view, stable=False)
+        group.add_entry(KIND_BATCH, -1, partition_id, base_offset, base_offset + 1, len(view))
+        base_offset += 1
+    return group
+
+
+def replayed(disk, sequence=1):
+    """(sequence, [(kind, base offset)]) of every group that a start would find."""
+    files = JournalFiles(disk, "/data", FILE_BYTES)
+    found = [
+        (header.sequence, [(entry.kind, entry.base_offset) for entry in entries])
+        for header, entries in files.replay(sequence)
+    ]
+    return found, files.next_sequence
+
+
+def test_groups_read_back_in_order_over_several_files(disk):
+    committer = Committer(started(disk), Heard())
+    for number in range(40):
+        committer.commit([group_of(5000, base_offset=number)])
+    found, following = replayed(disk)
+    assert found == [(number + 1, [(KIND_BATCH, number)]) for number in range(40)]
+    assert following == 42, "one is left out: a torn group may carry the next number"
+
+
+def test_waiting_groups_share_one_group_on_disk_as_far_as_a_file_holds_them(disk):
+    heard = Heard()
+    committer = Committer(started(disk), heard)
+    groups = [group_of(9000, base_offset=number) for number in range(10)]
+    committer.commit(groups)
+    found, _ = replayed(disk)
+    assert [offset for _, entries in found for _, offset in entries] == list(range(10))
+    assert len(found) == 2
+    assert heard.events == [("durable", 7), ("durable", 3)]
+    assert [group.sequence for group in groups] == [1] * 7 + [2] * 3
+
+
+def test_a_group_without_entries_writes_nothing_and_takes_its_turn(disk):
+    ran = []
+    committer = Committer(started(disk), Heard())
+    operations = disk.operations
+    group = CommitGroup()
+    group.operations.append(lambda: ran.append(group.sequence))
+    committer.commit([group])
+    assert disk.operations == operations
+    committer.write_segments()
+    assert ran == [1]
+
+
+def test_moves_of_the_log_start_have_no_body(disk):
+    group = CommitGroup()
+    group.add_entry(KIND_LOG_START, 3, 7, 100, 100, 0)
+    Committer(started(disk), Heard()).commit([group])
+    assert replayed(disk)[0] == [(1, [(KIND_LOG_START, 100)])]
+
+
+def test_files_are_recycled_once_a_checkpoint_covers_them(disk):
+    files = started(disk)
+    committer = Committer(files, Heard())
+    for number in range(200):
+        committer.commit([group_of(20_000, base_offset=number)])
+        if number % 5 == 4:
+            files.release(files.next_sequence)
+    names = [name for name in disk.list_directory("/data") if "journal" in name]
+    assert len(names) <= 5
+    assert files.used_bytes <= 3 * FILE_BYTES
+    found, _ = replayed(disk, files.next_sequence - 2)
+    assert [entries for _, entries in found] == [[(KIND_BATCH, 198)], [(KIND_BATCH, 199)]]
+
+
+def test_files_that_are_needed_are_not_recycled(disk):
+    files = started(disk)
+    committer = Committer(files, Heard())
+    for number in range(60):
+        committer.commit([group_of(20_000, base_offset=number)])
+        files.release(3)
+    found, _ = replayed(disk, 3)
+    assert [sequence for sequence, _ in found] == list(range(3, 61))
+
+
+def test_the_spare_has_its_room_before_it_is_needed(disk):
+    files = started(disk)
+    committer = Committer(files, Heard())
+    committer.commit([group_of(100)])
+    (current, spare) = [name for name in disk.list_directory("/data") if "journal" in name]
+    sizes = {disk.open(f"/data/{name}").size() for name in (current, spare)}
+    assert sizes == {FILE_BYTES}
+    used = disk.used_bytes
+    for number in range(1, 10):
+        committer.commit([group_of(100, base_offset=number)])
+    assert disk.used_bytes == used
+
+
+def test_a_file_that_was_not_finished_is_finished_before_it_is_used(disk):
+    """The process died, or the disk was full, between the making of a file and its room."""
+    disk.open("/data/barnabas-journal-0000", create=True).truncate(100)
+    files = started(disk)
+    assert disk.open("/data/barnabas-journal-0000").size() == FILE_BYTES
+    Committer(files, Heard()).commit([group_of(100)])
+    assert len(replayed(disk)[0]) == 1
+
+
+def test_a_group_is_padded_to_whole_blocks():
+    assert [padded(size) for size in (1, 4095, 4096, 4097)] == [4096, 4096, 4096, 8192]
+
+
+# --------------------------------------------------------------------------------- the loop's side
+
+
+class Loop:
+    """Collects what the journal schedules and submits."""
+
+    def __init__(self, *, backlog_max_bytes=1 << 30):
+        self.scheduled = []
+        self.submitted = []
+        self.backlogged = []
+        self.journal = Journal(
+            submit=self.submitted.append,
+            schedule=lambda callback: self.scheduled.append(callback),
+            backlog_max_bytes=backlog_max_bytes,
+            on_backlogged=self.backlogged.append,
+        )
+
+    def turn(self):
+        scheduled, self.scheduled = self.scheduled, []
+        for callback in scheduled:
+            callback()
+
+    def append(self, size):
+        group = self.journal.group_for(size)
+        group.add_body(memoryview(bytes(size)), stable=False)
+        group.add_entry(KIND_BATCH, 0, 1, 0, 1, size)
+        return group
+
+
+def test_one_turn_of_the_loop_makes_one_group():
+    loop = Loop()
+    assert loop.append(10) is loop.append(20)
+    assert len(loop.scheduled) == 1
+    loop.turn()
+    assert [group.body_bytes for group in loop.submitted] == [30]
+    loop.append(5)
+    loop.turn()
+    assert [group.body_bytes for group in loop.submitted] == [30, 5]
+
+
+def test_a_group_that_is_full_goes_at_once():
+    loop = Loop()
+    for _ in range(5):
+        loop.append(1 << 20)
+    assert [group.entry_count for group in loop.submitted] == [4]
+
+
+def test_who_waits_is_called_in_order_and_at_once_when_it_is_late():
+    loop = Loop()
+    heard = []
+    first = loop.append(1)
+    first.add_waiter(lambda: heard.append(1))
+    loop.turn()
+    second = loop.append(1)
+    second.add_waiter(lambda: heard.append(2))
+    assert loop.journal.newest_group() is second
+    loop.turn()
+    loop.journal.groups_became_durable(2)
+    first.add_waiter(lambda: heard.append(3))
+    assert heard == [1, 2, 3]
+    assert loop.journal.newest_group() is None
+    assert not loop.journal.idle
+    loop.journal.groups_were_written(2)
+    assert loop.journal.idle
+
+
+def test_the_backlog_is_told_once_each_way():
+    loop = Loop(backlog_max_bytes=100)
+    for _ in range(3):
+        loop.append(60)
+        loop.turn()
+    assert loop.backlogged == [True]
+    loop.journal.groups_became_durable(3)
+    assert loop.backlogged == [True], "memory is held until the segments have it"
+    loop.journal.groups_were_written(2)
+    assert loop.backlogged == [True, False]
+    assert loop.journal.backlog_bytes == 60
+
+
+@pytest.mark.parametrize("size", [100, 5000, 70_000])
+def test_a_copied_batch_is_not_the_callers_memory_and_a_stable_one_is(size):
+    view = batch(value=b"v" * size)
+    for stable in (False, True):
+        chunk, start = CommitGroup().add_body(view, stable=stable)
+        before = read_header(chunk, start)
+        view[0] ^= 1
+        assert (read_header(chunk, start) == before) is not (stable and size > 65536)
