@@ -170,10 +170,13 @@ class Loop:
         self.backlogged = []
         self.journal = Journal(
             submit=self.submitted.append,
-            schedule=lambda callback: self.scheduled.append(callback),
+            schedule=self._schedule,
             backlog_max_bytes=backlog_max_bytes,
             on_backlogged=self.backlogged.append,
         )
+
+    def _schedule(self, callback):
+        self.scheduled.append(callback)
 
     def turn(self):
         scheduled, self.scheduled = self.scheduled, []
