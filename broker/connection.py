@@ -98,6 +98,7 @@ class Connection(asyncio.BufferedProtocol):
         "_delivery",
         "_descriptor",
         "_endpoint",
+        "_fed",
         "_frames",
         "_mute",
         "_out",
@@ -145,6 +146,7 @@ class Connection(asyncio.BufferedProtocol):
         self._endpoint: tuple[str, int] | None = None
         self._swept = (0, 0)
         self._partial_since: float | None = None
+        self._fed = (0, 0.0)
         self._close_deadline: float | None = None
         self.listener = listener
         self.peer = "?"
@@ -346,7 +348,8 @@ class Connection(asyncio.BufferedProtocol):
 
         Called every few seconds, so that no request pays for a timer. A frame may take the
         configured time plus a second for every SLOWEST_BYTES_PER_SECOND that did arrive: a slow
-        link is served, a trickle is not.
+        link is served, a trickle is not. One that has stopped gets no more than the configured time
+        while others wait for memory.
         """
         server = self._server
         if self._close_deadline is not None:
@@ -367,9 +370,16 @@ class Connection(asyncio.BufferedProtocol):
         if pending and not self._mute and not self._waits_for_memory:
             if self._partial_since is None:
                 self._partial_since = now
+            if self._partial_since == now or self._fed[0] != self.received_bytes:
+                self._fed = (self.received_bytes, now)
             patience = server.receive_timeout + pending / SLOWEST_BYTES_PER_SECOND
             if now - self._partial_since >= patience:
                 self.close(f"reason=incomplete request, {pending} bytes after {patience:.0f} s")
+            elif self._budget.contested and now - self._fed[1] >= server.receive_timeout:
+                silence = now - self._fed[1]
+                self.close(
+                    f"reason=incomplete request, nothing after {pending} bytes for {silence:.0f} s"
+                )
         elif now - self.last_active >= server.idle_timeout:
             self._hang_up()
 

@@ -37,6 +37,11 @@ class FrameBudget:
             self.used_bytes += wanted
             connection.granted()
 
+    @property
+    def contested(self) -> bool:
+        """Return whether somebody waits for what others hold."""
+        return bool(self._waiting)
+
     def forget(self, connection: Connection) -> None:
         """Take a connection that went away out of the queue."""
         self._waiting = deque(entry for entry in self._waiting if entry[0] is not connection)

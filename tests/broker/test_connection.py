@@ -470,6 +470,27 @@ async def test_a_slow_sender_of_much_has_more_time():
         await client.answer()
 
 
+async def test_a_sender_that_stops_half_way_does_not_keep_memory_from_others(caplog):
+    clock = ManualClock()
+    async with Running(small_config(queued_max_request_bytes=8_000_000), clock) as running:
+        stopped, other = await running.client(), await running.client()
+        frame = request(ECHO, b"x" * 6_000_000)
+        half = len(frame) // 2
+        await stopped.send(frame[:half])
+        await until(lambda: any(c.received_bytes == half for c in running.toy.server.connections))
+        clock.advance(seconds=45)
+        await stopped.send(frame[half : half + 1])
+        await until(lambda: any(c.received_bytes > half for c in running.toy.server.connections))
+        other.writer.write(frame)
+        await until(lambda: running.toy.server.frame_budget.contested)
+        clock.advance(seconds=20)
+        assert await stopped.silent()
+        clock.advance(seconds=20)
+        assert await stopped.closed() == b""
+        assert "nothing after 3000" in caplog.text
+        await other.answer()
+
+
 async def test_a_close_that_the_peer_does_not_read_has_an_end():
     clock = ManualClock()
     async with Running(small_config(), clock) as running:
