@@ -73,10 +73,16 @@ CREATE TABLE broker_configs (
 """
 
 
+class _Connection(sqlite3.Connection):
+    """A connection that knows its file, for messages."""
+
+    path = ""
+
+
 class SqliteMetaStore:
     """A MetaStore in one SQLite file, or in memory for tests (path ``":memory:"``)."""
 
-    def __init__(self, connection: sqlite3.Connection, identity: Identity) -> None:
+    def __init__(self, connection: _Connection, identity: Identity) -> None:
         """Take over an opened connection; use ``open`` instead."""
         self._connection = connection
         self._identity = identity
@@ -88,12 +94,17 @@ class SqliteMetaStore:
         ``new_cluster_id`` is used only for a new store. Raises IdentityMismatch when the store
         belongs to another node id, MetaStoreError when it cannot be read.
         """
-        with _translated_errors():
+        with _translated_errors(path):
             connection = sqlite3.connect(
-                path, timeout=LOCK_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
+                path,
+                timeout=LOCK_TIMEOUT_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+                factory=_Connection,
             )
+        connection.path = path
         try:
-            with _translated_errors():
+            with _translated_errors(path):
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA foreign_keys = ON")
@@ -112,7 +123,7 @@ class SqliteMetaStore:
     @property
     def boot_epoch(self) -> int:
         """Return the durable boot epoch."""
-        with _translated_errors():
+        with _translated_errors(self._connection.path):
             return _scalar(self._connection.execute("SELECT boot_epoch FROM cluster"))
 
     def begin_boot(self) -> int:
@@ -232,25 +243,25 @@ class SqliteMetaStore:
 
     def close(self) -> None:
         """Release the file; everything committed is already durable."""
-        with _translated_errors():
+        with _translated_errors(self._connection.path):
             self._connection.close()
 
 
 @contextmanager
-def _translated_errors() -> Iterator[None]:
+def _translated_errors(path: str) -> Iterator[None]:
     """Turn SQLite's errors into ours; after some of them the store stays usable."""
     try:
         yield
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) in _HARMLESS:
-            raise MetaStoreRefused(f"metadata store: {error}") from error
-        raise MetaStoreError(f"metadata store: {error}") from error
+            raise MetaStoreRefused(f"metadata store {path}: {error}") from error
+        raise MetaStoreError(f"metadata store {path}: {error}") from error
 
 
 @contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+def _transaction(connection: _Connection) -> Iterator[sqlite3.Connection]:
     """Run one transaction: COMMIT at the end, ROLLBACK when anything is raised."""
-    with _translated_errors():
+    with _translated_errors(connection.path):
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield connection

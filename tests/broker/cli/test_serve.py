@@ -144,7 +144,8 @@ def test_a_damaged_metadata_store(tmp_path):
         broker.stop()
     for path in (tmp_path / "data").glob("barnabas-metadata.sqlite*"):
         path.write_bytes(b"damaged " * 1024)
-    assert "metadata store" in refused(tmp_path)
+    assert "metadata store" in (line := refused(tmp_path))
+    assert "data/barnabas-metadata.sqlite" in line
 
 
 def test_a_damaged_checkpoint(tmp_path):
