@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ from storage.retention import apply_retention
 
 if TYPE_CHECKING:
     from broker.server import BrokerServer
+
+logger = logging.getLogger(__name__)
 
 SPACE_INTERVAL_MS = 1000
 LOGS_PER_TURN = 64
@@ -23,6 +26,7 @@ class Housekeeping:
         self._server = server
         self._timers: dict[str, Timer] = {}
         self._stopped = False
+        self._told_full = False
 
     def start(self) -> None:
         """Start every timer."""
@@ -56,8 +60,15 @@ class Housekeeping:
         schedule()
 
     def _look_at_space(self) -> None:
-        self._server.logs.check_space()
-        if self._server.logs.wants_checkpoint:
+        logs = self._server.logs
+        logs.check_space()
+        if logs.full != self._told_full:
+            self._told_full = logs.full
+            if logs.full:
+                logger.warning("disk full, appends are refused directory=%s", logs.root)
+            else:
+                logger.info("disk has room again directory=%s", logs.root)
+        if logs.wants_checkpoint:
             self._checkpoint()
 
     def _checkpoint(self) -> None:

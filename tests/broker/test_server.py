@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from broker.clock import ManualClock
 from broker.config import BrokerConfig
 from broker.server import BrokerServer, loop_factory
 from broker.socket_server import ListenError
@@ -199,6 +200,23 @@ def simulated():
     metastore.close()
 
 
+async def test_a_full_disk_is_said_once_and_so_is_its_end(caplog):
+    caplog.set_level(logging.INFO)
+    clock = ManualClock()
+    metastore = SqliteMetaStore.open(MEMORY, node_id=1, new_cluster_id="x" * 22)
+    disk = SimulatedFileSystem(capacity_bytes=1 << 30)
+    server = BrokerServer(config("/data"), file_system=disk, metastore=metastore, clock=clock)
+    await server.start()
+    for capacity_bytes, full in ((1 << 24, True), (1 << 24, True), (1 << 30, False)):
+        disk.capacity_bytes = capacity_bytes
+        clock.advance(seconds=1)
+        assert server.logs.full is full
+    assert caplog.text.count("disk full, appends are refused directory=/data") == 1
+    assert caplog.text.count("disk has room again directory=/data") == 1
+    await server.stop()
+    metastore.close()
+
+
 async def test_an_fsync_error_ends_the_broker_and_nothing_is_answered(simulated, caplog):
     server, file_system = simulated, simulated.file_system
     await server.start()
@@ -253,6 +271,7 @@ async def test_retention_and_checkpoints_follow_the_clock():
 
 PROGRAM = """
 import errno, sys, time
+from broker.clock import ManualClock
 from broker.config import BrokerConfig
 from broker.server import run
 from storage.io import LocalFile
