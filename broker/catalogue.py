@@ -177,6 +177,13 @@ class Catalogue:
             for partition in row.partitions
         }
 
+    @property
+    def deleted_partition_ids(self) -> set[int]:
+        """Ids of the partitions that these directories are of."""
+        return {
+            partition.partition_id for row in self._image.deleted for partition in row.partitions
+        }
+
     def open(self) -> None:
         """Show the topics that ``load`` found, their logs being open now."""
         for row in self._image.topics:

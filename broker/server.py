@@ -233,6 +233,7 @@ class BrokerServer:
             specs,
             leader_epoch=self.metastore.begin_boot(),
             removable=self.catalogue.deleted_directories,
+            deleted_ids=self.catalogue.deleted_partition_ids,
         )
         self.metastore.raise_boot_epoch(self.logs.leader_epoch)
         self.catalogue.open()

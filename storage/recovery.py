@@ -36,6 +36,7 @@ from storage.log_directory import (
     DELETED_SUFFIX,
     LEADER_EPOCH_CHECKPOINT,
     PARTITION_METADATA,
+    LogDirectory,
     remove_tree,
 )
 from storage.log_store import CHECKPOINT_NAMES, LOCK_NAME, LogStore, PartitionSpec
@@ -86,14 +87,16 @@ def open_store(
     *,
     leader_epoch: int,
     removable: Container[str] | None = None,
+    deleted_ids: Container[int] | None = None,
 ) -> RecoveryReport:
     """Recover every partition of ``specs`` and start the journal.
 
     The caller makes a checkpoint and appends nothing before that is durable.
 
     ``leader_epoch`` is this boot's; it is raised above every epoch found on disk (D6).
-    ``removable`` names the directories that deleted topics may have left; None allows any. Raises
-    Corrupt where something durable does not read back, or (StrayDirectory) belongs to nobody.
+    ``removable`` names the directories that deleted topics may have left; None allows any.
+    ``deleted_ids`` are the partition ids of those topics; None: not known. Raises Corrupt where
+    something durable does not read back, or (StrayDirectory) belongs to nobody.
     """
     file_system, root = store.file_system, store.root
     checkpoint = _read_checkpoint(file_system, root)
@@ -104,9 +107,13 @@ def open_store(
     wanted = {spec.directory_name: spec for spec in specs}
     removed = _sweep(file_system, root, wanted, removable)
     positions = {entry.partition_id: entry for entry in checkpoint.partitions}
+    may_be_new = not (clean or _names_a_stranger(checkpoint, wanted.values(), deleted_ids))
     for spec in wanted.values():
         log = store.new_log(spec)
-        _open_log(log, positions.get(spec.partition_id), clean=clean)
+        position = positions.get(spec.partition_id)
+        if position is None and not may_be_new:
+            _refuse_data(log)
+        _open_log(log, position, clean=clean)
         store.logs[spec.partition_id] = log
     replayer = _Replayer(store)
     if clean:
@@ -122,6 +129,41 @@ def open_store(
     files.start(files.next_sequence)
     store.start(files)
     return RecoveryReport(clean, len(store.logs), replayer.groups, replayer.batches, removed)
+
+
+def _names_a_stranger(
+    checkpoint: Checkpoint, specs: Iterable[PartitionSpec], deleted_ids: Container[int] | None
+) -> bool:
+    """Whether the checkpoint knows a partition that no topic has, not even a deleted one."""
+    if deleted_ids is None:
+        return False
+    living = {spec.partition_id for spec in specs}
+    return any(
+        entry.partition_id not in living and entry.partition_id not in deleted_ids
+        for entry in checkpoint.partitions
+    )
+
+
+def _refuse_data(log: PartitionLog) -> None:
+    """Raise Corrupt if there is data of a partition that should be too new to have any.
+
+    Then the MetaStore gives it another id than it had; emptying it would be the end of its data.
+    """
+    directory = log.directory
+    if not directory.belongs_to_topic():
+        return
+    for name in directory.list_files():
+        if name.endswith(LOG_SUFFIX) and _holds_bytes(directory, name):
+            reason = f"the checkpoint does not know it as partition {log.partition_id}"
+            raise Corrupt(directory.path, 0, reason)
+
+
+def _holds_bytes(directory: LogDirectory, name: str) -> bool:
+    file = directory.open(name)
+    try:
+        return file.size() > 0
+    finally:
+        file.close()
 
 
 def _read_checkpoint(file_system: FileSystem, root: str) -> Checkpoint:

@@ -78,6 +78,7 @@ class Administration:
             specs,
             leader_epoch=self.metastore.begin_boot(),
             removable=self.catalogue.deleted_directories,
+            deleted_ids=self.catalogue.deleted_partition_ids,
         )
         self.metastore.raise_boot_epoch(self.logs.leader_epoch)
         self.catalogue.open()

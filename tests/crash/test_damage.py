@@ -1,5 +1,7 @@
 """Damage on disk: what is derived is rebuilt, what is not is named and refused (D7)."""
 
+from dataclasses import replace
+
 import pytest
 
 from storage.check import verify
@@ -275,6 +277,23 @@ def test_a_partition_whose_directory_lost_its_id_refuses_to_start(host):
     with pytest.raises(Corrupt) as caught:
         host.boot()
     assert caught.value.path == f"{ROOT}/topic-0"
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_partition_that_has_another_id_than_it_had_is_not_emptied(host, clean):
+    host.append(batch(5))
+    host.checkpoint()
+    if clean:
+        host.shut_down()
+    host.kill()
+    right, host.specs = host.specs, [replace(spec, partition_id=65) for spec in host.specs]
+    with pytest.raises(Corrupt) as caught:
+        host.boot()
+    assert caught.value.path == f"{ROOT}/topic-0"
+    host.kill()
+    host.specs = right
+    assert host.boot().next_offset == 5
+    assert verify(host.log) == []
 
 
 @pytest.mark.parametrize("field", [6, 7, 8, 9, 10, 16])

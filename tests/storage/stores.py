@@ -60,7 +60,7 @@ class Host:
         self.failures = []
         self.store.callbacks.on_fatal = self.failures.append
         lock_directory(self.store)
-        self.report = open_store(self.store, self.specs, leader_epoch=self.boots)
+        self.report = open_store(self.store, self.specs, leader_epoch=self.boots, deleted_ids=())
         self.checkpoint()
         return self.log
 
