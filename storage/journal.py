@@ -177,6 +177,7 @@ class Journal:
         self._unwritten: deque[CommitGroup] = deque()
         self.backlog_bytes = 0
         self.groups_durable = 0
+        self.entries = 0
 
     def group_for(self, size: int) -> CommitGroup:
         """The open group, with room for ``size`` more bytes; it is submitted after this turn."""
@@ -207,6 +208,7 @@ class Journal:
             return
         self._open = CommitGroup()
         self.backlog_bytes += group.body_bytes
+        self.entries += group.entry_count
         if not self._backlogged and self.backlog_bytes > self._backlog_max_bytes:
             self._backlogged = True
             self._on_backlogged(True)

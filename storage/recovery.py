@@ -309,6 +309,8 @@ def _load_producers(
     offset = _load_snapshot(log, position, names, limit)
     log.snapshot_offset = offset
     for segment in log.segments[log.segment_at(offset) :]:
+        if not segment.sealed and not segment.has_producers:
+            continue
         start = segment.index.offsets.lookup(offset)
         for _, header, batch in segment.scan(start):
             if header.base_offset >= offset and header.producer_id >= 0:
