@@ -221,6 +221,8 @@ class LogStore:
         log = self.logs.pop(partition_id)
         log.close()
         self.journal.add_operation(log.directory.remove)
+        for segment in (*log.segments, *log.dropped_segments):
+            self.journal.add_operation(segment.remove)  # The disk gets room when nobody holds it.
 
     def get(self, partition_id: int) -> PartitionLog:
         """The log of a partition; KeyError if it was deleted or never was."""

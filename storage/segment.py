@@ -9,6 +9,7 @@ Rules of this file:
 3. A segment of a removed partition swallows what the thread still had to write for it.
 """
 
+import errno
 from collections.abc import Callable, Iterator
 from typing import Final, NoReturn, Protocol
 
@@ -211,6 +212,8 @@ class Segment:
         """The open log file (created if it is not there yet)."""
         file = self._file
         if file is None:
+            if self.directory.removed:  # Another topic may have the name now.
+                raise FileNotFoundError(errno.ENOENT, "the partition is deleted", self.log_path)
             file = self._file = self.directory.open(self.stem + LOG_SUFFIX, create=True)
             self.directory.open_files.opened(self)
         return file
@@ -292,10 +295,10 @@ class Segment:
 
     def remove(self) -> None:
         """Unlink the segment's files; readers that hold the log file open keep it."""
-        if self.directory.removed:
-            return
         self.directory.open_files.closed(self)
         self._file = None
+        if self.directory.removed:
+            return
         for suffix in SEGMENT_SUFFIXES:
             self.directory.unlink(self.stem + suffix)
 

@@ -3,6 +3,8 @@
 import os
 from dataclasses import replace
 
+import pytest
+
 from storage.check import verify
 from storage.config import LogConfig
 from storage.io import LocalFileSystem
@@ -66,3 +68,26 @@ def test_many_segments_share_few_descriptors_and_stay_readable(tmp_path, monkeyp
     assert descriptors() <= before + 5 + 6
     host.shut_down()
     assert descriptors() == before
+
+
+def test_the_files_of_a_deleted_partition_are_held_by_nobody(tmp_path, monkeypatch):
+    """A file that is unlinked and held open still takes its room on the disk."""
+    monkeypatch.setattr("tests.storage.stores.ROOT", str(tmp_path))
+    host = Host(LogConfig(segment_bytes=200), disk=LocalFileSystem(), topics=("topic", "other"))
+    host.boot()
+    host.store.get(2).append(batch())
+    host.step()
+    before = descriptors()
+    host.append(*(batch() for _ in range(20)))
+    host.log.delete_records(6)
+    host.step()
+    log = host.log
+    assert len(read_all(log)) == 14
+    assert descriptors() > before
+    host.store.delete(1)
+    host.step()
+    assert descriptors() == before
+    with pytest.raises(FileNotFoundError):
+        read_all(log)
+    host.checkpoint()
+    host.shut_down()
