@@ -65,6 +65,8 @@ class JournalFiles:
         self._position = 0
         self._previous_crc = 0
         self.next_sequence = 1
+        self.appended_bytes = 0
+        """Journal written in this run, wherever it went."""
         self._files = [
             self._open(name)
             for name in sorted(file_system.list_directory(directory))
@@ -128,6 +130,7 @@ class JournalFiles:
             current.first_sequence = sequence
         current.last_sequence = sequence
         self._position += padded(group_bytes)
+        self.appended_bytes += padded(group_bytes)
         self._previous_crc = crc
         self.next_sequence = sequence + 1
         return sequence

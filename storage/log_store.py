@@ -146,8 +146,9 @@ class LogStore:
         self._backlogged = False
         self._checkpointing = False
         self._has_checkpoint = False
-        self._checkpoint_due_bytes = self._early_bytes()
-        self._checkpoint_due_entries = self.settings.checkpoint_entries
+        self._journal_seen_bytes = 0
+        self._checkpoint_due_bytes = 0
+        self._checkpoint_due_entries = 0
         self._after_checkpoint: list[Callable[[], None]] = []
         self._failed = False
         self.journal = Journal(
@@ -249,7 +250,7 @@ class LogStore:
     def _groups_became_durable(self, groups: int) -> None:
         self.journal.groups_became_durable(groups)
         if self.files is not None and (
-            self.files.used_bytes > self._checkpoint_due_bytes
+            self.files.appended_bytes > self._checkpoint_due_bytes
             or self.journal.entries > self._checkpoint_due_entries
         ):
             self._journal_has_grown()
@@ -295,8 +296,9 @@ class LogStore:
             return False
         dirty = sum(len(log.dirty_segments) for log in self.logs.values())
         due = settings.checkpoint_early_bytes + dirty * settings.checkpoint_segment_bytes
+        grown_bytes = files.appended_bytes - self._journal_seen_bytes
         return (
-            files.used_bytes > min(due, self._latest_bytes())
+            grown_bytes > min(due, self._latest_bytes())
             or self.journal.entries > self._checkpoint_due_entries
         )
 
@@ -311,7 +313,7 @@ class LogStore:
         if self._checkpointing:
             return
         self._checkpointing = True
-        self._checkpoint_due_entries = self.journal.entries + self.settings.checkpoint_entries
+        self._expect_next_checkpoint()
         if clean:
             for log in self.logs.values():
                 log.close()
@@ -358,13 +360,20 @@ class LogStore:
         self.engine.call(self._journal_has_shrunk)
 
     def _journal_has_shrunk(self) -> None:
-        self._checkpoint_due_bytes = self._early_bytes()
         self._throttle()
         self._look_for_room()
 
-    def _early_bytes(self) -> int:
-        """How much journal there is before it is worth looking what a checkpoint would cost."""
-        return min(self.settings.checkpoint_early_bytes, self._latest_bytes())
+    def _expect_next_checkpoint(self) -> None:
+        """Work out when it is worth looking whether another checkpoint is due.
+
+        Counted from the one that begins now: it may not be able to give any file back.
+        """
+        settings = self.settings
+        files = self.files
+        self._journal_seen_bytes = files.appended_bytes if files is not None else 0
+        early_bytes = min(settings.checkpoint_early_bytes, self._latest_bytes())
+        self._checkpoint_due_bytes = self._journal_seen_bytes + early_bytes
+        self._checkpoint_due_entries = self.journal.entries + settings.checkpoint_entries
 
     def _latest_bytes(self) -> int:
         """How much journal never waits for a checkpoint: in time before appenders are held back."""
