@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 import os
@@ -320,8 +321,10 @@ def start(tmp_path):
 
 def listening_port(process):
     """The port a process listens on, from the kernel's table of sockets."""
-    descriptors = Path(f"/proc/{process.pid}/fd").iterdir()
-    inodes = {os.readlink(descriptor).removeprefix("socket:") for descriptor in descriptors}
+    inodes = set()
+    for descriptor in Path(f"/proc/{process.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # A file that was open for a moment only.
+            inodes.add(os.readlink(descriptor).removeprefix("socket:"))
     for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
         fields = line.split()
         if fields[3] == "0A" and f"[{fields[9]}]" in inodes:
