@@ -10,7 +10,7 @@ Rules of this file:
 3. Whatever goes wrong in a thread is final (D9): ``on_fatal`` is told once, nothing is answered.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
@@ -21,7 +21,7 @@ from storage.checkpoint import (
     encode_checkpoint,
     encode_offset_checkpoint,
 )
-from storage.committer import Committer, CommitterThread, Listener, until_there_is_room
+from storage.committer import Committer, Listener, until_there_is_room
 from storage.config import LogConfig
 from storage.io import FileSystem, Lock
 from storage.journal import CommitGroup, Journal, Operation
@@ -466,79 +466,3 @@ class _CheckpointWork:
         file_system.write_file_atomically(
             file_system.join(root, LOG_START_CHECKPOINT), encode_offset_checkpoint(self.log_starts)
         )
-
-
-class ThreadEngine:
-    """Runs the store beside an event loop, by its ``call_soon`` and ``call_soon_threadsafe``."""
-
-    def __init__(
-        self,
-        call_soon: Callable[[Callable[[], None]], object],
-        call_soon_threadsafe: Callable[[Callable[[], None]], object],
-        run_in_thread: Callable[[Callable[[], None]], object],
-    ) -> None:
-        """``run_in_thread`` starts its argument on another thread; it may be called from any."""
-        self.schedule = call_soon
-        self.call = call_soon_threadsafe
-        self.run_aside = run_in_thread
-
-    def start_committer(self, committer: Committer, listener: Listener) -> Runner:
-        """See ``Engine``."""
-        return CommitterThread(committer, listener)
-
-
-class InlineEngine:
-    """Runs everything in the caller's thread when told to ``step``: for tests and recovery."""
-
-    def __init__(self) -> None:
-        """Nothing is pending."""
-        self._pending: list[Callable[[], None]] = []
-        self._committer: Committer | None = None
-
-    def schedule(self, callback: Callable[[], None]) -> None:
-        """See ``Engine``: kept until ``step``."""
-        self._pending.append(callback)
-
-    def call(self, callback: Callable[[], None]) -> None:
-        """See ``Engine``: at once, there is one thread only."""
-        callback()
-
-    def run_aside(self, work: Callable[[], None]) -> None:
-        """See ``Engine``: at once."""
-        work()
-
-    def start_committer(self, committer: Committer, listener: Listener) -> Runner:
-        """See ``Engine``: errors reach the caller, so ``listener`` hears nothing."""
-        del listener
-        return InlineRunner(committer)
-
-    def step(self) -> None:
-        """Run what was scheduled, until nothing is."""
-        while self._pending:
-            pending, self._pending = self._pending, []
-            for callback in pending:
-                callback()
-
-
-class InlineRunner:
-    """Commits and writes each group as it is submitted."""
-
-    def __init__(self, committer: Committer) -> None:
-        """Drives ``committer``."""
-        self._committer = committer
-
-    def submit(self, group: CommitGroup) -> None:
-        """See ``Runner``."""
-        self._committer.commit([group])
-        self._committer.write_segments()
-
-    def stop(self) -> None:
-        """See ``Runner``: nothing waits here."""
-
-
-def specs_of(logs: Iterable[PartitionLog]) -> list[PartitionSpec]:
-    """What ``open_store`` needs to open ``logs`` again."""
-    return [
-        PartitionSpec(log.partition_id, log.topic, log.partition, log.topic_id, log.config)
-        for log in logs
-    ]

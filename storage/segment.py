@@ -128,10 +128,7 @@ class Segment:
         return position
 
     def expect(self, segment_bytes: int, segment_ms: int, index_bytes: int) -> None:
-        """Work out up to where batches need no closer look (``has_room``) before they come in.
-
-        Half an index interval of entries at most is left over by this; then the closer look rolls.
-        """
+        """Work out up to where batches need no closer look (``has_room``) before they come in."""
         entries = index_bytes // OffsetIndex.ENTRY_BYTES - len(self.index.offsets) - 1
         indexed_bytes = self.size_bytes + entries * self.index_interval_bytes
         self._room_bytes = min(segment_bytes, indexed_bytes)

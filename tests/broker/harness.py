@@ -16,10 +16,11 @@ from broker.config import BrokerConfig
 from broker.dispatch import ROUTES, Deferred
 from broker.refusals import refusal
 from protocol.errors import KafkaError
-from storage.log_store import InlineEngine, LogStore, StoreCallbacks, StoreSettings
+from storage.log_store import LogStore, StoreCallbacks, StoreSettings
 from storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from storage.recovery import lock_directory, open_store
 from storage.simulated import SimulatedFileSystem
+from tests.storage.engines import InlineEngine
 
 assert handlers, "importing the package registers the routes"
 

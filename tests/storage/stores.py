@@ -2,11 +2,12 @@
 
 from protocol.records import Record, encode_batch, iterate_batches
 from storage.config import LogConfig
-from storage.log_store import InlineEngine, LogStore, PartitionSpec, StoreSettings
+from storage.log_store import LogStore, PartitionSpec, StoreSettings
 from storage.partition_log import READ_UNCOMMITTED, PartitionLog
 from storage.recovery import lock_directory, open_store
 from storage.segment_read import FileSpan, read_waiting
 from storage.simulated import SimulatedFileSystem
+from tests.storage.engines import InlineEngine
 
 ROOT = "/data"
 NOW_MS = 1_000_000

@@ -10,10 +10,11 @@ from storage.check import verify
 from storage.config import LogConfig
 from storage.errors import StorageFull
 from storage.io import LocalFile, LocalFileSystem
-from storage.log_store import LogStore, StoreSettings, ThreadEngine
+from storage.log_store import LogStore, StoreSettings
 from storage.recovery import lock_directory, open_store
 from storage.simulated import SimulatedFileSystem
 from tests.crash.scripted_engine import ScriptedEngine
+from tests.storage.engines import ThreadEngine
 from tests.storage.stores import NOW_MS, SETTINGS, Host, batch, read_all
 
 

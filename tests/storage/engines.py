@@ -1,0 +1,77 @@
+"""Engines for a store without a broker: step by step in one thread, or on threads of its own.
+
+What a running broker uses is ``broker.engine.LoopEngine``.
+"""
+
+from collections.abc import Callable
+
+from storage.committer import Committer, CommitterThread, Listener
+from storage.journal import CommitGroup
+from storage.log_store import Runner
+
+
+class ThreadEngine:
+    """Runs the store beside an event loop, by its ``call_soon`` and ``call_soon_threadsafe``."""
+
+    def __init__(
+        self,
+        call_soon: Callable[[Callable[[], None]], object],
+        call_soon_threadsafe: Callable[[Callable[[], None]], object],
+        run_in_thread: Callable[[Callable[[], None]], object],
+    ) -> None:
+        """``run_in_thread`` starts its argument on another thread; it may be called from any."""
+        self.schedule = call_soon
+        self.call = call_soon_threadsafe
+        self.run_aside = run_in_thread
+
+    def start_committer(self, committer: Committer, listener: Listener) -> Runner:
+        """See ``Engine``."""
+        return CommitterThread(committer, listener)
+
+
+class InlineEngine:
+    """Runs everything in the caller's thread when told to ``step``."""
+
+    def __init__(self) -> None:
+        """Nothing is pending."""
+        self._pending: list[Callable[[], None]] = []
+
+    def schedule(self, callback: Callable[[], None]) -> None:
+        """See ``Engine``: kept until ``step``."""
+        self._pending.append(callback)
+
+    def call(self, callback: Callable[[], None]) -> None:
+        """See ``Engine``: at once, there is one thread only."""
+        callback()
+
+    def run_aside(self, work: Callable[[], None]) -> None:
+        """See ``Engine``: at once."""
+        work()
+
+    def start_committer(self, committer: Committer, listener: Listener) -> Runner:
+        """See ``Engine``: errors reach the caller, so ``listener`` hears nothing."""
+        del listener
+        return InlineRunner(committer)
+
+    def step(self) -> None:
+        """Run what was scheduled, until nothing is."""
+        while self._pending:
+            pending, self._pending = self._pending, []
+            for callback in pending:
+                callback()
+
+
+class InlineRunner:
+    """Commits and writes each group as it is submitted."""
+
+    def __init__(self, committer: Committer) -> None:
+        """Drives ``committer``."""
+        self._committer = committer
+
+    def submit(self, group: CommitGroup) -> None:
+        """See ``Runner``."""
+        self._committer.commit([group])
+        self._committer.write_segments()
+
+    def stop(self) -> None:
+        """See ``Runner``: nothing waits here."""
