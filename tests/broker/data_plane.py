@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import time
 from collections.abc import Iterable
@@ -46,6 +47,15 @@ class Named(NamedTuple):
 
     name: str
     id: bytes = ZERO_UUID
+
+
+def complaints(caplog: Any) -> list[str]:
+    """What the broker logged as warnings and errors; a slow machine makes asyncio complain too."""
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if record.levelno > logging.INFO and record.name.partition(".")[0] != "asyncio"
+    ]
 
 
 def batch(*values: bytes | None, times: Iterable[int] = (), **settings: Any) -> memoryview:

@@ -23,6 +23,7 @@ from tests.broker.data_plane import (
     Named,
     Wire,
     batch,
+    complaints,
     fetch_request,
     until,
     values,
@@ -825,7 +826,7 @@ class TestColdData:
             assert found.partitions[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
             assert not found.partitions[0].records
             assert len(positions(found.partitions[1])) == 5
-        (line,) = [r.getMessage() for r in caplog.records if r.levelno > logging.INFO]
+        (line,) = complaints(caplog)
         assert line.startswith(f"log damaged topic={topic.name} partition=0 ")
         assert "corrupt at byte 0" in line
         assert len(waited) == (3 if cold else 0)
@@ -848,7 +849,7 @@ class TestColdData:
             assert data.error_code == ErrorCode.KAFKA_STORAGE_ERROR
         file_system.before = None
         assert len(reads) == 3, "a bad sector can take seconds each time"
-        lines = [r.getMessage() for r in caplog.records if r.levelno > logging.INFO]
+        lines = complaints(caplog)
         assert len(lines) == 1
         data = wire.fetch_one(topic, 0)
         assert len(positions(data)) == 5

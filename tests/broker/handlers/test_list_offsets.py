@@ -20,6 +20,7 @@ from tests.broker.data_plane import (
     Named,
     Wire,
     batch,
+    complaints,
     list_offsets_request,
     until,
 )
@@ -401,7 +402,7 @@ class TestTrouble:
         file_system.before = None
         errors = [each.error_code for each in response.topics[0].partitions]
         assert errors == [ErrorCode.KAFKA_STORAGE_ERROR, 0]
-        lines = [r.getMessage() for r in caplog.records if r.levelno > logging.INFO]
+        lines = complaints(caplog)
         assert len(lines) == 1
         assert wire.list_offset(topic.name, LATEST)[2] == 2
 
