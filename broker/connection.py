@@ -110,6 +110,7 @@ class Connection(asyncio.BufferedProtocol):
         "_queued_bytes",
         "_reading_paused",
         "_ready",
+        "_repeated",
         "_server",
         "_slots",
         "_swept",
@@ -132,6 +133,7 @@ class Connection(asyncio.BufferedProtocol):
         self._pipeline_limit = server.pipeline_limit
         self._plans: dict[int, Plan] = {}
         self._client: bytes | None = None
+        self._repeated: tuple[Route, Shortcut] | None = None
         self._slots: deque[Chunks | Deferred[Any]] = deque()
         self._queued_bytes = 0
         self._out: Chunks = []
@@ -184,6 +186,7 @@ class Connection(asyncio.BufferedProtocol):
         self._return_claim()
         slots, self._slots = self._slots, deque()
         self._parked = None
+        self._repeated = None
         self._out = []
         self._plans = {}
         for slot in slots:
@@ -329,6 +332,7 @@ class Connection(asyncio.BufferedProtocol):
     def forget_plans(self) -> None:
         """Look routes up again: the table has changed."""
         self._plans.clear()
+        self._repeated = None
 
     def drain(self) -> None:
         """Handle nothing more; answers that are due still leave."""
@@ -393,6 +397,8 @@ class Connection(asyncio.BufferedProtocol):
             for _ in range(TURN_REQUESTS):
                 if self._mute:
                     break
+                if self._repeated is not None and self._take_short(*self._repeated):
+                    continue
                 frame = frames.next_frame()
                 if frame is None:
                     if frames.wanted_bytes and not self._claimed_bytes:
@@ -409,6 +415,18 @@ class Connection(asyncio.BufferedProtocol):
             self.bug(self._describe(frame).removeprefix("api=").strip(), error)
         if self._out:
             self._write()
+
+    def _take_short(self, route: Route, shortcut: Shortcut) -> bool:
+        """Let the latest request's shortcut take what comes next; False: that is not like it."""
+        pending = shortcut.take(self._frames)
+        if pending is None:
+            return False
+        self.requests += pending.requests
+        route.requests += pending.requests
+        self._slots.append(pending)
+        if self._server.backlogged or len(self._slots) >= self._pipeline_limit:
+            self._hold_back()
+        return True
 
     def _handle(self, frame: memoryview) -> None:
         """Decode one request, call its handler, and answer or note that an answer is owed."""
@@ -429,17 +447,10 @@ class Connection(asyncio.BufferedProtocol):
             position = skip_header_tags(frame, position)
         self.requests += 1
         route.requests += 1
-        if shortcut is not None:
-            stable = self._frames.frame_is_owned
-            pending = shortcut.take(frame, position, correlation_id, stable=stable)
-            if pending is not None:
-                self._slots.append(pending)
-                if self._server.backlogged or len(self._slots) >= self._pipeline_limit:
-                    self._hold_back()
-                return
         request = decode(frame, position, version)
         if shortcut is not None:
             shortcut.learn(frame, position, request)
+            self._repeated = route, shortcut
         try:
             response = handler(context, request)
         except KafkaError as error:

@@ -30,6 +30,7 @@ from protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from broker.connection import Connection
     from broker.server import BrokerServer
+    from protocol.frame import FrameBuffer
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -123,13 +124,19 @@ class RequestContext:
         return self.connection.frame_is_owned
 
 
-class Shortcut(Protocol):
-    """Serves the common request of one kind on one connection without decoding it."""
+class ShortAnswers(Deferred[Any]):
+    """The answers to ``requests`` requests in a row, in one piece."""
 
-    def take(
-        self, frame: memoryview, position: int, correlation_id: int, *, stable: bool
-    ) -> Deferred[Any] | None:
-        """Handle the request whose body begins at ``position``; None: decode it after all."""
+    __slots__ = ("requests",)
+
+    requests: int
+
+
+class Shortcut(Protocol):
+    """Serves the common requests of one kind on one connection without decoding them."""
+
+    def take(self, frames: FrameBuffer) -> ShortAnswers | None:
+        """Handle the next request, and more of its kind; None: decode it after all."""
 
     def learn(self, frame: memoryview, position: int, request: Any) -> None:  # noqa: ANN401
         """Look at a request that was decoded, to know the next one like it."""

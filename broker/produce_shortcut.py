@@ -1,13 +1,12 @@
 """The common Produce, without decoding it: one topic, one partition, the same words as last time.
 
-A producer's requests to one topic differ in their correlation id, partition index and records only.
-So the first such request of a connection is decoded the ordinary way and its fixed bytes are
-remembered; the next ones are compared with them. What does not match, and whatever may end in an
-error, takes the ordinary way (``handlers/produce.py``), so there is one place that knows the rules.
+A producer's requests to one partition differ in their correlation id and records only. So the first
+such request of a connection is decoded the ordinary way and its fixed bytes are remembered; what
+comes next is compared with them. What does not match, and whatever may end in an error, takes the
+ordinary way (``handlers/produce.py``), so there is one place that knows the rules. Small requests
+that have come in together are taken together: one place in the journal, one answer to send.
 The answer is learned likewise: the generated encoder writes one, its numbers are replaced.
 Versions before 7 are left out: they may not bring zstd, so each batch would have to be looked at.
-
-Measured on 1 x 100 B: 19 us a request the ordinary way, 9 us this way.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from __future__ import annotations
 from struct import Struct, error
 from typing import TYPE_CHECKING, Any, Final
 
-from broker.dispatch import Deferred, RequestContext
+from broker.dispatch import RequestContext, ShortAnswers
 from protocol.messages.produce import (
     PRODUCE,
     PartitionProduceResponse,
@@ -31,41 +30,106 @@ if TYPE_CHECKING:
 
     from broker.catalogue import Topic
     from broker.connection import Connection
+    from protocol.frame import FrameBuffer
+    from storage.journal import CommitGroup
+    from storage.partition_log import PartitionLog
 
 FIRST_VERSION: Final = 7
 FLEXIBLE_SINCE: Final = 9
 TOPIC_IDS_SINCE: Final = 13
 
+RUN_BYTES: Final = 16 * 1024
+"""How much of what has come in is looked at together."""
+SMALL_BYTES: Final = 4 * 1024
+"""Requests up to this size are taken together: copying them costs less than a look at each."""
+
 _NO_TAGS: Final = b"\0\0\0"
 """How a flexible request ends: no tags of the partition, of the topic, of the request."""
+_LENGTH_BYTES: Final = 4
+_KEY_BYTES: Final = 4
+_FIXED_FROM: Final = 8
+"""Where in a frame the bytes behind the correlation id begin."""
+_INDEX_AND_SIZE_BYTES: Final = 4 + 5
 _ATTRIBUTES_LOW_BYTE: Final = 22
 _TRANSACTIONAL_BIT: Final = 0x10
 _SENTINEL: Final = 0x7EADBEEF
 """Stands for the partition index while an answer is learned; the bytes behind it never hold it."""
 
+_integer = Struct(">i").unpack_from
 _index_and_size = Struct(">ii").unpack_from
-_index = Struct(">i").unpack_from
 _pack_correlation_id = Struct(">i").pack_into
 _pack_result = Struct(">ihqqq").pack_into
 
 
-class ShortProduce(Deferred[ProduceResponse]):
-    """An answer that is encoded already and waits to be true."""
+class ShortProduce(ShortAnswers):
+    """The answers to some requests in a row, encoded already; they wait to be true."""
 
-    __slots__ = ("_answer",)
+    __slots__ = ("_answers",)
 
-    def __init__(self, connection: Connection, answer: bytearray) -> None:
-        # Not super().__init__(): nothing else of it is looked at, and this is the hottest object.
+    def __init__(self, connection: Connection, answers: bytearray, requests: int) -> None:
+        # Not super().__init__(): nothing else of it is looked at, and this is a hot object.
         self.chunks = None
         self.connection = connection
-        self._answer = answer
+        self.requests = requests
+        self._answers = answers
 
     def durable(self) -> None:
         """Answer; what was promised is on disk."""
         connection = self.connection
         if connection is not None:
-            self.chunks = [self._answer]
+            self.chunks = [self._answers]
             connection.answer_is_ready()
+
+
+class CommonRequest:
+    """The bytes that all requests of one producer to one topic share, and where the others are."""
+
+    __slots__ = ("_fixed", "_flexible", "_index_position", "_key", "tail")
+
+    def __init__(self, frame: memoryview, version: int, index_position: int) -> None:
+        """Learn from a request whose partition index is at ``index_position`` of ``frame``."""
+        self._flexible = version >= FLEXIBLE_SINCE
+        self._key = bytes(frame[:_KEY_BYTES])
+        self._fixed = bytes(frame[_FIXED_FROM:index_position])
+        self._index_position = index_position
+        self.tail = _NO_TAGS if self._flexible else b""
+        """What must stand behind the records."""
+
+    @property
+    def head_bytes(self) -> int:
+        """How much of a frame ``locate`` looks at."""
+        return self._index_position + _INDEX_AND_SIZE_BYTES
+
+    def locate(self, data: bytes, start: int, end: int) -> tuple[int, int, int] | None:
+        """The partition index of a frame, and where its records begin and end; None: not like this.
+
+        The frame is ``data[start:end]``, of which only ``head_bytes`` must be there. Raises
+        IndexError or struct.error where it ends too early.
+        """
+        if not (
+            data.startswith(self._key, start) and data.startswith(self._fixed, start + _FIXED_FROM)
+        ):
+            return None
+        at = start + self._index_position
+        if not self._flexible:
+            index, size = _index_and_size(data, at)
+            first = at + 8
+        else:
+            index = _integer(data, at)[0]
+            at += 4
+            low = data[at]
+            size = (low & 0x7F) - 1  # The length is sent plus one.
+            shift = 7
+            while low & 0x80:
+                at += 1
+                low = data[at]
+                size += (low & 0x7F) << shift
+                shift += 7
+            first = at + 1
+        stop = first + size
+        if stop + len(self.tail) != end or size <= _ATTRIBUTES_LOW_BYTE or index < 0:
+            return None
+        return index, first, stop
 
 
 class ProduceShortcut:
@@ -74,10 +138,8 @@ class ProduceShortcut:
     __slots__ = (
         "_answer",
         "_by_id",
+        "_common",
         "_connection",
-        "_flexible",
-        "_length",
-        "_prefix",
         "_result_position",
         "_topic_key",
         "_topics",
@@ -89,112 +151,184 @@ class ProduceShortcut:
         catalogue = context.broker.catalogue
         self._connection = context.connection
         self._version = context.api_version
-        self._flexible = context.api_version >= FLEXIBLE_SINCE
         self._by_id = context.api_version >= TOPIC_IDS_SINCE
         self._topics: Mapping[Any, Topic] = (
             catalogue.topics_by_id if self._by_id else catalogue.topics
         )
+        self._common: CommonRequest | None = None
         self._topic_key: str | bytes = b""
-        self._prefix = b""
-        self._length = 0
         self._answer = bytearray()
         self._result_position = 0
+
+    # ------------------------------------------------------------------------------------ learning
 
     def learn(self, frame: memoryview, position: int, request: ProduceRequest) -> None:
         """Remember the fixed bytes of a request that was decoded, if it is of the common kind.
 
         ``position`` is where the body begins in ``frame``.
         """
-        self._length = 0
+        self._common = None
         if self._version < FIRST_VERSION or request.acks not in {-1, 1}:
             return
         if len(request.topic_data) != 1 or len(request.topic_data[0].partition_data) != 1:
             return
         topic = request.topic_data[0]
-        records = topic.partition_data[0].records
+        index, records = topic.partition_data[0].index, topic.partition_data[0].records
         if records is None:
             return
         size = len(records)
-        tail = len(_NO_TAGS) + _varint_bytes(size + 1) if self._flexible else 4
-        length = len(frame) - position - size - tail - 4
-        prefix = bytes(frame[position : position + length])
-        self._prefix, self._length = prefix, length
-        self._topic_key = topic.topic_id if self._by_id else topic.name
-        found = self._split(frame, position)
-        if found is None or found[0] != topic.partition_data[0].index or found[1] != records:
-            self._length = 0  # Tags that nobody knows: not the common kind.
+        flexible = self._version >= FLEXIBLE_SINCE
+        behind_index = _varint_bytes(size + 1) + size + len(_NO_TAGS) if flexible else 4 + size
+        index_position = len(frame) - behind_index - 4
+        if index_position <= position:
             return
-        self._learn_answer(topic)
+        common = CommonRequest(frame, self._version, index_position)
+        end = len(frame)
+        stop = end - len(common.tail)
+        found = common.locate(bytes(frame[: common.head_bytes]), 0, end)
+        # Otherwise it has tags that nobody knows: not the common kind.
+        if found == (index, stop - size, stop) and bytes(frame[stop:]) == common.tail:
+            self._common = common
+            self._topic_key = topic.topic_id if self._by_id else topic.name
+            self._learn_answer(topic)
 
     def _learn_answer(self, topic: TopicProduceData) -> None:
         result = PartitionProduceResponse(_SENTINEL)
         response = ProduceResponse([TopicProduceResponse(topic.name, topic.topic_id, [result])])
-        head = bytearray(9 if self._flexible else 8)
+        head = bytearray(9 if self._version >= FLEXIBLE_SINCE else 8)
         chunks = PRODUCE.encode_response(response, self._version, head)
         answer = bytearray().join(chunks)
         self._result_position = answer.rindex(_SENTINEL.to_bytes(4, "big"))
         _pack_correlation_id(answer, 0, len(answer) - 4)
         self._answer = answer
 
-    def _split(self, frame: memoryview, position: int) -> tuple[int, memoryview] | None:
-        """The partition index and the records of a request, None if its other bytes differ."""
-        length = self._length
-        at = position + length
-        if not length or frame[position:at] != self._prefix:
+    # -------------------------------------------------------------------------------------- taking
+
+    def take(self, frames: FrameBuffer) -> ShortProduce | None:
+        """Append what the next requests of the known kind bring; None: the next is not like that.
+
+        Requests that were taken are not among the ``frames`` any more.
+        """
+        common = self._common
+        if common is None:
+            return None
+        view = frames.pending()
+        if len(view) <= _LENGTH_BYTES:
+            return None
+        size = _integer(view)[0]
+        if size > frames.max_frame_bytes:
             return None
         try:
-            if not self._flexible:
-                index, size = _index_and_size(frame, at)
-                records = frame[at + 8 :]
-                return (index, records) if len(records) == size else None
-            (index,) = _index(frame, at)
-            at += 4
-            low = frame[at]
-            size = low & 0x7F
-            shift = 7
-            while low & 0x80:
-                at += 1
-                low = frame[at]
-                size |= (low & 0x7F) << shift
-                shift += 7
+            if size > SMALL_BYTES:
+                return self._take_large(common, frames, view, _LENGTH_BYTES + size)
+            return self._take_small(common, frames, bytes(view[:RUN_BYTES]))
         except (IndexError, error):
             return None
-        end = at + size  # The length is sent plus one, and ``at`` is one before the records.
-        if end + len(_NO_TAGS) != len(frame) or bytes(frame[end:]) != _NO_TAGS:
-            return None
-        return index, frame[at + 1 : end]
 
-    def take(
-        self, frame: memoryview, position: int, correlation_id: int, *, stable: bool
+    def _take_large(
+        self, common: CommonRequest, frames: FrameBuffer, view: memoryview, end: int
     ) -> ShortProduce | None:
-        """Append what a request of the known kind brings; None: it must take the ordinary way."""
-        found = self._split(frame, position)
+        """Take one request; its records are copied once, into the journal's group."""
+        if end > len(view):
+            return None
+        head = bytes(view[: _LENGTH_BYTES + common.head_bytes])
+        found = common.locate(head, _LENGTH_BYTES, end)
         if found is None:
             return None
-        index, records = found
-        topic = self._topics.get(self._topic_key)
-        if (
-            topic is None
-            or topic.is_internal
-            or not 0 <= index < len(topic.partitions)
-            or len(records) <= _ATTRIBUTES_LOW_BYTE
-            or records[_ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL_BIT
-        ):
+        index, first, stop = found
+        records = view[first:stop]
+        if bytes(view[stop:end]) != common.tail or _is_transactional(records, 0):
+            return None
+        return self._append(frames, index, records, _integer(head, 8)[0], end)
+
+    def _take_small(
+        self, common: CommonRequest, frames: FrameBuffer, data: bytes
+    ) -> ShortProduce | None:
+        """Take as many requests for one partition as have come in together."""
+        correlation_ids: list[int] = []
+        batches: list[bytes] = []
+        ends: list[int] = []
+        partition = -1
+        position, available = 0, len(data)
+        largest = min(SMALL_BYTES, frames.max_frame_bytes)
+        while position + _LENGTH_BYTES < available:
+            size = _integer(data, position)[0]
+            start = position + _LENGTH_BYTES
+            end = start + size
+            if not 0 < size <= largest or end > available:
+                break
+            found = common.locate(data, start, end)
+            if found is None:
+                break
+            index, first, stop = found
+            if index != partition:
+                if batches:
+                    break
+                partition = index
+            if data[stop:end] != common.tail or _is_transactional(data, first):
+                break
+            correlation_ids.append(_integer(data, start + _KEY_BYTES)[0])
+            batches.append(data[first:stop])
+            ends.append(end)
+            position = end
+        log = self._log_of(partition)
+        if log is None or not batches:
+            return None
+        offsets, group = log.append_run(batches)
+        if group is None:  # The first is something special: a repetition, a roll, an error.
+            records = memoryview(batches[0])
+            return self._append(frames, partition, records, correlation_ids[0], ends[0])
+        frames.skip(ends[len(offsets) - 1])
+        log_start_offset = log.log_start_offset
+        answer = self._answer
+        answers = answer * len(offsets)
+        at = 0
+        for correlation_id, base_offset in zip(correlation_ids, offsets, strict=False):
+            _pack_correlation_id(answers, at + 4, correlation_id)
+            result = at + self._result_position
+            _pack_result(answers, result, partition, 0, base_offset, -1, log_start_offset)
+            at += len(answer)
+        return self._promise(answers, len(offsets), group)
+
+    def _append(
+        self,
+        frames: FrameBuffer,
+        index: int,
+        records: memoryview,
+        correlation_id: int,
+        end: int,
+    ) -> ShortProduce | None:
+        """Append the batch of one request, which ends at ``end``."""
+        log = self._log_of(index)
+        if log is None:
             return None
         try:
-            appended = topic.partitions[index].log.append(records, stable=stable)
+            base_offset, append_time_ms, log_start_offset, group = log.append(records)
         except Refused:
             return None  # Nothing was changed: the ordinary way is refused likewise, and says why.
-        base_offset, append_time_ms, log_start_offset, group = appended
         if group is None:
             return None  # An old duplicate; asked again, the log says the same again.
+        frames.skip(end)
         answer = self._answer[:]
         _pack_correlation_id(answer, 4, correlation_id)
         at = self._result_position
         _pack_result(answer, at, index, 0, base_offset, append_time_ms, log_start_offset)
-        pending = ShortProduce(self._connection, answer)
+        return self._promise(answer, 1, group)
+
+    def _promise(self, answers: bytearray, requests: int, group: CommitGroup) -> ShortProduce:
+        pending = ShortProduce(self._connection, answers, requests)
         group.add_waiter(pending.durable)
         return pending
+
+    def _log_of(self, partition: int) -> PartitionLog | None:
+        topic = self._topics.get(self._topic_key)
+        if topic is None or topic.is_internal or not 0 <= partition < len(topic.partitions):
+            return None
+        return topic.partitions[partition].log
+
+
+def _is_transactional(data: bytes | memoryview, batch: int) -> bool:
+    return bool(data[batch + _ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL_BIT)
 
 
 def _varint_bytes(value: int) -> int:

@@ -99,7 +99,6 @@ class FrameBuffer:
     __slots__ = (
         "_capacity",
         "_head",
-        "_max_frame_bytes",
         "_owned",
         "_owned_filled",
         "_pool",
@@ -107,13 +106,14 @@ class FrameBuffer:
         "_stash",
         "_tail",
         "frame_is_owned",
+        "max_frame_bytes",
         "wanted_bytes",
     )
 
     def __init__(self, pool: RingPool, max_frame_bytes: int) -> None:
         self._pool = pool
         self._capacity = pool.capacity
-        self._max_frame_bytes = max_frame_bytes
+        self.max_frame_bytes = max_frame_bytes
         self._ring: memoryview = _NOTHING
         self._head = 0
         self._tail = 0
@@ -186,9 +186,9 @@ class FrameBuffer:
         if start > self._tail:
             return None
         size = _length(self._ring, head)[0]
-        if not MIN_FRAME_BYTES <= size <= self._max_frame_bytes:
+        if not MIN_FRAME_BYTES <= size <= self.max_frame_bytes:
             raise FrameRefused(
-                f"a frame of {size} bytes is outside {MIN_FRAME_BYTES} to {self._max_frame_bytes}"
+                f"a frame of {size} bytes is outside {MIN_FRAME_BYTES} to {self.max_frame_bytes}"
             )
         end: int = start + size
         if end <= self._tail:
@@ -198,6 +198,20 @@ class FrameBuffer:
         if size > self._capacity - LENGTH_BYTES:
             self.wanted_bytes = size
         return None
+
+    def pending(self) -> memoryview:
+        """Return what has come in and was not handed out, from the length of the next frame on.
+
+        Empty while that frame has a buffer of its own. The view dies like that of a frame.
+        """
+        if not self._ring and not self._restore():
+            return _NOTHING
+        return self._ring[self._head : self._tail]
+
+    def skip(self, size: int) -> None:
+        """Take the first ``size`` bytes of ``pending`` for handed out: whole frames."""
+        self._head += size
+        self.frame_is_owned = False
 
     def next_key(self) -> int | None:
         """Return the api key of the next request, known as soon as its first 6 bytes are."""

@@ -2,8 +2,8 @@
 
 Rules of this file:
 
-1. The hot path (:func:`check_batch`, :func:`place_batch`) looks at the 61 bytes of the header and
-   computes one checksum. It never looks at a record.
+1. The hot path (:func:`check_batch`, :func:`place_batch`, :func:`placed`) looks at the 61 bytes of
+   the header and computes one checksum. It never looks at a record.
 2. Base offset, length, leader epoch, magic and the checksum itself lie outside the checksum: a
    batch gets its offset by patching bytes, not by rebuilding.
 3. ``CorruptBatch`` means the bytes are not what was sent or stored; ``InvalidBatch`` means they
@@ -52,7 +52,8 @@ NO_LEADER_EPOCH = -1
 MAX_SEQUENCE = 2_147_483_647
 
 _SMALLEST_LENGTH = HEADER_BYTES - LENGTH_OVERHEAD
-_CRC_START = 21
+CRC_START = 21
+"""A batch's checksum covers its bytes from here on."""
 _NULL = 1  # length -1 as a varint
 _MAX_VARINT_BYTES = 5
 _MAX_VARLONG_BYTES = 10
@@ -62,6 +63,8 @@ _SMALLEST_RECORD_BYTES = 7  # length, attributes, two deltas, key length, value 
 _BASE_OFFSET = struct.Struct(">q")
 _BASE_OFFSET_AND_LENGTH = struct.Struct(">qi")
 _LEADER_EPOCH = struct.Struct(">i")
+_PLACED = struct.Struct(">qii").pack
+_PLACED_BYTES = 16
 _CRC = struct.Struct(">I")
 _ATTRIBUTES = struct.Struct(">h")
 _MAX_TIMESTAMP = struct.Struct(">q")
@@ -226,7 +229,7 @@ def check_batch(view: Buffer) -> BatchHeader:
         raise CorruptBatch(f"{size} bytes are less than a batch header")
     header = tuple.__new__(BatchHeader, HEADER.unpack_from(view))
     check_header(header, size)
-    if crc32c(memoryview(view)[_CRC_START:]) != header[4]:
+    if crc32c(memoryview(view)[CRC_START:]) != header[4]:
         raise CorruptBatch("checksum mismatch")
     return header
 
@@ -244,7 +247,7 @@ def verify_batch(view: Buffer) -> BatchHeader:
         raise CorruptBatch(f"magic {header.magic}, expected {MAGIC}")
     if header.size != size:
         raise CorruptBatch(f"batch says {header.size} bytes, {size} are there")
-    if crc32c(memoryview(view)[_CRC_START:]) != header.crc:
+    if crc32c(memoryview(view)[CRC_START:]) != header.crc:
         raise CorruptBatch("checksum mismatch")
     return header
 
@@ -280,6 +283,11 @@ def place_batch(
     _LEADER_EPOCH.pack_into(buffer, position + 12, leader_epoch)
 
 
+def placed(batch: bytes, header: BatchHeader, base_offset: int, leader_epoch: int) -> bytes:
+    """A copy of a small batch with its offset and leader epoch: cheaper than patching a copy."""
+    return _PLACED(base_offset, header[1], leader_epoch) + batch[_PLACED_BYTES:]
+
+
 def stamp_log_append_time(
     buffer: bytearray | memoryview, position: int, size: int, now_ms: int
 ) -> None:
@@ -287,11 +295,11 @@ def stamp_log_append_time(
 
     Like Kafka: the type bit and the maximum timestamp say it all, records keep their deltas.
     """
-    (attributes,) = _ATTRIBUTES.unpack_from(buffer, position + _CRC_START)
-    _ATTRIBUTES.pack_into(buffer, position + _CRC_START, attributes | TIMESTAMP_TYPE_BIT)
+    (attributes,) = _ATTRIBUTES.unpack_from(buffer, position + CRC_START)
+    _ATTRIBUTES.pack_into(buffer, position + CRC_START, attributes | TIMESTAMP_TYPE_BIT)
     _MAX_TIMESTAMP.pack_into(buffer, position + 35, now_ms)
     with memoryview(buffer) as view:
-        checksum = crc32c(view[position + _CRC_START : position + size])
+        checksum = crc32c(view[position + CRC_START : position + size])
     _CRC.pack_into(buffer, position + 17, checksum)
 
 
@@ -466,7 +474,7 @@ def _seal(header: BatchHeader, body: bytes) -> bytes:
     batch = bytearray(HEADER.pack(*header))
     batch += body
     with memoryview(batch) as view:
-        checksum = crc32c(view[_CRC_START:])
+        checksum = crc32c(view[CRC_START:])
     _CRC.pack_into(batch, 17, checksum)
     return bytes(batch)
 

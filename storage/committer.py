@@ -24,7 +24,7 @@ from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from storage.io import Buffer
-from storage.journal import CommitGroup, Operation, SegmentFile, StoredBatch
+from storage.journal import CommitGroup, Operation, SegmentFile, StoredBatches
 from storage.journal_files import JournalFiles
 from storage.journal_format import ENTRY_BYTES, GROUP_HEADER_BYTES
 
@@ -140,7 +140,7 @@ class Committer:
         runs = _SegmentRuns()
         for group in groups:
             for operation in group.operations:
-                if isinstance(operation, StoredBatch):
+                if isinstance(operation, StoredBatches):
                     runs.add(operation)
                 else:
                     until_there_is_room(runs.write, self._listener)
@@ -173,11 +173,11 @@ def until_there_is_room(operation: Callable[[], Result], listener: Listener) -> 
             return result
 
 
-def apply_operations(operations: Sequence[StoredBatch | Operation]) -> None:
+def apply_operations(operations: Sequence[StoredBatches | Operation]) -> None:
     """Apply the operations of a replayed group: recovery's way, where a full disk is an error."""
     runs = _SegmentRuns()
     for operation in operations:
-        if isinstance(operation, StoredBatch):
+        if isinstance(operation, StoredBatches):
             runs.add(operation)
         else:
             runs.write()
@@ -189,9 +189,9 @@ class _SegmentRuns:
     """Gathers batches into one write per segment. Positions in a segment are contiguous."""
 
     def __init__(self) -> None:
-        self._runs: dict[SegmentFile, list[StoredBatch]] = {}
+        self._runs: dict[SegmentFile, list[StoredBatches]] = {}
 
-    def add(self, batch: StoredBatch) -> None:
+    def add(self, batch: StoredBatches) -> None:
         run = self._runs.get(batch.segment)
         if run is None:
             self._runs[batch.segment] = [batch]
@@ -205,7 +205,7 @@ class _SegmentRuns:
         self._runs.clear()
 
 
-def _buffers(run: list[StoredBatch]) -> list[Buffer]:
+def _buffers(run: list[StoredBatches]) -> list[Buffer]:
     """The run's bytes in order; neighbours in one chunk become one slice."""
     buffers: list[Buffer] = []
     chunk, start, end = run[0].chunk, run[0].start, run[0].start

@@ -48,8 +48,8 @@ class GroupMember(Protocol):
         """Everything before ``end`` can be read from the segment files."""
 
 
-class StoredBatch:
-    """One appended batch on its way: where it is in memory and where it goes in its segment."""
+class StoredBatches:
+    """Batches appended together, back to back: where they are in memory and in their segment."""
 
     __slots__ = ("base_offset", "chunk", "end", "next_offset", "position", "segment", "start")
 
@@ -63,7 +63,7 @@ class StoredBatch:
         segment: SegmentFile,
         position: int,
     ) -> None:
-        """``chunk[start:end]`` holds the batch; ``position`` is its byte in ``segment``."""
+        """``chunk[start:end]`` holds the batches; ``position`` is their byte in ``segment``."""
         self.base_offset = base_offset
         self.next_offset = next_offset
         self.chunk = chunk
@@ -77,6 +77,7 @@ class CommitGroup:
     """What one turn of the loop appended: made durable together, answered together."""
 
     __slots__ = (
+        "batches",
         "body_bytes",
         "chunks",
         "durable",
@@ -93,10 +94,11 @@ class CommitGroup:
         """Start empty."""
         self.table = bytearray()
         self.entry_count = 0
+        self.batches = 0
         self.chunks: list[Buffer] = []
         self.growing: bytearray | None = None
         self.body_bytes = 0
-        self.operations: list[StoredBatch | Operation] = []
+        self.operations: list[StoredBatches | Operation] = []
         self.ends: dict[GroupMember, tuple[int, int]] = {}
         self.waiters: list[Waiter] = []
         self.durable = False
@@ -117,12 +119,14 @@ class CommitGroup:
         base_offset: int,
         next_offset: int,
         size: int,
+        batches: int = 0,
     ) -> None:
-        """Add a row to the group's table."""
+        """Add a row to the group's table, for a body of ``batches`` batches."""
         self.table += _ENTRY_PACK(
             kind, leader_epoch, partition_id, base_offset, next_offset, size, 0
         )
         self.entry_count += 1
+        self.batches += batches
         self.body_bytes += size
 
     def add_body(self, batch: memoryview, *, stable: bool) -> tuple[bytearray | memoryview, int]:
@@ -140,13 +144,18 @@ class CommitGroup:
             self.chunks.append(own)
             self.growing = None
             return own, 0
+        chunk = self.growing_chunk(size)
+        start = len(chunk)
+        chunk += batch
+        return chunk, start
+
+    def growing_chunk(self, size: int) -> bytearray:
+        """The chunk that small batches are added to, with room for ``size`` more bytes."""
         chunk = self.growing
         if chunk is None or len(chunk) + size > _CHUNK_BYTES:
             chunk = self.growing = bytearray()
             self.chunks.append(chunk)
-        start = len(chunk)
-        chunk += batch
-        return chunk, start
+        return chunk
 
 
 class Journal:
@@ -177,7 +186,7 @@ class Journal:
         self._unwritten: deque[CommitGroup] = deque()
         self.backlog_bytes = 0
         self.groups_durable = 0
-        self.entries = 0
+        self.batches = 0
 
     def group_for(self, size: int) -> CommitGroup:
         """The open group, with room for ``size`` more bytes; it is submitted after this turn."""
@@ -208,7 +217,7 @@ class Journal:
             return
         self._open = CommitGroup()
         self.backlog_bytes += group.body_bytes
-        self.entries += group.entry_count
+        self.batches += group.batches
         if not self._backlogged and self.backlog_bytes > self._backlog_max_bytes:
             self._backlogged = True
             self._on_backlogged(True)

@@ -7,8 +7,9 @@ Rules of this format (version 1):
    checkpoint names the first sequence after it. Stale groups of a recycled file have lower
    sequences and therefore never pass for new ones.
 3. The header's CRC covers the header and the entry table. A batch's own bytes are covered by the
-   batch's CRC (from byte 21 on) and, before byte 21, by the table: base offset, leader epoch and
-   length must agree. So no byte of a group goes unchecked, and no byte is summed twice.
+   batch's CRC (from byte 21 on) and, before byte 21, by the table: its batches must follow each
+   other from the entry's base offset to its next offset, have its leader epoch, and fill its body.
+   So no byte of a group goes unchecked, and no byte is summed twice.
 4. Only one group is in flight at a time, so only the last one can be torn (storage design §3). An
    unreadable group followed by a readable one is corruption, never a torn tail.
 
@@ -27,14 +28,17 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
+from protocol.records import CRC_START, LENGTH_OVERHEAD
 from protocol.records import HEADER as BATCH_HEADER
 from protocol.records import HEADER_BYTES as BATCH_HEADER_BYTES
+from protocol.records import MAGIC as MAGIC_OF_BATCHES
 
 BLOCK_BYTES: Final = 4096
 FORMAT_VERSION: Final = 1
 MAGIC: Final = b"BARNJRNL"
 
-KIND_BATCH: Final = 1
+KIND_BATCHES: Final = 1
+"""Batches of one partition, back to back."""
 KIND_LOG_START: Final = 2
 KIND_BY_REFERENCE: Final = 3
 """Reserved: a batch whose bytes are already durable elsewhere. Never written by version 1."""
@@ -150,15 +154,22 @@ def decode_entries(view: memoryview, header: GroupHeader) -> list[Entry] | None:
 def _body_is_good(entry: Entry) -> bool:
     if entry.kind == KIND_LOG_START:
         return not entry.body
-    if entry.kind != KIND_BATCH or len(entry.body) < BATCH_HEADER_BYTES:
+    if entry.kind != KIND_BATCHES:
         return False
-    fields = BATCH_HEADER.unpack_from(entry.body)
-    base_offset, batch_length, leader_epoch, magic, crc, _, last_offset_delta = fields[:7]
-    return bool(
-        base_offset == entry.base_offset
-        and batch_length + 12 == len(entry.body)
-        and leader_epoch == entry.leader_epoch
-        and magic == 2
-        and base_offset + last_offset_delta + 1 == entry.next_offset
-        and crc32c(entry.body[21:]) == crc
-    )
+    body, offset, position = entry.body, entry.base_offset, 0
+    while position + BATCH_HEADER_BYTES <= len(body):
+        fields = BATCH_HEADER.unpack_from(body, position)
+        base_offset, batch_length, leader_epoch, magic, crc, _, last_offset_delta = fields[:7]
+        end = position + batch_length + LENGTH_OVERHEAD
+        if not (
+            base_offset == offset
+            and position + BATCH_HEADER_BYTES <= end <= len(body)
+            and leader_epoch == entry.leader_epoch
+            and magic == MAGIC_OF_BATCHES
+            and last_offset_delta >= 0
+            and crc32c(body[position + CRC_START : end]) == crc
+        ):
+            return False
+        offset += last_offset_delta + 1
+        position = end
+    return position == len(body) > 0 and offset == entry.next_offset

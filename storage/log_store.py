@@ -49,7 +49,7 @@ class StoreSettings:
     checkpoint_early_bytes: int = 96 * 1024 * 1024
     """Journal after which a checkpoint is due when it has only few files to sync: the journal then
     goes round in few files, whose pages stay in memory (fresh pages cost more than the write)."""
-    checkpoint_entries: int = 250_000
+    checkpoint_batches: int = 250_000
     """Batches after which a checkpoint is due, however small they are: a start has to place each of
     them again, at some 20 us."""
     checkpoint_segment_bytes: int = 4 * 1024 * 1024
@@ -148,7 +148,7 @@ class LogStore:
         self._has_checkpoint = False
         self._journal_seen_bytes = 0
         self._checkpoint_due_bytes = 0
-        self._checkpoint_due_entries = 0
+        self._checkpoint_due_batches = 0
         self._after_checkpoint: list[Callable[[], None]] = []
         self._failed = False
         self.journal = Journal(
@@ -251,7 +251,7 @@ class LogStore:
         self.journal.groups_became_durable(groups)
         if self.files is not None and (
             self.files.appended_bytes > self._checkpoint_due_bytes
-            or self.journal.entries > self._checkpoint_due_entries
+            or self.journal.batches > self._checkpoint_due_batches
         ):
             self._journal_has_grown()
 
@@ -299,7 +299,7 @@ class LogStore:
         grown_bytes = files.appended_bytes - self._journal_seen_bytes
         return (
             grown_bytes > min(due, self._latest_bytes())
-            or self.journal.entries > self._checkpoint_due_entries
+            or self.journal.batches > self._checkpoint_due_batches
         )
 
     def checkpoint(self, on_done: Callable[[], None] | None = None, *, clean: bool = False) -> None:
@@ -373,7 +373,7 @@ class LogStore:
         self._journal_seen_bytes = files.appended_bytes if files is not None else 0
         early_bytes = min(settings.checkpoint_early_bytes, self._latest_bytes())
         self._checkpoint_due_bytes = self._journal_seen_bytes + early_bytes
-        self._checkpoint_due_entries = self.journal.entries + settings.checkpoint_entries
+        self._checkpoint_due_batches = self.journal.batches + settings.checkpoint_batches
 
     def _latest_bytes(self) -> int:
         """How much journal never waits for a checkpoint: in time before appenders are held back."""

@@ -12,7 +12,7 @@ Rules of this file:
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Final, NamedTuple, Protocol
@@ -28,6 +28,7 @@ from protocol.records import (
     control_batch,
     iterate_records,
     place_batch,
+    placed,
     read_header,
     read_marker,
     stamp_log_append_time,
@@ -51,10 +52,11 @@ from storage.errors import (
 )
 from storage.index import AbortedTransaction
 from storage.io import Buffer
-from storage.journal import CommitGroup, Journal, Operation, StoredBatch
-from storage.journal_format import KIND_BATCH, KIND_LOG_START
+from storage.journal import CommitGroup, Journal, Operation, StoredBatches
+from storage.journal_format import KIND_BATCHES, KIND_LOG_START
 from storage.log_directory import LEADER_EPOCH_CHECKPOINT, LogDirectory
-from storage.producers import ProducerState, encode_snapshot
+from storage.memory_read import NEXT_OFFSET, MemorySlice, read_memory
+from storage.producers import ACCEPTED, ProducerState, encode_snapshot
 from storage.segment import SNAPSHOT_SUFFIX, Segment, file_stem
 from storage.segment_read import FileSpan
 
@@ -71,7 +73,6 @@ _PRODUCER_REFUSALS: Final[dict[int, type[Refused]]] = {
     52: TransactionCoordinatorFenced,
 }
 _base_offset = attrgetter("base_offset")
-_next_offset = attrgetter("next_offset")
 _epoch_number = itemgetter(0)
 _epoch_start = itemgetter(1)
 
@@ -100,14 +101,6 @@ class Appended(NamedTuple):
     log_append_time_ms: int
     log_start_offset: int
     durable: CommitGroup | None
-
-
-class MemorySlice(NamedTuple):
-    """Batches read from the groups in memory, by reference."""
-
-    chunks: list[memoryview]
-    size_bytes: int
-    upper_offset: int
 
 
 class PartitionLog:
@@ -143,7 +136,7 @@ class PartitionLog:
         self.leader_epochs: list[tuple[int, int]] = []
         self.active = self.open_segment(self.next_offset)
         self.segments.append(self.active)
-        self.unflushed: list[StoredBatch] = []
+        self.unflushed: list[StoredBatches] = []
         self.dirty_segments: set[Segment] = set()
         self.dropped_segments: list[Segment] = []
         self.snapshot_offset = 0
@@ -199,6 +192,53 @@ class PartitionLog:
                 )
         return self._place(batch, header, stable=stable)
 
+    def append_run(self, batches: Sequence[bytes]) -> tuple[list[int], CommitGroup | None]:
+        """Append small client batches, from the first on, as far as they are nothing special.
+
+        Answers the base offset of each one appended, and what all of them wait for. It stops
+        without an error before a batch that is refused, repeated, stamped, or meets the end of a
+        segment: that one is for ``append``.
+        """
+        offsets: list[int] = []
+        epoch = self.leader_epoch
+        stamped = self.config.timestamp_type == LOG_APPEND_TIME
+        if stamped or not self.leader_epochs or self.leader_epochs[-1][0] != epoch:
+            return offsets, None
+        whole_size = sum(map(len, batches))
+        group = self._journal.group_for(whole_size)
+        chunk = group.growing_chunk(whole_size)
+        start = end = len(chunk)
+        segment = self.active
+        position = segment.size_bytes
+        producers = self.producers
+        next_offset = self.next_offset
+        for batch in batches:
+            try:
+                header = self._check_client_batch(batch)
+            except Refused:
+                break
+            has_producer = header[9] >= 0
+            if has_producer and producers.check(header) is not ACCEPTED:
+                break
+            last_offset = next_offset + header[6]
+            if segment.reserve_at_once(last_offset, header[8], len(batch)) < 0:
+                break
+            chunk += placed(batch, header, next_offset, epoch)
+            if has_producer:
+                producers.update(read_header(chunk, end), self._environment.now_ms())
+            end += len(batch)
+            offsets.append(next_offset)
+            next_offset = last_offset + 1
+        if not offsets:
+            return offsets, None
+        first, count = offsets[0], len(offsets)
+        group.add_entry(
+            KIND_BATCHES, epoch, self.partition_id, first, next_offset, end - start, count
+        )
+        stored = StoredBatches(first, next_offset, chunk, start, end, segment, position)
+        self._queue(group, stored, batches=count)
+        return offsets, group
+
     def append_marker(
         self, producer_id: int, producer_epoch: int, *, coordinator_epoch: int, commit: bool
     ) -> Appended:
@@ -219,7 +259,7 @@ class PartitionLog:
         view = memoryview(bytearray(marker))
         return self._place(view, read_header(view), stable=False)
 
-    def _check_client_batch(self, batch: memoryview) -> BatchHeader:
+    def _check_client_batch(self, batch: Buffer) -> BatchHeader:
         if self.closed or self._environment.full:
             self._refuse_when_unable()
         config = self.config
@@ -240,7 +280,7 @@ class PartitionLog:
             self._look_closer(batch, header)
         return header
 
-    def _look_closer(self, batch: memoryview, header: BatchHeader) -> None:
+    def _look_closer(self, batch: Buffer, header: BatchHeader) -> None:
         """Apply the rules of the topic that most batches meet without being looked at."""
         config = self.config
         if config.timestamp_type != LOG_APPEND_TIME:
@@ -257,7 +297,7 @@ class PartitionLog:
         if self.closed:
             raise LogClosed(f"{self.topic}-{self.partition} is closed")
 
-    def _check_timestamps(self, batch: memoryview, header: BatchHeader) -> None:
+    def _check_timestamps(self, batch: Buffer, header: BatchHeader) -> None:
         config = self.config
         now_ms = self._environment.now_ms()
         # Time goes on, so what is plausible now needs no look at the clock later.
@@ -277,12 +317,12 @@ class PartitionLog:
                     f"{config.timestamp_before_max_ms} ms before the broker's clock"
                 )
 
-    def _check_keys(self, batch: memoryview) -> None:
+    def _check_keys(self, batch: Buffer) -> None:
         for record in self._records(batch):
             if record.key is None:
                 raise InvalidRecord("a compacted topic takes no record without a key")
 
-    def _records(self, batch: memoryview) -> Iterator[Record]:
+    def _records(self, batch: Buffer) -> Iterator[Record]:
         try:
             yield from iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX)
         except InvalidBatch as error:
@@ -304,7 +344,7 @@ class PartitionLog:
             stamp_log_append_time(chunk, start, size, append_time_ms)
         next_offset = base_offset + header.last_offset_delta + 1
         group.add_entry(
-            KIND_BATCH, self.leader_epoch, self.partition_id, base_offset, next_offset, size
+            KIND_BATCHES, self.leader_epoch, self.partition_id, base_offset, next_offset, size, 1
         )
         self._store(group, chunk, start, size, next_offset, max_timestamp, self.leader_epoch)
         if header.producer_id >= 0:
@@ -343,14 +383,20 @@ class PartitionLog:
         if not segment.has_room(last_offset, max_timestamp, size):
             segment = self._segment_for(group, last_offset, max_timestamp, size)
         position = segment.reserve(last_offset, max_timestamp, size)
-        stored = StoredBatch(
-            base_offset, next_offset, chunk, start, start + size, segment, position
+        end = start + size
+        self._queue(
+            group,
+            StoredBatches(base_offset, next_offset, chunk, start, end, segment, position),
+            batches=1,
         )
+
+    def _queue(self, group: CommitGroup, stored: StoredBatches, *, batches: int) -> None:
+        """Let the log end behind ``stored``, which waits in ``group`` for journal and segment."""
         group.operations.append(stored)
         self.unflushed.append(stored)
-        self.next_offset = next_offset
-        self.appended_bytes += size
-        self.batches_since_snapshot += 1
+        self.next_offset = next_offset = stored.next_offset
+        self.appended_bytes += stored.end - stored.start
+        self.batches_since_snapshot += batches
         group.ends[self] = (next_offset, self.appended_bytes)
 
     def _note_producer(self, header: BatchHeader, batch: memoryview) -> None:
@@ -465,7 +511,7 @@ class PartitionLog:
 
     def written_up_to(self, end: tuple[int, int]) -> None:
         """Appends below an offset are in the segment files: memory need not keep them."""
-        count = bisect_right(self.unflushed, end[0], key=_next_offset)
+        count = bisect_right(self.unflushed, end[0], key=NEXT_OFFSET)
         last: Segment | None = None
         for stored in self.unflushed[:count]:
             segment = stored.segment
@@ -503,35 +549,12 @@ class PartitionLog:
             return None
         unflushed = self.unflushed
         if unflushed and unflushed[0].base_offset <= offset:
-            return self._read_memory(offset, end, max_bytes)
+            return read_memory(unflushed, offset, end, max_bytes)
         at = self.segment_at(offset)
         # A segment may end in offsets that compaction emptied: then the next one has the data.
         while at + 1 < len(self.segments) and self.segments[at].written_bytes == 0:
             at += 1
         return self.segments[at].span(offset, end, max_bytes)
-
-    def _read_memory(self, offset: int, end: int, max_bytes: int) -> MemorySlice:
-        unflushed = self.unflushed
-        chunks: list[memoryview] = []
-        size, upper = 0, offset
-        chunk: Buffer | None = None
-        start = stop = 0
-        for at in range(bisect_right(unflushed, offset, key=_next_offset), len(unflushed)):
-            stored = unflushed[at]
-            length = stored.end - stored.start
-            if stored.next_offset > end or (size and size + length > max_bytes):
-                break
-            size += length
-            upper = stored.next_offset
-            if stored.chunk is chunk and stored.start == stop:
-                stop = stored.end
-                continue
-            if chunk is not None:
-                chunks.append(memoryview(chunk)[start:stop])
-            chunk, start, stop = stored.chunk, stored.start, stored.end
-        if chunk is not None:
-            chunks.append(memoryview(chunk)[start:stop])
-        return MemorySlice(chunks, size, upper)
 
     def sealed_bytes(self, start_offset: int) -> int:
         """Size of the sealed segments that reach past an offset, in bytes."""

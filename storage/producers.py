@@ -72,7 +72,8 @@ class Decision(NamedTuple):
     duplicate: CachedBatch | None = None
 
 
-_ACCEPTED: Final = Decision(0)
+ACCEPTED: Final = Decision(0)
+"""The verdict on every batch that is new and in order."""
 _OUT_OF_ORDER: Final = Decision(OUT_OF_ORDER_SEQUENCE_NUMBER)
 _OLD_EPOCH: Final = Decision(INVALID_PRODUCER_EPOCH)
 _NOT_IN_THIS_TRANSACTION: Final = Decision(INVALID_TXN_STATE)
@@ -234,12 +235,12 @@ class ProducerState:
             if lowest_sequence is not None and sequence > lowest_sequence:
                 return _OUT_OF_ORDER  # a lower one must come first
         if entry is None:
-            return _ACCEPTED  # S9
+            return ACCEPTED  # S9
         if not continues:
             return _OUT_OF_ORDER
         if entry.transaction_first_offset != NO_OFFSET and not attributes & TRANSACTIONAL_BIT:
             return _NOT_IN_THIS_TRANSACTION  # P4
-        return _ACCEPTED
+        return ACCEPTED
 
     def check_epoch(self, producer_id: int, epoch: int) -> int:
         """Judge a data batch that a coordinator wrote for a producer: 0 or an error code."""

@@ -18,7 +18,7 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from protocol.records import read_header
+from protocol.records import iterate_batches
 from storage.checkpoint import (
     Checkpoint,
     CorruptFile,
@@ -31,7 +31,7 @@ from storage.errors import Corrupt, StrayDirectory
 from storage.io import FileSystem
 from storage.journal import CommitGroup
 from storage.journal_files import JournalFiles
-from storage.journal_format import KIND_BATCH, KIND_LOG_START, Entry
+from storage.journal_format import KIND_BATCHES, KIND_LOG_START, Entry
 from storage.log_directory import (
     DELETED_SUFFIX,
     LEADER_EPOCH_CHECKPOINT,
@@ -387,8 +387,8 @@ class _Replayer:
             log = self._store.logs.get(entry.partition_id)
             if log is None:
                 continue  # The topic was deleted later on; ids are never used again.
-            if entry.kind == KIND_BATCH:
-                self._replay_batch(group, log, entry)
+            if entry.kind == KIND_BATCHES:
+                self._replay_batches(group, log, entry)
             elif entry.kind == KIND_LOG_START:
                 log.log_start_offset = max(log.log_start_offset, entry.base_offset)
         apply_operations(group.operations)
@@ -396,7 +396,7 @@ class _Replayer:
             member.written_up_to(end)
         self.groups += 1
 
-    def _replay_batch(self, group: CommitGroup, log: PartitionLog, entry: Entry) -> None:
+    def _replay_batches(self, group: CommitGroup, log: PartitionLog, entry: Entry) -> None:
         if entry.next_offset <= log.next_offset:
             return
         if entry.base_offset != log.next_offset:
@@ -406,5 +406,6 @@ class _Replayer:
                 f"the journal goes on at offset {entry.base_offset}, "
                 f"the log ends at {log.next_offset}",
             )
-        log.replay(group, entry.body, read_header(entry.body))
-        self.batches += 1
+        for position, header in iterate_batches(entry.body):
+            log.replay(group, entry.body[position : position + header.size], header)
+            self.batches += 1

@@ -15,8 +15,8 @@ from typing import Final, NoReturn, Protocol
 
 from crc32c import crc32c
 
-from protocol.records import HEADER as BATCH_HEADER
 from protocol.records import (
+    CRC_START,
     HEADER_BYTES,
     LENGTH_OVERHEAD,
     MAGIC,
@@ -24,6 +24,7 @@ from protocol.records import (
     CorruptBatch,
     iterate_batches,
 )
+from protocol.records import HEADER as BATCH_HEADER
 from storage.errors import Corrupt
 from storage.index import (
     AbortedTransaction,
@@ -46,9 +47,6 @@ SEGMENT_SUFFIXES: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACT
 
 OFFSET_DELTA_MAX: Final = 2**31 - 1
 """Index entries hold offsets relative to the base in 31 bits."""
-
-CRC_START: Final = 21
-"""A batch's checksum covers its bytes from here on."""
 
 _SCAN_BYTES: Final = 1024 * 1024
 _WRITEBACK_BYTES: Final = 8 * 1024 * 1024
@@ -126,6 +124,12 @@ class Segment:
         self.size_bytes = position + size
         self.end_offset = last_offset + 1
         return position
+
+    def reserve_at_once(self, last_offset: int, max_timestamp: int, size: int) -> int:
+        """Reserve a place for a batch that certainly fits; -1 for one to be looked at closely."""
+        if self.has_room(last_offset, max_timestamp, size):
+            return self.reserve(last_offset, max_timestamp, size)
+        return -1
 
     def expect(self, segment_bytes: int, segment_ms: int, index_bytes: int) -> None:
         """Work out up to where batches need no closer look (``has_room``) before they come in."""

@@ -34,7 +34,8 @@ from protocol.messages.fetch import (
     PartitionData,
 )
 from storage.errors import Corrupt, Refused
-from storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED, MemorySlice, PartitionLog
+from storage.memory_read import MemorySlice
+from storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED, PartitionLog
 from storage.segment_read import FileSpan, LoadedSpan, read_cached, read_waiting
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from protocol.records import Record, encode_batch, iterate_batches
+from storage.memory_read import MemorySlice
 from storage.metastore.sqlite import MEMORY, SqliteMetaStore
-from storage.partition_log import MemorySlice
 from storage.simulated import SimulatedCrash, SimulatedFileSystem
 from tests.broker.harness import CLUSTER_ID, NODE_ID, Administration
 from tests.storage.engines import InlineEngine

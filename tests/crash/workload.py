@@ -123,6 +123,34 @@ class Workload:
     def plain(self) -> None:
         self._append(encode_batch(self.records()), {})
 
+    def run(self) -> None:
+        """Small batches that came in together, of one idempotent producer or of nobody."""
+        log = self.any_log()
+        if log is None:
+            return
+        identity, epoch, sequence = -1, -1, -1
+        if self.random.random() < 0.5:
+            identity, epoch, sequence = self._new_producer(transactional=False)
+        batches, fields = [], []
+        for _ in range(self.random.choice((1, 3, 5, 20))):
+            records = self.records()
+            producer = {
+                "producer_id": identity,
+                "producer_epoch": epoch,
+                "base_sequence": sequence,
+            }
+            batches.append(encode_batch(records, **producer))
+            fields.append(producer)
+            if identity >= 0:
+                sequence = (sequence + len(records)) % 2**31
+        offsets, group = log.append_run(batches)
+        ends = [*offsets[1:], log.next_offset]
+        for sent, own, base, end in zip(batches, fields, offsets, ends, strict=False):
+            event = Event(log.partition_id, base, end, sent=sent, append_time_ms=-1, **own)
+            self._acknowledge(self.model.add(event), group)
+        for sent, own in list(zip(batches, fields, strict=True))[len(offsets) :]:
+            self._append(sent, own, log=log)
+
     def large(self) -> None:
         """A batch that is kept by reference instead of copied."""
         record = Record(0, self.now_ms, b"k", self.random.randbytes(66_000))
@@ -282,6 +310,7 @@ class Workload:
 
 _ACTIONS = {
     "plain": 12,
+    "run": 8,
     "idempotent": 16,
     "transactional": 16,
     "large": 4,

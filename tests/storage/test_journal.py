@@ -6,7 +6,7 @@ from protocol.records import read_header
 from storage.committer import Committer
 from storage.journal import CommitGroup, Journal
 from storage.journal_files import JournalFiles
-from storage.journal_format import BLOCK_BYTES, KIND_BATCH, KIND_LOG_START, padded
+from storage.journal_format import BLOCK_BYTES, KIND_BATCHES, KIND_LOG_START, padded
 from storage.simulated import SimulatedFileSystem
 from tests.storage.stores import batch
 
@@ -53,7 +53,7 @@ def group_of(*sizes, partition_id=1, base_offset=0):
         view = batch(value=b"v" * size)
         view[:8] = base_offset.to_bytes(8, "big")
         group.add_body(view, stable=False)
-        group.add_entry(KIND_BATCH, -1, partition_id, base_offset, base_offset + 1, len(view))
+        group.add_entry(KIND_BATCHES, -1, partition_id, base_offset, base_offset + 1, len(view))
         base_offset += 1
     return group
 
@@ -73,7 +73,7 @@ def test_groups_read_back_in_order_over_several_files(disk):
     for number in range(40):
         committer.commit([group_of(5000, base_offset=number)])
     found, following = replayed(disk)
-    assert found == [(number + 1, [(KIND_BATCH, number)]) for number in range(40)]
+    assert found == [(number + 1, [(KIND_BATCHES, number)]) for number in range(40)]
     assert following == 42, "one is left out: a torn group may carry the next number"
 
 
@@ -119,7 +119,7 @@ def test_files_are_recycled_once_a_checkpoint_covers_them(disk):
     assert len(names) <= 5
     assert files.used_bytes <= 3 * FILE_BYTES
     found, _ = replayed(disk, files.next_sequence - 2)
-    assert [entries for _, entries in found] == [[(KIND_BATCH, 198)], [(KIND_BATCH, 199)]]
+    assert [entries for _, entries in found] == [[(KIND_BATCHES, 198)], [(KIND_BATCHES, 199)]]
 
 
 def test_files_that_are_needed_are_not_recycled(disk):
@@ -186,7 +186,7 @@ class Loop:
     def append(self, size):
         group = self.journal.group_for(size)
         group.add_body(memoryview(bytes(size)), stable=False)
-        group.add_entry(KIND_BATCH, 0, 1, 0, 1, size)
+        group.add_entry(KIND_BATCHES, 0, 1, 0, 1, size)
         return group
 
 
