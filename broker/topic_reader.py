@@ -5,15 +5,11 @@ Blocking, one connection, one Fetch at a time.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import NamedTuple
 
-from protocol.api import Api
-from protocol.client import NEED_DATA, AdvertisedVersions, ClientConnection
+from broker.wire_client import WireClient
 from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
 from protocol.messages.fetch import (
     FETCH,
     FetchPartition,
@@ -30,9 +26,6 @@ from protocol.messages.list_offsets import (
 from protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
 from protocol.records import BatchHeader, iterate_batches, iterate_records, read_marker
 
-Request = TypeVar("Request")
-Response = TypeVar("Response")
-
 LATEST, EARLIEST = -1, -2
 ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
 FETCH_BY_NAME = 12
@@ -40,7 +33,6 @@ FETCH_BY_NAME = 12
 
 MAX_BYTES = 16 * 1024 * 1024
 EXPANDED_BYTES = 256 * 1024 * 1024
-TIMEOUT_SECONDS = 30
 
 
 class ReceivedRecord(NamedTuple):
@@ -53,45 +45,6 @@ class ReceivedRecord(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
-
-
-class WireClient:
-    """One blocking connection to a broker."""
-
-    def __init__(self, address: tuple[str, int], client_id: str = "barnabas") -> None:
-        self._socket = socket.create_connection(address, TIMEOUT_SECONDS)
-        self._connection = ClientConnection(client_id)
-        self._versions: AdvertisedVersions | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._socket.close()
-
-    def ask(self, api: Api[Request, Response], request: Request, version: int) -> Response:
-        """Send a request and return its response; OSError when the connection is lost."""
-        _, chunks = self._connection.request(api, version, request)
-        self._socket.sendall(b"".join(chunks))
-        while (answer := self._connection.next_response()) is NEED_DATA:
-            data = self._socket.recv(1 << 20)
-            if not data:
-                raise ConnectionResetError(f"connection closed during {api.name}")
-            self._connection.receive_data(data)
-        response: Response = answer[1]
-        return response
-
-    def version_of(self, api: Api[Any, Any], at_most: int | None = None) -> int:
-        """Return the highest version of an API that both sides speak."""
-        if self._versions is None:
-            request = ApiVersionsRequest("barnabas", "0")
-            self._versions = AdvertisedVersions.from_response(self.ask(API_VERSIONS, request, 3))
-        return self._versions.highest_common(api, at_most=at_most)
 
 
 def read_topic(

@@ -16,7 +16,7 @@ asyncio_default_fixture_loop_scope = function
 """
 
 TWO_TESTS = """
-from broker.topic_reader import WireClient
+from broker.wire_client import WireClient
 from tests.broker.test_testing import produce
 
 def test_orders(kafka):

@@ -21,7 +21,8 @@ from broker.config import BrokerConfig
 from broker.server import BrokerServer, loop_factory
 from broker.socket_server import ListenError
 from broker.testing import Broker
-from broker.topic_reader import WireClient, read_topic
+from broker.topic_reader import read_topic
+from broker.wire_client import WireClient
 from protocol.messages.metadata import METADATA, MetadataRequest
 from protocol.messages.produce import (
     PRODUCE,

@@ -13,7 +13,8 @@ from broker.config_types import ConfigError
 from broker.dispatch import RequestContext
 from broker.socket_server import ListenError
 from broker.testing import KAFKA_3_9, Broker
-from broker.topic_reader import WireClient, next_offset, visible_batches
+from broker.topic_reader import next_offset, visible_batches
+from broker.wire_client import WireClient
 from protocol.client import NEED_DATA
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
