@@ -27,6 +27,7 @@ from broker.disk_readers import DiskReaders
 from broker.dispatch import ROUTES, Routes
 from broker.engine import LoopEngine
 from broker.fetch_sessions import FetchSessions
+from broker.groups import Groups
 from broker.housekeeping import Housekeeping
 from broker.identity import read_properties, settle_identity
 from broker.socket_server import Listener, SocketServer
@@ -70,6 +71,7 @@ class BrokerServer:
         self.fetch_sessions: FetchSessions
         self.readers: DiskReaders
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots)
+        self.groups: Groups
         self.sockets: SocketServer
         self.failure: BaseException | None = None
         self._given_metastore = metastore
@@ -98,6 +100,8 @@ class BrokerServer:
             # Before anything is appended: this run's journal groups follow this checkpoint only.
             await self._first_checkpoint()
             await self._create_configured_topics()
+            self.groups.open()
+            self.groups.begin()
             await self.sockets.start()
         except BaseException:
             self.abandon()
@@ -237,6 +241,7 @@ class BrokerServer:
         )
         self.metastore.raise_boot_epoch(self.logs.leader_epoch)
         self.catalogue.open()
+        self.groups = Groups(self)
         return report
 
     async def _create_configured_topics(self) -> None:
@@ -296,6 +301,8 @@ class BrokerServer:
     def _use_config(self, config: BrokerConfig) -> None:
         self.config = config
         self.sockets.configure(config)
+        if hasattr(self, "groups"):
+            self.groups.configure(config)
 
 
 def run(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:

@@ -20,7 +20,17 @@ _CODES: dict[type[errors.Refused], ErrorCode] = {
     errors.LogClosed: ErrorCode.NOT_LEADER_OR_FOLLOWER,
 }
 
+_COORDINATOR_CODES: dict[type[errors.Refused], ErrorCode] = {
+    errors.StorageFull: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    errors.LogClosed: ErrorCode.NOT_COORDINATOR,
+}
+
 
 def error_code_of(error: errors.Refused) -> ErrorCode:
     """Return what a client is told about a refusal; every kind has its row."""
     return _CODES[type(error)]
+
+
+def coordinator_error_of(error: errors.Refused) -> ErrorCode:
+    """Return what a client is told when its coordinator's records were refused: to try again."""
+    return _COORDINATOR_CODES.get(type(error), ErrorCode.UNKNOWN_SERVER_ERROR)

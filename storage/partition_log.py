@@ -239,6 +239,16 @@ class PartitionLog:
         self._queue(group, stored, batches=count)
         return offsets, group
 
+    def append_records(self, batch: memoryview) -> Appended:
+        """Append a batch that a coordinator of this broker made: no client's rules apply to it.
+
+        It may use the disk's reserve, like a marker: what it decides makes room and ends waits.
+        """
+        self._refuse_when_closed()
+        if self._environment.exhausted:
+            raise StorageFull("the disk is full")
+        return self._place(batch, read_header(batch), stable=False)
+
     def append_marker(
         self, producer_id: int, producer_epoch: int, *, coordinator_epoch: int, commit: bool
     ) -> Appended:
@@ -555,6 +565,11 @@ class PartitionLog:
         while at + 1 < len(self.segments) and self.segments[at].written_bytes == 0:
             at += 1
         return self.segments[at].span(offset, end, max_bytes)
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of all segments, indexes not counted."""
+        return sum(segment.size_bytes for segment in self.segments)
 
     def sealed_bytes(self, start_offset: int) -> int:
         """Size of the sealed segments that reach past an offset, in bytes."""

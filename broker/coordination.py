@@ -1,0 +1,372 @@
+"""Runs the decisions of a coordinator: append, wait until durable, apply, effects, answer.
+
+Rules of this file:
+
+* One state machine for each partition of the internal topic; a key (group, transactional id)
+  belongs to the partition that Kafka's hash of it names.
+* Nothing of a decision shows before its records are durable. Commands for the same key wait in its
+  lane meanwhile, in order; decisions for different keys share one group of the journal. Commands
+  that do not read what others like them write (``shares_lane``) need not wait for each other.
+* What does not become durable leaves no trace: an append is refused before the state has changed,
+  and a disk that fails stops the process (D9).
+* At start every record of the topic goes through the same ``apply`` as in live traffic.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from broker.storage_errors import coordinator_error_of
+from coordinator.decision import (
+    Answer,
+    Cancel,
+    Decision,
+    Effect,
+    Now,
+    Record,
+    Schedule,
+    Timer,
+    decode_record,
+)
+from protocol.errors import ErrorCode, KafkaError
+from protocol.records import Record as LogRecord
+from protocol.records import encode_batch, iterate_records
+from storage.errors import Refused
+from storage.partition_log import DECOMPRESSED_BYTES_MAX, PartitionLog
+
+if TYPE_CHECKING:
+    from broker.catalogue import Catalogue, Topic
+    from broker.clock import Clock
+    from broker.clock import Timer as ClockTimer
+
+logger = logging.getLogger(__name__)
+
+RETRY_MS = 1000
+"""A timer whose records cannot be written (the disk is full) comes again after this time."""
+
+Respond = Callable[[Any], object]
+Refuse = Callable[[ErrorCode], Any]
+
+
+class Machine(Protocol):
+    """What a coordinator decides for the keys of one partition."""
+
+    def decide(self, command: Any, now: Now) -> Decision:  # noqa: ANN401
+        """Judge a command; changes nothing."""
+
+    def apply(self, record: Record, offset: int) -> None:
+        """Take in a durable record."""
+
+    def change(self, change: object) -> None:
+        """Take in a volatile change."""
+
+    def begin(self, now: Now) -> tuple[Effect, ...]:
+        """What is due after a start."""
+
+    def keys(self) -> list[str]:
+        """Every key there is."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A command in its lane."""
+
+    command: Any
+    respond: Respond
+    refuse: Refuse | None
+
+
+@dataclass(slots=True)
+class _Lane:
+    """What is under way for one key."""
+
+    in_flight: int = 0
+    shared: bool = True
+    """Whether all that is in flight may share the lane."""
+    waiting: deque[_Waiting] = field(default_factory=deque)
+
+
+class Shard:
+    """One partition of the internal topic with its machine."""
+
+    __slots__ = ("lanes", "log", "machine")
+
+    def __init__(self, log: PartitionLog, machine: Machine) -> None:
+        self.log = log
+        self.machine = machine
+        self.lanes: dict[str, _Lane] = {}
+
+
+class Coordination:
+    """One kind of coordinator: its topic, its machines, its timers, its parked answers."""
+
+    def __init__(
+        self,
+        topic_name: str,
+        make_machine: Callable[[], Machine],
+        timer_command: Callable[[Timer], Any],
+        *,
+        catalogue: Catalogue,
+        clock: Clock,
+        after: Callable[[], None],
+        on_fatal: Callable[[BaseException], None],
+    ) -> None:
+        """``timer_command`` makes the command a timer comes back as.
+
+        ``after`` runs behind what a timer caused: answers leave then.
+        """
+        self.topic_name = topic_name
+        self._make_machine = make_machine
+        self._timer_command = timer_command
+        self._catalogue = catalogue
+        self._clock = clock
+        self._after = after
+        self._on_fatal = on_fatal
+        self._topic: Topic | None = None
+        self._shards: list[Shard] = []
+        self._timers: dict[Timer, ClockTimer] = {}
+        self._parked: dict[int, Respond] = {}
+        self._last_ticket = 0
+        self.records_replayed = 0
+
+    # --------------------------------------------------------------------------------------- start
+
+    def open(self) -> None:
+        """Replay the topic, if there is one. Waits for the disk; call it before clients come."""
+        topic = self._catalogue.topic(self.topic_name)
+        if topic is None:
+            return
+        self._topic = topic
+        self._shards = [
+            Shard(partition.log, self._make_machine()) for partition in topic.partitions
+        ]
+        for shard in self._shards:
+            self._replay(shard)
+
+    def begin(self) -> None:
+        """Start the timers that the replayed state asks for."""
+        now = self._now()
+        for shard in self._shards:
+            self._take_effects(shard.machine.begin(now))
+
+    def _replay(self, shard: Shard) -> None:
+        log = shard.log
+        for segment in log.segments:
+            for _, header, batch in segment.scan(0):
+                if header.is_control or header.next_offset <= log.log_start_offset:
+                    continue
+                for stored in iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX):
+                    self._replay_record(shard, stored)
+
+    def _replay_record(self, shard: Shard, stored: LogRecord) -> None:
+        if stored.key is None:
+            raise KafkaError(
+                ErrorCode.INVALID_RECORD, f"{shard.log} offset {stored.offset} has no key"
+            )
+        record = decode_record(self.topic_name, stored.key, stored.value)
+        if record is None:
+            logger.warning(
+                "record of unknown kind skipped log=%s offset=%d", shard.log, stored.offset
+            )
+            return
+        shard.machine.apply(record, stored.offset)
+        self.records_replayed += 1
+
+    # ------------------------------------------------------------------------------------ requests
+
+    def is_coordinator(self) -> bool:
+        """Whether keys are served here: the internal topic exists, and is the one replayed."""
+        topic = self._catalogue.topic(self.topic_name)
+        if topic is not self._topic:
+            self._forget()
+            if topic is not None and not any(each.log.next_offset for each in topic.partitions):
+                self.open()  # Made just now.
+        return self._topic is not None
+
+    async def ensure_topic(self, partition_count: int, configs: dict[str, str]) -> None:
+        """Make the internal topic unless it is there; raises KafkaError."""
+        if self._catalogue.topic(self.topic_name) is None:
+            try:
+                await self._catalogue.create_topic(self.topic_name, partition_count, configs)
+            except KafkaError as error:
+                if error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
+                    raise
+
+    def _forget(self) -> None:
+        """Drop everything: the topic was deleted, and its groups with it."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._parked.clear()
+        self._shards = []
+        self._topic = None
+
+    def partition_of(self, key: str) -> int:
+        """The partition whose machine knows ``key``."""
+        return java_hash(key) % len(self._shards)
+
+    def machine_of(self, key: str) -> Machine:
+        """The machine that knows ``key``, to read from."""
+        return self._shards[self.partition_of(key)].machine
+
+    @property
+    def machines(self) -> list[Machine]:
+        """All machines, to read from."""
+        return [shard.machine for shard in self._shards]
+
+    def new_ticket(self) -> int:
+        """A number for a command whose answer may have to wait."""
+        self._last_ticket += 1
+        return self._last_ticket
+
+    def submit(
+        self,
+        key: str,
+        command: object,
+        respond: Respond,
+        refuse: Refuse | None = None,
+    ) -> None:
+        """Decide ``command`` when its turn has come; ``respond`` gets the response, once.
+
+        ``refuse`` makes the response to an error of the log. Without it nobody waits for one.
+        """
+        shard = self._shards[self.partition_of(key)]
+        lane = shard.lanes.get(key)
+        waiting = _Waiting(command, respond, refuse)
+        if lane is not None and (lane.waiting or not _may_join(lane, command)):
+            lane.waiting.append(waiting)
+            return
+        self._run(shard, key, waiting)
+
+    def _run(self, shard: Shard, key: str, waiting: _Waiting) -> None:
+        """Decide, and either finish at once or when the records are durable."""
+        try:
+            decision = shard.machine.decide(waiting.command, self._now())
+            batch = self._batch(decision.records) if decision.records else None
+        except Exception:  # Nothing has changed yet; a bug in one group must not stop the others.
+            logger.exception("command failed topic=%s key=%s", self.topic_name, key)
+            self._refuse(waiting, ErrorCode.UNKNOWN_SERVER_ERROR)
+            return
+        if batch is None:
+            self._finish(shard, decision, 0, waiting)
+            return
+        try:
+            appended = shard.log.append_records(batch)
+        except Refused as refused:
+            self._refuse(waiting, coordinator_error_of(refused))
+            return
+        lane = shard.lanes.setdefault(key, _Lane())
+        lane.in_flight += 1
+        lane.shared = lane.shared and _shares(waiting.command)
+        assert appended.durable is not None
+
+        def durable() -> None:
+            lane.in_flight -= 1
+            try:
+                self._finish(shard, decision, appended.base_offset, waiting)
+            except Exception as error:  # noqa: BLE001  State and log differ now (D9).
+                self._on_fatal(error)
+                return
+            self._go_on(shard, key, lane)
+
+        appended.durable.add_waiter(durable)
+
+    def _go_on(self, shard: Shard, key: str, lane: _Lane) -> None:
+        """Run what waits in a lane, as far as it may."""
+        if not lane.in_flight:
+            lane.shared = True
+        while lane.waiting and _may_join(lane, lane.waiting[0].command):
+            self._run(shard, key, lane.waiting.popleft())
+        if not lane.in_flight and not lane.waiting and shard.lanes.get(key) is lane:
+            del shard.lanes[key]
+
+    def _finish(
+        self, shard: Shard, decision: Decision, base_offset: int, waiting: _Waiting
+    ) -> None:
+        """Apply what is durable, take the effects, answer."""
+        for number, record in enumerate(decision.records):
+            shard.machine.apply(record, base_offset + number)
+        for change in decision.changes:
+            shard.machine.change(change)
+        if decision.response is None:
+            ticket = getattr(waiting.command, "ticket", None)
+            if ticket is not None:
+                self._parked[ticket] = waiting.respond
+        self._take_effects(decision.effects)
+        if decision.response is not None:
+            waiting.respond(decision.response)
+
+    def _refuse(self, waiting: _Waiting, code: ErrorCode) -> None:
+        command = waiting.command
+        if waiting.refuse is not None:
+            waiting.respond(waiting.refuse(code))
+        elif isinstance(timer := getattr(command, "timer", None), Timer):
+            self._start_timer(timer, RETRY_MS)
+
+    def _take_effects(self, effects: Iterable[Effect]) -> None:
+        now = self._now()
+        for effect in effects:
+            if isinstance(effect, Schedule):
+                self._start_timer(effect.timer, max(0, effect.at_tick_ms - now.tick_ms))
+            elif isinstance(effect, Cancel):
+                timer = self._timers.pop(effect.timer, None)
+                if timer is not None:
+                    timer.cancel()
+            else:
+                self._answer(effect)
+
+    def _answer(self, answer: Answer) -> None:
+        respond = self._parked.pop(answer.ticket, None)
+        assert respond is not None, answer
+        respond(answer.response)
+
+    def _start_timer(self, timer: Timer, delay_ms: int) -> None:
+        running = self._timers.get(timer)
+        if running is not None:
+            running.cancel()
+        self._timers[timer] = self._clock.call_later(delay_ms, self._expired, timer)
+
+    def _expired(self, timer: Timer) -> None:
+        del self._timers[timer]
+        self.submit(timer.key, self._timer_command(timer), _nobody_waits)
+        self._after()
+
+    def _batch(self, records: Iterable[Record]) -> memoryview:
+        now_ms = self._clock.now_ms()
+        encoded = [
+            LogRecord(number, now_ms, *record.encode(), ()) for number, record in enumerate(records)
+        ]
+        return memoryview(bytearray(encode_batch(encoded)))
+
+    def _now(self) -> Now:
+        return Now(self._clock.now_ms(), int(self._clock.monotonic() * 1000))
+
+
+def _shares(command: object) -> bool:
+    return bool(getattr(command, "shares_lane", False))
+
+
+def _may_join(lane: _Lane, command: object) -> bool:
+    return not lane.in_flight or (lane.shared and _shares(command))
+
+
+def _nobody_waits(_response: object) -> None:
+    """What a timer's command answers is heard by nobody."""
+
+
+def java_hash(text: str) -> int:
+    """Kafka's hash of a group or transactional id: never negative.
+
+    That of Java's String over UTF-16 units; the one value without a positive counterpart is 0.
+    """
+    units = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for at in range(0, len(units), 2):
+        value = (31 * value + (units[at] << 8 | units[at + 1])) & 0xFFFF_FFFF
+    if value == 0x8000_0000:
+        return 0
+    return value if value < 0x8000_0000 else 0x1_0000_0000 - value

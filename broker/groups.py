@@ -1,0 +1,97 @@
+"""The group coordinator of this broker: its topic, its settings, what its machine may look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from broker.config import BrokerConfig
+from broker.coordination import Coordination
+from broker.topic_names import GROUP_OFFSETS
+from coordinator.decision import Timer
+from coordinator.groups.commands import TimerExpired
+from coordinator.groups.config import GroupConfig
+from coordinator.groups.shard import GroupShard
+
+if TYPE_CHECKING:
+    from broker.catalogue import Catalogue
+    from broker.server import BrokerServer
+
+
+class CatalogueImage:
+    """The catalogue as the group coordinator may see it."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+
+    def names(self) -> Iterable[str]:
+        """All topics."""
+        return self._catalogue.topics.keys()
+
+    def topic_id(self, name: str) -> bytes | None:
+        """A topic's id; None: there is no such topic."""
+        topic = self._catalogue.topic(name)
+        return None if topic is None else topic.topic_id
+
+    def name(self, topic_id: bytes) -> str | None:
+        """The topic with this id; None: there is none."""
+        topic = self._catalogue.topic_by_id(topic_id)
+        return None if topic is None else topic.name
+
+    def partition_count(self, name: str) -> int:
+        """How many partitions a topic has; 0 if it does not exist."""
+        topic = self._catalogue.topic(name)
+        return 0 if topic is None else len(topic.partitions)
+
+
+class Groups(Coordination):
+    """Runs the group coordinator."""
+
+    def __init__(self, server: BrokerServer) -> None:
+        self.image = CatalogueImage(server.catalogue)
+        super().__init__(
+            GROUP_OFFSETS,
+            lambda: GroupShard(group_config(server.config)),
+            self._timer_expired,
+            catalogue=server.catalogue,
+            clock=server.clock,
+            after=server.flush_answers,
+            on_fatal=server.fatal,
+        )
+        self._server = server
+
+    def _timer_expired(self, timer: Timer) -> TimerExpired:
+        return TimerExpired(timer, self.image)
+
+    async def ensure(self) -> None:
+        """Make ``__consumer_offsets`` unless it is there; raises KafkaError."""
+        config = self._server.config
+        await self.ensure_topic(
+            config.offsets_topic_num_partitions,
+            {
+                "cleanup.policy": "compact",
+                "compression.type": "producer",
+                "segment.bytes": str(config.offsets_topic_segment_bytes),
+            },
+        )
+
+    def configure(self, config: BrokerConfig) -> None:
+        """Use changed settings from the next command on."""
+        for machine in self.machines:
+            assert isinstance(machine, GroupShard)
+            machine.config = group_config(config)
+
+
+def group_config(config: BrokerConfig) -> GroupConfig:
+    """What of the broker's configuration the group coordinator goes by."""
+    return GroupConfig(
+        initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
+        min_session_timeout_ms=config.group_min_session_timeout_ms,
+        max_session_timeout_ms=config.group_max_session_timeout_ms,
+        max_size=config.group_max_size,
+        offset_metadata_max_bytes=config.offset_metadata_max_bytes,
+        offsets_retention_ms=config.offsets_retention_minutes * 60_000,
+        consumer_session_timeout_ms=config.group_consumer_session_timeout_ms,
+        consumer_heartbeat_interval_ms=config.group_consumer_heartbeat_interval_ms,
+        consumer_max_size=config.group_consumer_max_size,
+    )

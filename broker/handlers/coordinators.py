@@ -1,0 +1,77 @@
+"""FindCoordinator 0-6: who decides for a group. One node: always this one.
+
+Version notes: v1 brought the key type, v4 several keys at once, v6 share groups' keys.
+Knowingly absent: transactional ids and share groups, refused with UNSUPPORTED_VERSION: this broker
+has no such coordinators yet.
+"""
+
+from __future__ import annotations
+
+from broker.dispatch import RequestContext, serves
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.find_coordinator import (
+    FIND_COORDINATOR,
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+GROUP = 0
+TRANSACTION = 1
+SHARE = 2
+SHARE_SINCE = 6
+BATCHED_SINCE = 4
+NO_NODE = -1
+
+
+def refuse_find_coordinator(
+    request: FindCoordinatorRequest, code: ErrorCode, message: str | None
+) -> FindCoordinatorResponse:
+    """Answer one error for every key."""
+    keys = request.coordinator_keys or [request.key]
+    return _response([_refused(key, code, message) for key in keys])
+
+
+@serves(FIND_COORDINATOR, versions=(0, 6), refuse=refuse_find_coordinator)
+async def find_coordinator(
+    context: RequestContext, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse:
+    """Name this broker for every key it can coordinate, the internal topic being there then."""
+    batched = context.api_version >= BATCHED_SINCE
+    keys = request.coordinator_keys if batched else [request.key]
+    code = _refusal(request.key_type, context.api_version)
+    if code:
+        return _response([_refused(key, code, None) for key in keys])
+    try:
+        await context.broker.groups.ensure()
+    except KafkaError as error:
+        code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return _response([_refused(key, code, str(error)) for key in keys])
+    host, port = context.endpoint
+    node_id = context.broker.node_id
+    return _response([Coordinator(key, node_id, host, port) for key in keys])
+
+
+def _refusal(key_type: int, version: int) -> ErrorCode:
+    if key_type == GROUP:
+        return ErrorCode.NONE
+    if key_type == TRANSACTION or (key_type == SHARE and version >= SHARE_SINCE):
+        return ErrorCode.UNSUPPORTED_VERSION
+    return ErrorCode.INVALID_REQUEST
+
+
+def _refused(key: str, code: ErrorCode, message: str | None) -> Coordinator:
+    return Coordinator(key, NO_NODE, "", -1, code, message or code.message)
+
+
+def _response(found: list[Coordinator]) -> FindCoordinatorResponse:
+    """All versions in one: before v4 the only key's answer stands at the top."""
+    first = found[0] if found else Coordinator("", NO_NODE, "", -1)
+    return FindCoordinatorResponse(
+        error_code=first.error_code,
+        error_message=first.error_message,
+        node_id=first.node_id,
+        host=first.host,
+        port=first.port,
+        coordinators=found,
+    )

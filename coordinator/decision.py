@@ -1,0 +1,109 @@
+"""What a coordinator says to do: records to write, changes, effects and answers, in that order.
+
+Rules of this folder:
+
+1. ``decide(command, now)`` reads state and never changes it. ``apply(record)`` and ``change`` do,
+   and never decide. Start-up replays records through the same ``apply`` that live traffic uses.
+2. A ``Change`` is state that no restart needs (who waits for a rebalance, who was heard of). It is
+   applied together with the decision's records, and never written.
+3. Nothing of a decision is seen by anybody before its records are durable: not the state, not the
+   answer, not the effects. Commands for the same key wait meanwhile (``broker/coordination.py``).
+4. Time, member ids and everything random arrive with the command. A timer is an effect that comes
+   back as a command. An answer that has to wait is parked under its command's ticket, and given by
+   an ``Answer`` effect of a later decision.
+5. Every error is a value in the response; an exception is a bug.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from protocol.api import AnyRecordType, prefix
+from protocol.messages import record_type
+
+
+class Now(NamedTuple):
+    """The time a command is decided at, in ms."""
+
+    wall_ms: int
+    """Since 1970: what is written into records and shown to people."""
+    tick_ms: int
+    """On a clock that never goes back: what timeouts are measured with (T1)."""
+
+
+class Record(NamedTuple):
+    """One coordinator record; ``value`` None is a tombstone."""
+
+    kind: AnyRecordType
+    key: Any
+    value: Any
+    version: int | None = None
+    """Version the value is written with; None: the newest."""
+
+    def encode(self) -> tuple[bytes, bytes | None]:
+        """The record's key and value as they stand in the log."""
+        key = self.kind.encode_key(self.key)
+        if self.value is None:
+            return key, None
+        return key, self.kind.encode_value(self.value, self.version)
+
+
+class Timer(NamedTuple):
+    """What a timer is for; there is one at a time of each."""
+
+    key: str
+    """The group, or the transactional id."""
+    name: str
+    member_id: str = ""
+
+
+class Schedule(NamedTuple):
+    """Bring ``timer`` back as a command at ``at_tick_ms``, in place of its earlier time if any."""
+
+    timer: Timer
+    at_tick_ms: int
+
+
+class Cancel(NamedTuple):
+    """Forget a timer, if it is scheduled."""
+
+    timer: Timer
+
+
+class Answer(NamedTuple):
+    """Answer the command that was parked under ``ticket``."""
+
+    ticket: int
+    response: Any
+
+
+Effect: TypeAlias = Schedule | Cancel | Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to persist, what to change, what to do, and what to answer, in that order."""
+
+    response: Any = None
+    """None: the command is parked; a later decision answers it."""
+    records: tuple[Record, ...] = ()
+    changes: tuple[Any, ...] = ()
+    effects: tuple[Effect, ...] = ()
+
+
+NOTHING: Final = Decision()
+"""For a command that nobody waits for and that found nothing to do."""
+
+
+def decode_record(topic: str, key: bytes, value: bytes | None) -> Record | None:
+    """Read a record of an internal topic; None for a kind that this version does not know.
+
+    Raises Malformed or KafkaError for bytes that are no record of its kind.
+    """
+    try:
+        kind = record_type(topic, prefix(key))
+    except KeyError:
+        return None
+    decoded = None if value is None else kind.decode_value(value)
+    return Record(kind, kind.decode_key(key), decoded)

@@ -1,0 +1,210 @@
+"""What the group coordinator may be asked: one command for one group.
+
+A command carries the decoded request, or its part for this group, and everything the machine may
+not find out by itself: who asks, new member ids, what topics there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeAlias
+
+from coordinator.decision import Timer
+from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from protocol.messages.heartbeat import HeartbeatRequest
+from protocol.messages.join_group import JoinGroupRequest
+from protocol.messages.leave_group import LeaveGroupRequest
+from protocol.messages.offset_commit import OffsetCommitRequest
+from protocol.messages.offset_delete import OffsetDeleteRequest
+from protocol.messages.offset_fetch import OffsetFetchRequestGroup
+from protocol.messages.sync_group import SyncGroupRequest
+
+
+class Caller(NamedTuple):
+    """Who sent a request, and how."""
+
+    client_id: str
+    client_host: str
+    api_version: int
+
+
+class TopicsImage(Protocol):
+    """The topics that exist now, as the machine may see them. Read-only."""
+
+    def names(self) -> Iterable[str]:
+        """All topics."""
+
+    def topic_id(self, name: str) -> bytes | None:
+        """A topic's 16-byte id; None: there is no such topic."""
+
+    def name(self, topic_id: bytes) -> str | None:
+        """The topic with this id; None: there is none."""
+
+    def partition_count(self, name: str) -> int:
+        """How many partitions a topic has; 0 if it does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinGroup:
+    """A member of a classic group wants to be in the next generation."""
+
+    caller: Caller
+    request: JoinGroupRequest
+    ticket: int
+    new_member_id: str
+    """Given to the member if it needs one: client id and a random UUID."""
+
+    @property
+    def group_id(self) -> str:
+        """The group."""
+        return self.request.group_id
+
+
+@dataclass(frozen=True, slots=True)
+class SyncGroup:
+    """A member of a classic group brings (the leader) or asks for its assignment."""
+
+    caller: Caller
+    request: SyncGroupRequest
+    ticket: int
+
+    @property
+    def group_id(self) -> str:
+        """The group."""
+        return self.request.group_id
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """A member of a classic group is alive."""
+
+    caller: Caller
+    request: HeartbeatRequest
+
+    @property
+    def group_id(self) -> str:
+        """The group."""
+        return self.request.group_id
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveGroup:
+    """Members of a group leave it."""
+
+    caller: Caller
+    request: LeaveGroupRequest
+
+    @property
+    def group_id(self) -> str:
+        """The group."""
+        return self.request.group_id
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupHeartbeat:
+    """A member of a consumer group joins, is alive, reports what it owns, or leaves (KIP-848)."""
+
+    caller: Caller
+    request: ConsumerGroupHeartbeatRequest
+    new_member_id: str
+    topics: TopicsImage
+
+    @property
+    def group_id(self) -> str:
+        """The group."""
+        return self.request.group_id
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetCommit:
+    """Offsets of one group; topics carry names here, whatever the client sent."""
+
+    caller: Caller
+    request: OffsetCommitRequest
+
+    @property
+    def group_id(self) -> str:
+        """The group."""
+        return self.request.group_id
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetFetch:
+    """Ask for committed offsets of one group; topics carry names here."""
+
+    caller: Caller
+    request: OffsetFetchRequestGroup
+    require_stable: bool
+
+    @property
+    def group_id(self) -> str:
+        """The group."""
+        return self.request.group_id
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetDelete:
+    """Forget committed offsets of one group."""
+
+    caller: Caller
+    request: OffsetDeleteRequest
+
+    @property
+    def group_id(self) -> str:
+        """The group."""
+        return self.request.group_id
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteGroup:
+    """Remove an empty group with its offsets. The response is an ErrorCode."""
+
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireOffsets:
+    """Drop what has not been used for the retention time; an empty group goes with its last offset.
+
+    Asked from time to time for every group.
+    """
+
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsDeleted:
+    """Topics that are gone: their offsets go too."""
+
+    group_id: str
+    topics: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class TimerExpired:
+    """A timer that was scheduled has come."""
+
+    timer: Timer
+    topics: TopicsImage
+
+    @property
+    def group_id(self) -> str:
+        """The group."""
+        return self.timer.key
+
+
+Command: TypeAlias = (
+    JoinGroup
+    | SyncGroup
+    | Heartbeat
+    | LeaveGroup
+    | ConsumerGroupHeartbeat
+    | OffsetCommit
+    | OffsetFetch
+    | OffsetDelete
+    | DeleteGroup
+    | ExpireOffsets
+    | TopicsDeleted
+    | TimerExpired
+)

@@ -1,0 +1,37 @@
+"""How a part of the group coordinator says what it decides and applies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from coordinator.decision import Decision, Effect, Now, Record
+
+if TYPE_CHECKING:
+    from coordinator.groups.shard import GroupShard
+
+NO_GROUP: Final = ""
+"""Stands for the type of a group that is not there."""
+ANY_GROUP: Final = "*"
+"""Stands for every type, and for none."""
+
+Decider: TypeAlias = Callable[["GroupShard", Any, Now], Decision]
+Applier: TypeAlias = Callable[["GroupShard", Record, int], None]
+Changer: TypeAlias = Callable[["GroupShard", Any], None]
+Starter: TypeAlias = Callable[["GroupShard", Now], Iterable[Effect]]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Functions by what they are for."""
+
+    deciders: Mapping[tuple[type, str], Decider] = field(default_factory=dict)
+    """By type of command, and type of the group it meets (CLASSIC, CONSUMER, NO_GROUP or
+    ANY_GROUP)."""
+    appliers: Mapping[int, Applier] = field(default_factory=dict)
+    """By the record's key type; gets the record and its offset."""
+    changers: Mapping[type, Changer] = field(default_factory=dict)
+    """By type of the change."""
+    begin: Starter | None = None
+    """What is due after a start: the timers of members that were there before."""

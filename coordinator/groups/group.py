@@ -1,0 +1,62 @@
+"""What every kind of group is to the rest of the coordinator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from coordinator.decision import Record
+from protocol.errors import ErrorCode
+
+CLASSIC = "classic"
+CONSUMER = "consumer"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who claims to act for a group: -1, "" and None where the client did not say."""
+
+    member_id: str = ""
+    generation: int = -1
+    """Generation of a classic group, member epoch of a consumer group."""
+    instance_id: str | None = None
+    api_version: int = 0
+    transactional: bool = False
+    """TxnOffsetCommit: its rules differ in a few places (transactions.md 8.1)."""
+
+
+class Group(Protocol):
+    """A classic group or a consumer group."""
+
+    group_id: str
+
+    @property
+    def type_name(self) -> str:
+        """CLASSIC or CONSUMER."""
+
+    @property
+    def protocol_type(self) -> str:
+        """What the group is for: consumers say "consumer"; empty where nobody ever said."""
+
+    @property
+    def state_name(self) -> str:
+        """Kafka's name of the state."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no members."""
+
+    def refuse_commit(self, identity: Identity) -> ErrorCode:
+        """Why this member may not commit offsets; NONE if it may."""
+
+    def refuse_fetch(self, identity: Identity) -> ErrorCode:
+        """Why this member may not fetch offsets; NONE if it may."""
+
+    def is_subscribed(self, topic: str) -> bool:
+        """Whether a member may read this topic now: its offsets are in use."""
+
+    def empty_since_ms(self) -> int:
+        """Wall time since when nobody is in it; -1: not known, or somebody is."""
+
+    def tombstones(self) -> tuple[Record, ...]:
+        """The records that remove the group, its offsets not included."""

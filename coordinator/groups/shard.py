@@ -1,0 +1,80 @@
+"""The groups of one partition of ``__consumer_offsets``: which code decides what.
+
+One shard is one state machine: its state is what the records of its partition say, plus what is
+volatile. Here it is only found out who decides, applies or changes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from coordinator.decision import Decision, Effect, Now, Record
+from coordinator.groups.classic import CLASSIC_GROUPS
+from coordinator.groups.commands import Command
+from coordinator.groups.config import GroupConfig
+from coordinator.groups.consumer import CONSUMER_GROUPS
+from coordinator.groups.family import ANY_GROUP, NO_GROUP, Applier, Changer, Decider, Family
+from coordinator.groups.group import Group
+from coordinator.groups.offsets import OFFSETS, OffsetTable
+
+FAMILIES: Final = (OFFSETS, CLASSIC_GROUPS, CONSUMER_GROUPS)
+
+
+class GroupShard:
+    """Groups and offsets whose group id falls to one partition."""
+
+    def __init__(self, config: GroupConfig) -> None:
+        """Nothing is known before the partition's records are applied."""
+        self.config = config
+        self.groups: dict[str, Group] = {}
+        """Groups with members, or with a record of their own. One that only has offsets (a "simple"
+        group, of consumers that assign themselves) is not among them."""
+        self.offsets = OffsetTable()
+
+    def decide(self, command: Command, now: Now) -> Decision:
+        """Judge a command; changes nothing."""
+        group = self.groups.get(command.group_id)
+        kind = type(command)
+        decider = _DECIDERS.get((kind, NO_GROUP if group is None else group.type_name))
+        return (decider or _DECIDERS[kind, ANY_GROUP])(self, command, now)
+
+    def apply(self, record: Record, offset: int) -> None:
+        """Take in a record that is durable at ``offset`` of the partition."""
+        _APPLIERS[record.kind.key_type](self, record, offset)
+
+    def change(self, change: object) -> None:
+        """Take in a volatile change."""
+        _CHANGERS[type(change)](self, change)
+
+    def keys(self) -> list[str]:
+        """Every group there is, simple ones included."""
+        return list(dict.fromkeys([*self.groups, *self.offsets.group_ids()]))
+
+    def begin(self, now: Now) -> tuple[Effect, ...]:
+        """What is due after a start: the timers of members that were there before."""
+        return tuple(
+            effect
+            for family in FAMILIES
+            if family.begin is not None
+            for effect in family.begin(self, now)
+        )
+
+
+def _merged(
+    families: tuple[Family, ...],
+) -> tuple[dict[tuple[type, str], Decider], dict[int, Applier], dict[type, Changer]]:
+    """Everybody's functions in one table each; two for one thing are a mistake."""
+    deciders: dict[tuple[type, str], Decider] = {}
+    appliers: dict[int, Applier] = {}
+    changers: dict[type, Changer] = {}
+    for family in families:
+        assert not deciders.keys() & family.deciders.keys()
+        assert not appliers.keys() & family.appliers.keys()
+        assert not changers.keys() & family.changers.keys()
+        deciders.update(family.deciders)
+        appliers.update(family.appliers)
+        changers.update(family.changers)
+    return deciders, appliers, changers
+
+
+_DECIDERS, _APPLIERS, _CHANGERS = _merged(FAMILIES)
