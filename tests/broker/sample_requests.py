@@ -23,6 +23,7 @@ from protocol.messages.describe_topic_partitions import (
     TopicRequest,
 )
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     IncrementalAlterConfigsRequest,
@@ -99,6 +100,7 @@ SAMPLES: dict[str, Sample] = {
     "CreatePartitions": lambda name, _id, _n, _i: CreatePartitionsRequest(
         [CreatePartitionsTopic(name, 5, None)], 1000, validate_only=True
     ),
+    "FindCoordinator": lambda _name, _id, _n, _i: FindCoordinatorRequest("group", 0, ["group"]),
     "DescribeCluster": lambda _name, _id, _n, _i: DescribeClusterRequest(),
     "DescribeTopicPartitions": lambda name, _id, _n, _i: DescribeTopicPartitionsRequest(
         [TopicRequest(name)]
