@@ -35,8 +35,9 @@ from coordinator.decision import (
 from protocol.errors import ErrorCode, KafkaError
 from protocol.records import Record as LogRecord
 from protocol.records import encode_batch, iterate_records
+from storage.batch_rules import DECOMPRESSED_BYTES_MAX
 from storage.errors import Refused
-from storage.partition_log import DECOMPRESSED_BYTES_MAX, PartitionLog
+from storage.partition_log import PartitionLog
 
 if TYPE_CHECKING:
     from broker.catalogue import Catalogue, Topic

@@ -12,7 +12,7 @@ Rules of this file:
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Final, NamedTuple, Protocol
@@ -21,31 +21,22 @@ from crc32c import crc32c
 
 from protocol.records import (
     BatchHeader,
-    CorruptBatch,
-    InvalidBatch,
-    Record,
-    check_batch,
     control_batch,
-    iterate_records,
     place_batch,
     placed,
     read_header,
     read_marker,
     stamp_log_append_time,
 )
-from protocol.records import InvalidTimestamp as InvalidTimestampType
+from storage.batch_rules import BatchRules
 from storage.checkpoint import encode_leader_epochs
-from storage.config import LOG_APPEND_TIME, LONG_MAX, LogConfig
+from storage.config import LOG_APPEND_TIME, LogConfig
 from storage.errors import (
-    CorruptMessage,
     InvalidProducerEpoch,
-    InvalidRecord,
-    InvalidTimestamp,
     InvalidTransactionState,
     LogClosed,
     OffsetOutOfRange,
     OutOfOrderSequence,
-    RecordTooLarge,
     Refused,
     StorageFull,
     TransactionCoordinatorFenced,
@@ -62,9 +53,6 @@ from storage.segment_read import FileSpan
 
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
-
-DECOMPRESSED_BYTES_MAX: Final = 128 * 1024 * 1024
-"""Bound for decompressing one batch where a rule needs its records."""
 
 _PRODUCER_REFUSALS: Final[dict[int, type[Refused]]] = {
     45: OutOfOrderSequence,
@@ -159,10 +147,7 @@ class PartitionLog:
     def configure(self, config: LogConfig) -> None:
         """Apply new settings from the next append on."""
         self.config = config
-        self._plausible_until_ms = -1
-        self._looks_closer = config.is_compacted or (
-            config.timestamp_type != LOG_APPEND_TIME and config.timestamp_before_max_ms != LONG_MAX
-        )
+        self._rules = BatchRules(f"{self.topic}-{self.partition}", config, self.now_ms)
         for segment in self.segments[-1:]:
             segment.look_again()
 
@@ -272,31 +257,7 @@ class PartitionLog:
     def _check_client_batch(self, batch: Buffer) -> BatchHeader:
         if self.closed or self._environment.full:
             self._refuse_when_unable()
-        config = self.config
-        if len(batch) > config.max_message_bytes:
-            raise RecordTooLarge(
-                f"{self.topic}-{self.partition}: the batch of {len(batch)} bytes is larger than "
-                f"max.message.bytes = {config.max_message_bytes}"
-            )
-        try:
-            header = check_batch(batch)
-        except CorruptBatch as error:
-            raise CorruptMessage(str(error)) from error
-        except InvalidTimestampType as error:
-            raise InvalidTimestamp(str(error)) from error
-        except InvalidBatch as error:
-            raise InvalidRecord(str(error)) from error
-        if self._looks_closer or header.max_timestamp > self._plausible_until_ms:
-            self._look_closer(batch, header)
-        return header
-
-    def _look_closer(self, batch: Buffer, header: BatchHeader) -> None:
-        """Apply the rules of the topic that most batches meet without being looked at."""
-        config = self.config
-        if config.timestamp_type != LOG_APPEND_TIME:
-            self._check_timestamps(batch, header)
-        if config.is_compacted:
-            self._check_keys(batch)
+        return self._rules.check(batch)
 
     def _refuse_when_unable(self) -> None:
         self._refuse_when_closed()
@@ -306,39 +267,6 @@ class PartitionLog:
     def _refuse_when_closed(self) -> None:
         if self.closed:
             raise LogClosed(f"{self.topic}-{self.partition} is closed")
-
-    def _check_timestamps(self, batch: Buffer, header: BatchHeader) -> None:
-        config = self.config
-        now_ms = self._environment.now_ms()
-        # Time goes on, so what is plausible now needs no look at the clock later.
-        self._plausible_until_ms = now_ms + config.timestamp_after_max_ms
-        if header.max_timestamp > self._plausible_until_ms:
-            raise InvalidTimestamp(
-                f"timestamp {header.max_timestamp} is more than "
-                f"{config.timestamp_after_max_ms} ms after the broker's clock"
-            )
-        if config.timestamp_before_max_ms == LONG_MAX:
-            return
-        oldest = now_ms - config.timestamp_before_max_ms
-        for record in self._records(batch):
-            if 0 <= record.timestamp < oldest:
-                raise InvalidTimestamp(
-                    f"timestamp {record.timestamp} is more than "
-                    f"{config.timestamp_before_max_ms} ms before the broker's clock"
-                )
-
-    def _check_keys(self, batch: Buffer) -> None:
-        for record in self._records(batch):
-            if record.key is None:
-                raise InvalidRecord("a compacted topic takes no record without a key")
-
-    def _records(self, batch: Buffer) -> Iterator[Record]:
-        try:
-            yield from iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX)
-        except InvalidBatch as error:
-            raise InvalidRecord(str(error)) from error
-        except CorruptBatch as error:
-            raise CorruptMessage(str(error)) from error
 
     def _place(self, batch: memoryview, header: BatchHeader, *, stable: bool) -> Appended:
         """Give the batch its offsets and a place in the open group."""

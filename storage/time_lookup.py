@@ -10,7 +10,8 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from protocol.records import BatchHeader, Record, iterate_batches, iterate_records
-from storage.partition_log import DECOMPRESSED_BYTES_MAX, READ_UNCOMMITTED, PartitionLog
+from storage.batch_rules import DECOMPRESSED_BYTES_MAX
+from storage.partition_log import READ_UNCOMMITTED, PartitionLog
 from storage.segment import Segment
 from storage.segment_read import FileSpan, LoadedSpan, read_waiting
 
