@@ -161,6 +161,10 @@ class FileSystem(Protocol):
         """Bytes this process may still write on the device that holds ``path``."""
         ...
 
+    def total_bytes(self, path: str) -> int:
+        """Size of the device that holds ``path``."""
+        ...
+
     def lock(self, path: str) -> Lock:
         """Take the exclusive lock file ``path``; raises :class:`AlreadyLocked`."""
         ...
@@ -391,6 +395,11 @@ class LocalFileSystem:
         """What an ordinary user may still write (``f_bavail``)."""
         state = os.statvfs(path)
         return state.f_bavail * state.f_frsize
+
+    def total_bytes(self, path: str) -> int:
+        """Size of the device, what is reserved for root included."""
+        state = os.statvfs(path)
+        return state.f_blocks * state.f_frsize
 
     def lock(self, path: str) -> LocalLock:
         """Take an exclusive ``flock`` without waiting."""

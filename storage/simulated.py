@@ -433,6 +433,10 @@ class SimulatedFileSystem:
             return UNLIMITED_BYTES
         return max(0, self.capacity_bytes - self.used_bytes)
 
+    def total_bytes(self, path: str) -> int:  # noqa: ARG002  (one device holds every path)
+        """The capacity, or a large number without one."""
+        return UNLIMITED_BYTES if self.capacity_bytes is None else self.capacity_bytes
+
     def lock(self, path: str) -> SimulatedLock:
         """Take the lock for this file system's only process."""
         with self.lock_of_state:

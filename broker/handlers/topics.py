@@ -143,7 +143,7 @@ def _assigned_count(context: RequestContext, asked: CreatableTopic) -> int:
                 f"{assignment.partition_index}",
             )
         indexes.add(assignment.partition_index)
-        _check_replicas(assignment.broker_ids, context.broker.node_id)
+        check_replicas(assignment.broker_ids, context.broker.node_id)
     if indexes != set(range(len(indexes))):
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -152,7 +152,7 @@ def _assigned_count(context: RequestContext, asked: CreatableTopic) -> int:
     return len(indexes)
 
 
-def _check_replicas(broker_ids: Sequence[int], node_id: int) -> None:
+def check_replicas(broker_ids: Sequence[int], node_id: int) -> None:
     """Raise KafkaError unless the replicas of a partition are this one broker."""
     if not broker_ids:
         problem = "an empty replica list."
@@ -290,6 +290,6 @@ async def _grow(
                 f"{len(asked.assignments)} assignment(s) were specified.",
             )
         for assignment in asked.assignments:
-            _check_replicas(assignment.broker_ids, context.broker.node_id)
+            check_replicas(assignment.broker_ids, context.broker.node_id)
     if not validate_only:
         await catalogue.create_partitions(asked.name, asked.count)

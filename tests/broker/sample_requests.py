@@ -1,27 +1,46 @@
-"""One request for every API the broker serves, that it can answer with success in any version."""
+"""One request for every API the broker serves, that it can answer with success in any version.
+
+Where it has no success to give, ``REFUSED`` has the error.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from protocol.messages.alter_client_quotas import AlterClientQuotasRequest
 from protocol.messages.alter_configs import AlterableConfig as OldConfig
 from protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResource
+from protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from protocol.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from protocol.messages.api_versions import ApiVersionsRequest
+from protocol.messages.create_acls import CreateAclsRequest
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from protocol.messages.delete_acls import DeleteAclsRequest
 from protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.describe_acls import DescribeAclsRequest
+from protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from protocol.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+from protocol.messages.describe_producers import DescribeProducersRequest
+from protocol.messages.describe_producers import TopicRequest as ProducersOfTopic
 from protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     TopicRequest,
 )
+from protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
+from protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.incremental_alter_configs import (
@@ -37,6 +56,10 @@ from protocol.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
+from protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsTopics,
+)
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
@@ -48,6 +71,10 @@ from protocol.records import Record, encode_batch
 
 TOPIC = 2
 """Resource type of DescribeConfigs and its relatives."""
+
+SECURITY_DISABLED = 54
+
+REFUSED = {"DescribeAcls": SECURITY_DISABLED}
 
 Sample = Callable[[str, bytes, str, bytes], Any]
 
@@ -105,6 +132,30 @@ SAMPLES: dict[str, Sample] = {
     "DescribeTopicPartitions": lambda name, _id, _n, _i: DescribeTopicPartitionsRequest(
         [TopicRequest(name)]
     ),
+    "DescribeLogDirs": lambda name, _id, _n, _i: DescribeLogDirsRequest(
+        [DescribableLogDirTopic(name, [0])]
+    ),
+    "DescribeProducers": lambda name, _id, _n, _i: DescribeProducersRequest(
+        [ProducersOfTopic(name, [0])]
+    ),
+    "ElectLeaders": lambda name, _id, _n, _i: ElectLeadersRequest(0, [TopicPartitions(name)]),
+    "ListPartitionReassignments": lambda name, _id, _n, _i: ListPartitionReassignmentsRequest(
+        1000, [ListPartitionReassignmentsTopics(name, [0])]
+    ),
+    "AlterPartitionReassignments": lambda name, _id, _n, _i: AlterPartitionReassignmentsRequest(
+        1000, topics=[ReassignableTopic(name, [ReassignablePartition(0, [1])])]
+    ),
+    "DescribeClientQuotas": lambda _name, _id, _n, _i: DescribeClientQuotasRequest(
+        [ComponentData("user", 2, None)], strict=True
+    ),
+    "AlterClientQuotas": lambda _name, _id, _n, _i: AlterClientQuotasRequest(),
+    "DescribeUserScramCredentials": lambda _name, _id, _n, _i: DescribeUserScramCredentialsRequest(
+        None
+    ),
+    "AlterUserScramCredentials": lambda _name, _id, _n, _i: AlterUserScramCredentialsRequest(),
+    "DescribeAcls": lambda _name, _id, _n, _i: DescribeAclsRequest(1, operation=1),
+    "CreateAcls": lambda _name, _id, _n, _i: CreateAclsRequest(),
+    "DeleteAcls": lambda _name, _id, _n, _i: DeleteAclsRequest(),
 }
 
 

@@ -1,15 +1,13 @@
 """Administration answers what Apache Kafka 4.3.0 answers, field by field, in every version.
 
-One script of requests goes to both. What has to differ between two brokers (ids, ports, epochs,
-words of messages that are ours) is made equal first; what differs on purpose is listed, each with
-its reason, and must really differ.
+One script of requests goes to both; see comparison.py. The APIs about replicas, quotas, users and
+access control are in test_administration_like_kafka.py.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import pytest
@@ -68,6 +66,7 @@ from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
+from tests.interop.comparison import Answer, check_alike, comparable
 
 TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = range(4)
@@ -82,34 +81,6 @@ ON_PURPOSE = {
     "create in Metadata": "Kafka answers 3 first and has the client ask again",
     "create colliding names in Metadata": "Kafka answers 3 for ever",
 }
-
-UNEQUAL = {
-    "topic_id",
-    "cluster_id",
-    "port",
-    "leader_epoch",
-    "producer_id",
-    "documentation",
-}
-"""Fields that two brokers cannot agree on; only whether they are set is compared."""
-
-Answer = tuple[str, Any]
-
-
-def comparable(value: Any, name: str = "") -> Any:
-    """Turn a response into plain data in which equal answers are equal."""
-    if name in UNEQUAL:
-        return value not in (None, "", -1, ZERO_UUID)
-    if is_dataclass(value):
-        found = {
-            each.name: comparable(getattr(value, each.name), each.name) for each in fields(value)
-        }
-        # Some of Kafka's errors have no message, some of its successes an empty one.
-        found.pop("error_message", None)
-        return found
-    if isinstance(value, list):
-        return sorted((comparable(each) for each in value), key=repr)
-    return value
 
 
 def topic(name: str, partitions: int = 1, factor: int = 1, **more: Any) -> CreatableTopic:
@@ -479,18 +450,6 @@ def brokers(tmp_path_factory) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
         yield ours, theirs
 
 
-def answers(broker: BrokerProcess, family: str) -> dict[str, Any]:
-    with WireClient(broker) as client:
-        return dict(FAMILIES[family](Script(client)))
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_answers_are_kafkas(brokers, family):
-    ours, theirs = (answers(broker, family) for broker in brokers)
-    assert set(ours) == set(theirs)
-    assert ours
-    differing = {label for label, answer in ours.items() if answer != theirs[label]}
-    expected = ON_PURPOSE.keys() & ours.keys()
-    for label in sorted(differing - expected):
-        assert ours[label] == theirs[label], label
-    assert differing == expected
+    check_alike(*brokers, lambda client: FAMILIES[family](Script(client)), ON_PURPOSE)

@@ -1,0 +1,61 @@
+"""DescribeLogDirs 1-5: how much the data directory holds.
+
+Version notes: v3 adds an error for the whole request, v4 the size of the device, v5 whether new
+replicas are kept off a directory. There is one directory and one replica of everything, so nothing
+lags behind and nothing moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from broker.catalogue import Catalogue, Partition
+from broker.dispatch import RequestContext, serves
+from protocol.messages.describe_log_dirs import (
+    DESCRIBE_LOG_DIRS,
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+NO_LAG = 0
+
+
+@serves(DESCRIBE_LOG_DIRS, versions=(1, 5))
+def describe_log_dirs(
+    context: RequestContext, request: DescribeLogDirsRequest
+) -> DescribeLogDirsResponse:
+    """Give the size of each partition asked for; those that do not exist are left out."""
+    logs = context.broker.logs
+    directory = DescribeLogDirsResult(
+        log_dir=logs.root,
+        topics=_described(context.broker.catalogue, request),
+        total_bytes=logs.file_system.total_bytes(logs.root),
+        usable_bytes=logs.file_system.free_bytes(logs.root),
+    )
+    return DescribeLogDirsResponse(results=[directory])
+
+
+def _described(catalogue: Catalogue, request: DescribeLogDirsRequest) -> list[DescribeLogDirsTopic]:
+    if request.topics is None:
+        return [_topic(topic.name, topic.partitions) for topic in catalogue.topics.values()]
+    # A topic or a partition that is named twice is described once.
+    wanted: dict[str, dict[int, Partition]] = {}
+    for asked in request.topics:
+        for index in asked.partitions:
+            partition = catalogue.partition(asked.topic, index)
+            if partition is not None:
+                wanted.setdefault(asked.topic, {})[index] = partition
+    return [_topic(name, partitions.values()) for name, partitions in wanted.items()]
+
+
+def _topic(name: str, partitions: Iterable[Partition]) -> DescribeLogDirsTopic:
+    return DescribeLogDirsTopic(
+        name,
+        [
+            DescribeLogDirsPartition(partition.index, partition.log.size_bytes, NO_LAG)
+            for partition in partitions
+        ],
+    )

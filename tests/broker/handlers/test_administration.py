@@ -1,0 +1,284 @@
+"""What one broker answers about directories, producers, replicas, quotas, users and access control.
+
+The answers themselves are compared with Apache Kafka's in tests/interop; here is what needs a look
+inside, and what Kafka cannot be asked for.
+"""
+
+import pytest
+
+from protocol.errors import ErrorCode
+from protocol.messages.alter_client_quotas import (
+    ALTER_CLIENT_QUOTAS,
+    AlterClientQuotasRequest,
+    EntityData,
+    EntryData,
+    OpData,
+)
+from protocol.messages.alter_partition_reassignments import (
+    ALTER_PARTITION_REASSIGNMENTS,
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from protocol.messages.alter_user_scram_credentials import (
+    ALTER_USER_SCRAM_CREDENTIALS,
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from protocol.messages.create_acls import CREATE_ACLS, AclCreation, CreateAclsRequest
+from protocol.messages.delete_acls import DELETE_ACLS, DeleteAclsFilter, DeleteAclsRequest
+from protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
+from protocol.messages.describe_client_quotas import (
+    DESCRIBE_CLIENT_QUOTAS,
+    ComponentData,
+    DescribeClientQuotasRequest,
+)
+from protocol.messages.describe_log_dirs import (
+    DESCRIBE_LOG_DIRS,
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+)
+from protocol.messages.describe_producers import (
+    DESCRIBE_PRODUCERS,
+    DescribeProducersRequest,
+    TopicRequest,
+)
+from protocol.messages.describe_user_scram_credentials import (
+    DESCRIBE_USER_SCRAM_CREDENTIALS,
+    DescribeUserScramCredentialsRequest,
+    UserName,
+)
+from protocol.messages.elect_leaders import ELECT_LEADERS, ElectLeadersRequest, TopicPartitions
+from protocol.messages.list_partition_reassignments import (
+    LIST_PARTITION_REASSIGNMENTS,
+    ListPartitionReassignmentsRequest,
+)
+from protocol.records import Record, encode_batch
+from tests.broker.harness import ROOT, Administration
+
+
+def batch(*, count=1, producer_id=-1, epoch=-1, sequence=-1, transactional=False):
+    records = [Record(offset, 1_700_000_000_000, b"k", b"v" * 100) for offset in range(count)]
+    return memoryview(
+        encode_batch(
+            records,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            base_sequence=sequence,
+            transactional=transactional,
+        )
+    )
+
+
+@pytest.fixture
+async def administration(administration):
+    await administration.catalogue.create_topic("a", 2, {"internal.segment.bytes": "2000"})
+    await administration.catalogue.create_topic("b", 1, {})
+    return administration
+
+
+# ------------------------------------------------------------------------------- DescribeLogDirs
+
+
+async def sizes(administration, topics=None):
+    response = await administration.ask(DESCRIBE_LOG_DIRS, DescribeLogDirsRequest(topics), 5)
+    (directory,) = response.results
+    assert (response.error_code, directory.error_code, directory.log_dir) == (0, 0, ROOT)
+    assert directory.is_cordoned is False
+    return {
+        (topic.name, partition.partition_index): partition.partition_size
+        for topic in directory.topics
+        for partition in topic.partitions
+    }
+
+
+async def test_sizes_follow_the_log_over_segments_and_its_start(administration):
+    log = administration.catalogue.topics["a"].partitions[1].log
+    appended_bytes = 0
+    for _ in range(10):
+        data = batch(count=5)
+        log.append(data)
+        appended_bytes += len(data)
+    assert len(log.segments) > 2
+    administration.logs.journal.flush()
+    assert await sizes(administration) == {("a", 0): 0, ("a", 1): appended_bytes, ("b", 0): 0}
+    log.delete_records(log.segments[-1].base_offset)
+    administration.logs.journal.flush()
+    log.drop_segments_below_start()
+    assert await sizes(administration) == {
+        ("a", 0): 0,
+        ("a", 1): log.active.size_bytes,
+        ("b", 0): 0,
+    }
+
+
+async def test_a_partition_named_twice_is_described_once(administration):
+    topics = [DescribableLogDirTopic("a", [1, 0, 1]), DescribableLogDirTopic("a", [0])]
+    assert await sizes(administration, topics) == {("a", 1): 0, ("a", 0): 0}
+    response = await administration.ask(DESCRIBE_LOG_DIRS, DescribeLogDirsRequest(topics), 5)
+    (topic,) = response.results[0].topics
+    assert len(topic.partitions) == 2
+
+
+async def test_the_size_of_the_device():
+    administration = Administration()
+    administration.file_system.capacity_bytes = 1 << 30
+    response = await administration.ask(DESCRIBE_LOG_DIRS, DescribeLogDirsRequest(), 4)
+    (directory,) = response.results
+    assert directory.total_bytes == 1 << 30
+    assert 0 < directory.usable_bytes == administration.file_system.free_bytes("/")
+    older = await administration.ask(DESCRIBE_LOG_DIRS, DescribeLogDirsRequest(), 3)
+    assert (older.results[0].total_bytes, older.results[0].usable_bytes) == (-1, -1)
+    administration.stop()
+
+
+# ------------------------------------------------------------------------------ DescribeProducers
+
+
+async def producers(administration, topic, index):
+    request = DescribeProducersRequest([TopicRequest(topic, [index])])
+    response = await administration.ask(DESCRIBE_PRODUCERS, request, 0)
+    (partition,) = response.topics[0].partitions
+    assert partition.partition_index == index
+    return partition
+
+
+async def test_an_open_transaction_shows_where_it_began(administration):
+    log = administration.catalogue.topics["b"].partitions[0].log
+    log.append(batch(count=4))
+    log.append(batch(count=3, producer_id=7, epoch=2, sequence=0, transactional=True))
+    administration.logs.journal.flush()
+    (found,) = (await producers(administration, "b", 0)).active_producers
+    assert (found.producer_id, found.producer_epoch, found.last_sequence) == (7, 2, 2)
+    assert (found.coordinator_epoch, found.current_txn_start_offset) == (-1, 4)
+    assert found.last_timestamp == 1_700_000_000_000
+    log.append_marker(7, 2, coordinator_epoch=5, commit=False)
+    administration.logs.journal.flush()
+    (found,) = (await producers(administration, "b", 0)).active_producers
+    assert (found.coordinator_epoch, found.current_txn_start_offset) == (5, -1)
+
+
+@pytest.mark.parametrize(
+    ("topic", "index", "code"),
+    [("a", 2, 3), ("a", -1, 3), ("nope", 0, 3), ("b d", 0, 17), ("", 0, 17), ("a", 0, 0)],
+)
+async def test_producers_of_what_is_not_there(administration, topic, index, code):
+    partition = await producers(administration, topic, index)
+    assert (partition.error_code, partition.active_producers) == (code, [])
+    assert bool(partition.error_message) == bool(code)
+
+
+# --------------------------------------------------------------------------------------- replicas
+
+
+@pytest.mark.parametrize("version", range(3))
+async def test_no_election_is_needed(administration, version):
+    request = ElectLeadersRequest(0, [TopicPartitions("a", [0, 9]), TopicPartitions("x", [0])])
+    response = await administration.ask(ELECT_LEADERS, request, version)
+    assert response.error_code == 0
+    results = {
+        result.topic: result.partition_result for result in response.replica_election_results
+    }
+    assert [each.error_code for each in results["a"]] == [
+        ErrorCode.ELECTION_NOT_NEEDED,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
+    assert [each.error_message for each in results["x"]] == ["No such topic as x"]
+
+
+async def test_an_unknown_kind_of_election(administration):
+    request = ElectLeadersRequest(7, [TopicPartitions("a", [0])])
+    response = await administration.ask(ELECT_LEADERS, request, 2)
+    (result,) = response.replica_election_results
+    assert response.error_code == ErrorCode.INVALID_REQUEST
+    assert result.partition_result[0].error_message == "Unknown election type 7"
+    everything = await administration.ask(ELECT_LEADERS, ElectLeadersRequest(7, None), 2)
+    assert everything.error_code == ErrorCode.INVALID_REQUEST
+    assert everything.replica_election_results == []
+
+
+@pytest.mark.parametrize(
+    ("replicas", "code"), [([1], 0), (None, 85), ([], 39), ([2], 39), ([1, 2], 39), ([1, 1], 39)]
+)
+async def test_only_the_assignment_that_is_can_be_asked_for(administration, replicas, code):
+    asked = [ReassignableTopic("a", [ReassignablePartition(1, replicas)])]
+    request = AlterPartitionReassignmentsRequest(topics=asked)
+    response = await administration.ask(ALTER_PARTITION_REASSIGNMENTS, request, 1)
+    assert [each.error_code for each in response.responses[0].partitions] == [code]
+    listed = await administration.ask(
+        LIST_PARTITION_REASSIGNMENTS, ListPartitionReassignmentsRequest(topics=None), 0
+    )
+    assert (listed.error_code, listed.topics) == (0, [])
+
+
+# ------------------------------------------------------------------------------ quotas and users
+
+
+async def alter_quota(administration, *operations):
+    entry = EntryData([EntityData("user", "u")], [OpData(*each) for each in operations])
+    request = AlterClientQuotasRequest([entry])
+    (result,) = (await administration.ask(ALTER_CLIENT_QUOTAS, request, 1)).entries
+    assert [(each.entity_type, each.entity_name) for each in result.entity] == [("user", "u")]
+    return result.error_code, result.error_message
+
+
+async def test_a_quota_is_refused_not_stored(administration):
+    remove = ("producer_byte_rate", 0.0, True)
+    assert await alter_quota(administration, remove) == (0, None)
+    code, message = await alter_quota(administration, remove, ("consumer_byte_rate", 5.0, False))
+    assert (code, message) == (
+        ErrorCode.POLICY_VIOLATION,
+        "This broker has no quotas: it would limit nobody.",
+    )
+    response = await administration.ask(DESCRIBE_CLIENT_QUOTAS, DescribeClientQuotasRequest(), 1)
+    assert (response.error_code, response.entries) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("component", "code", "message"),
+    [
+        (("nope", 0, "x"), 35, "Unsupported entity type nope"),
+        (("user", 9, None), 42, "Unknown match type 9"),
+        (("", 2, None), 42, "Invalid empty entity type."),
+    ],
+)
+async def test_a_filter_that_makes_no_sense(administration, component, code, message):
+    request = DescribeClientQuotasRequest([ComponentData(*component)])
+    response = await administration.ask(DESCRIBE_CLIENT_QUOTAS, request, 1)
+    assert (response.error_code, response.error_message) == (code, message)
+    assert response.entries is None
+
+
+async def test_a_credential_is_refused_not_stored(administration):
+    request = AlterUserScramCredentialsRequest(
+        [ScramCredentialDeletion("b", 1)],
+        [ScramCredentialUpsertion("a", 2, 4096, b"salt", b"password")],
+    )
+    response = await administration.ask(ALTER_USER_SCRAM_CREDENTIALS, request, 0)
+    assert [(each.user, each.error_code) for each in response.results] == [
+        ("a", ErrorCode.UNSUPPORTED_SASL_MECHANISM),
+        ("b", ErrorCode.RESOURCE_NOT_FOUND),
+    ]
+    assert "would protect nothing" in response.results[0].error_message
+    described = await administration.ask(
+        DESCRIBE_USER_SCRAM_CREDENTIALS, DescribeUserScramCredentialsRequest([UserName("a")]), 0
+    )
+    assert [each.error_code for each in described.results] == [ErrorCode.RESOURCE_NOT_FOUND]
+
+
+# --------------------------------------------------------------------------------- access control
+
+
+async def test_security_is_disabled(administration):
+    described = await administration.ask(DESCRIBE_ACLS, DescribeAclsRequest(1, operation=1), 3)
+    assert (described.error_code, described.resources) == (ErrorCode.SECURITY_DISABLED, [])
+    assert described.error_message == "No Authorizer is configured."
+    created = await administration.ask(
+        CREATE_ACLS, CreateAclsRequest([AclCreation(2, "t", 3, "User:a", "*", 3, 3)]), 3
+    )
+    assert [each.error_code for each in created.results] == [ErrorCode.SECURITY_DISABLED]
+    deleted = await administration.ask(
+        DELETE_ACLS, DeleteAclsRequest([DeleteAclsFilter(2, "t", 3, None, None, 3, 3)] * 2), 3
+    )
+    assert [each.error_code for each in deleted.filter_results] == [54, 54]

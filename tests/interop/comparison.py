@@ -1,0 +1,67 @@
+"""Two brokers answer one script of requests; what their answers have in common is everything.
+
+What has to differ between two brokers (ids, ports, epochs, words of messages that are ours) is made
+equal first. What differs on purpose is listed beside each script, with its reason, and must differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from protocol.wire import ZERO_UUID
+from tests.counterparts.broker_process import BrokerProcess
+from tests.counterparts.wire_client import WireClient
+
+UNEQUAL = {
+    "topic_id",
+    "cluster_id",
+    "port",
+    "leader_epoch",
+    "producer_id",
+    "documentation",
+    "log_dir",
+    "total_bytes",
+    "usable_bytes",
+    "last_timestamp",
+}
+"""Fields that two brokers cannot agree on; only whether they are set is compared."""
+
+Answer = tuple[str, Any]
+Family = Callable[[WireClient], Iterator[Answer]]
+
+
+def comparable(value: Any, name: str = "") -> Any:
+    """Turn a response into plain data in which equal answers are equal."""
+    if name in UNEQUAL:
+        return value not in (None, "", -1, ZERO_UUID)
+    if is_dataclass(value):
+        found = {
+            each.name: comparable(getattr(value, each.name), each.name) for each in fields(value)
+        }
+        # Some of Kafka's errors have no message, some of its successes an empty one.
+        found.pop("error_message", None)
+        return found
+    if isinstance(value, list):
+        return sorted((comparable(each) for each in value), key=repr)
+    return value
+
+
+def check_alike(
+    ours: BrokerProcess, theirs: BrokerProcess, family: Family, on_purpose: Mapping[str, str]
+) -> None:
+    """Ask both; every answer must be equal, but for those that differ on purpose."""
+    ours_answers, their_answers = (_answers(broker, family) for broker in (ours, theirs))
+    assert set(ours_answers) == set(their_answers)
+    assert ours_answers
+    differing = {label for label, answer in ours_answers.items() if answer != their_answers[label]}
+    expected = on_purpose.keys() & ours_answers.keys()
+    for label in sorted(differing - expected):
+        assert ours_answers[label] == their_answers[label], label
+    assert differing == expected
+
+
+def _answers(broker: BrokerProcess, family: Family) -> dict[str, Any]:
+    with WireClient(broker) as client:
+        return dict(family(client))

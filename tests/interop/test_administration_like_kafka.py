@@ -1,0 +1,344 @@
+"""Directories, producers, replicas, quotas, users and access control, beside Apache Kafka 4.3.0.
+
+One script of requests goes to both; see comparison.py.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from protocol.messages.alter_client_quotas import (
+    ALTER_CLIENT_QUOTAS,
+    AlterClientQuotasRequest,
+    EntityData,
+    EntryData,
+    OpData,
+)
+from protocol.messages.alter_partition_reassignments import (
+    ALTER_PARTITION_REASSIGNMENTS,
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from protocol.messages.alter_user_scram_credentials import (
+    ALTER_USER_SCRAM_CREDENTIALS,
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from protocol.messages.create_acls import CREATE_ACLS, AclCreation, CreateAclsRequest
+from protocol.messages.create_topics import CREATE_TOPICS, CreatableTopic, CreateTopicsRequest
+from protocol.messages.delete_acls import DELETE_ACLS, DeleteAclsFilter, DeleteAclsRequest
+from protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
+from protocol.messages.describe_client_quotas import (
+    DESCRIBE_CLIENT_QUOTAS,
+    ComponentData,
+    DescribeClientQuotasRequest,
+)
+from protocol.messages.describe_log_dirs import (
+    DESCRIBE_LOG_DIRS,
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+)
+from protocol.messages.describe_producers import (
+    DESCRIBE_PRODUCERS,
+    DescribeProducersRequest,
+    TopicRequest,
+)
+from protocol.messages.describe_user_scram_credentials import (
+    DESCRIBE_USER_SCRAM_CREDENTIALS,
+    DescribeUserScramCredentialsRequest,
+    UserName,
+)
+from protocol.messages.elect_leaders import ELECT_LEADERS, ElectLeadersRequest, TopicPartitions
+from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from protocol.messages.list_partition_reassignments import (
+    LIST_PARTITION_REASSIGNMENTS,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsTopics,
+)
+from protocol.messages.produce import (
+    PRODUCE,
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from protocol.records import Record, encode_batch
+from tests.counterparts.apache_kafka import ApacheKafka
+from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.broker_process import BrokerProcess
+from tests.counterparts.wire_client import WireClient
+from tests.interop.comparison import Answer, check_alike, comparable
+
+TIMEOUT_MS = 10_000
+NOT_LEADER_YET = {3, 5, 6}
+NOT_LOADED_YET = 14
+SCRAM_SHA_256 = 1
+
+ON_PURPOSE = {
+    "set a quota": "Kafka stores it and limits the user; here it would limit nobody",
+    "set a user's credential": "Kafka stores it; here nobody authenticates with it",
+}
+
+
+def create(client: WireClient, name: str, partitions: int) -> None:
+    request = CreateTopicsRequest([CreatableTopic(name, partitions, 1)], TIMEOUT_MS)
+    (created,) = client.ask(CREATE_TOPICS, request, 7).topics
+    assert created.error_code == 0
+
+
+def produce(client: WireClient, topic: str, index: int, batch: bytes) -> None:
+    """Append one batch, as soon as the partition has a leader."""
+    data = TopicProduceData(topic, partition_data=[PartitionProduceData(index, memoryview(batch))])
+    deadline = time.monotonic() + 10
+    while True:
+        response = client.ask(PRODUCE, ProduceRequest(None, -1, TIMEOUT_MS, [data]), 9)
+        code = response.responses[0].partition_responses[0].error_code
+        if code not in NOT_LEADER_YET or time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
+    assert code == 0
+
+
+def new_producer_id(client: WireClient) -> int:
+    deadline = time.monotonic() + 10
+    while True:
+        response = client.ask(INIT_PRODUCER_ID, InitProducerIdRequest(None, 0), 4)
+        if response.error_code != NOT_LOADED_YET or time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
+    assert response.error_code == 0
+    return response.producer_id
+
+
+def log_dirs(client: WireClient) -> Iterator[Answer]:
+    """DescribeLogDirs, of topics with and without data."""
+    create(client, "sized", 3)
+    records = [Record(offset, 1_700_000_000_000, b"k", b"v" * 100) for offset in range(10)]
+    for index in (0, 0, 2):
+        produce(client, "sized", index, encode_batch(records))
+    named = [
+        DescribableLogDirTopic("sized", [0, 1, 2, 7]),
+        DescribableLogDirTopic("nope", [0]),
+        DescribableLogDirTopic("sized", [0]),
+        DescribableLogDirTopic("b d", [0]),
+    ]
+    for version in range(1, 6):
+        for label, topics in (
+            ("all", None),
+            ("some", named),
+            ("none", []),
+            ("no partition", [DescribableLogDirTopic("sized", [])]),
+        ):
+            request = DescribeLogDirsRequest(topics)
+            answer = comparable(client.ask(DESCRIBE_LOG_DIRS, request, version))
+            if label == "all":
+                # What else is there differs: internal topics, topics of other scripts.
+                for each in answer["results"]:
+                    each["topics"] = [t for t in each["topics"] if t["name"] == "sized"]
+            yield f"sizes of {label} v{version}", answer
+
+
+def producers(client: WireClient) -> Iterator[Answer]:
+    """DescribeProducers, of partitions with and without producers."""
+    create(client, "produced", 2)
+    producer_id = new_producer_id(client)
+    records = [Record(offset, 1_700_000_000_000, b"k", b"v") for offset in range(3)]
+    for sequence in (0, 3):
+        batch = encode_batch(
+            records, producer_id=producer_id, producer_epoch=0, base_sequence=sequence
+        )
+        produce(client, "produced", 0, batch)
+    for label, topics in (
+        ("one", [("produced", [0])]),
+        ("none there", [("produced", [1])]),
+        ("missing partitions", [("produced", [7, -1])]),
+        ("a missing topic", [("nope", [0, 1])]),
+        ("illegal names", [("b d", [0]), ("", [0])]),
+        ("a topic twice", [("produced", [0]), ("produced", [1, 1])]),
+        ("no partitions", [("produced", [])]),
+        ("nothing", []),
+    ):
+        request = DescribeProducersRequest([TopicRequest(*each) for each in topics])
+        yield f"producers of {label}", comparable(client.ask(DESCRIBE_PRODUCERS, request, 0))
+
+
+def elections(client: WireClient) -> Iterator[Answer]:
+    """ElectLeaders of both kinds, where everything has its leader."""
+    create(client, "elected", 2)
+    records = [Record(0, 1_700_000_000_000, b"k", b"v")]
+    for index in range(2):
+        produce(client, "elected", index, encode_batch(records))
+
+    def elect(label: str, topics: Any, kind: int = 0, version: int = 2) -> Answer:
+        asked = None if topics is None else [TopicPartitions(*each) for each in topics]
+        request = ElectLeadersRequest(kind, asked, TIMEOUT_MS)
+        answer = comparable(client.ask(ELECT_LEADERS, request, version))
+        if topics is None:
+            results = answer["replica_election_results"]
+            answer["replica_election_results"] = [r for r in results if r["topic"] == "elected"]
+        return f"elect {label} kind {kind} v{version}", answer
+
+    some = [("elected", [0, 1, 7]), ("nope", [0]), ("b d", [0])]
+    for version in range(3):
+        for kind in (0, 1):
+            yield elect("some", some, kind, version)
+            yield elect("all", None, kind, version)
+    yield elect("by an unknown kind", [("elected", [0])], 7)
+    yield elect("twice", [("elected", [0, 0]), ("elected", [0])])
+    yield elect("nothing", [])
+    yield elect("no partition", [("elected", [])])
+
+
+def reassignments(client: WireClient) -> Iterator[Answer]:
+    """List- and AlterPartitionReassignments, with assignments to this broker and to others."""
+    create(client, "moved", 2)
+    produce(client, "moved", 0, encode_batch([Record(0, 1_700_000_000_000, b"k", b"v")]))
+    for label, topics in (("all", None), ("some", [("moved", [0, 9]), ("nope", [0])])):
+        asked = None if topics is None else [ListPartitionReassignmentsTopics(*t) for t in topics]
+        request = ListPartitionReassignmentsRequest(TIMEOUT_MS, asked)
+        answer = client.ask(LIST_PARTITION_REASSIGNMENTS, request, 0)
+        yield f"reassignments of {label}", comparable(answer)
+
+    def move(label: str, topics: Any, version: int = 1, *, factor: bool = True) -> Answer:
+        asked = [
+            ReassignableTopic(name, [ReassignablePartition(*each) for each in partitions])
+            for name, partitions in topics
+        ]
+        request = AlterPartitionReassignmentsRequest(TIMEOUT_MS, factor, asked)
+        answer = client.ask(ALTER_PARTITION_REASSIGNMENTS, request, version)
+        return f"move {label} v{version} factor={factor}", comparable(answer)
+
+    missing = ("nope", [(0, [1]), (1, None)])
+    for version in (0, 1):
+        yield move(
+            "nowhere",
+            [("moved", [(0, [1]), (1, None), (7, [1]), (8, None)]), missing],
+            version,
+        )
+    for label, replicas in (
+        ("elsewhere", [2]),
+        ("to two", [1, 2]),
+        ("to nobody", []),
+        ("to one twice", [1, 1]),
+        ("to no broker", [-1]),
+    ):
+        yield move(label, [("moved", [(0, replicas)])])
+        yield move(label, [("moved", [(0, replicas)])], factor=False)
+    yield move("twice", [("moved", [(0, [1])]), ("moved", [(0, [1]), (0, [1])])])
+    yield move("nothing", [])
+
+
+def quotas(client: WireClient) -> Iterator[Answer]:
+    """Describe- and AlterClientQuotas."""
+
+    def describe(label: str, components: Any, version: int = 1, *, strict: bool = True) -> Answer:
+        asked = [ComponentData(*each) for each in components]
+        request = DescribeClientQuotasRequest(asked, strict)
+        return label, comparable(client.ask(DESCRIBE_CLIENT_QUOTAS, request, version))
+
+    for version in (0, 1):
+        for strict in (False, True):
+            for label, components in (
+                ("all", []),
+                ("a user", [("user", 0, "nobody")]),
+                ("a client of a user", [("user", 2, None), ("client-id", 1, None)]),
+            ):
+                yield describe(f"quotas of {label} v{version} {strict}", components, version)
+    for label, components in (
+        ("an unknown kind", [("nope", 0, "x")]),
+        ("no kind", [("", 2, None)]),
+        ("an unknown match", [("user", 7, "x")]),
+        ("no name", [("user", 0, None)]),
+        ("the default with a name", [("user", 1, "x")]),
+        ("any with a name", [("user", 2, "x")]),
+        ("a user twice", [("user", 2, None), ("user", 2, None)]),
+        ("an address", [("ip", 0, "127.0.0.1")]),
+        ("an address and a user", [("ip", 2, None), ("user", 2, None)]),
+        ("an empty name", [("user", 0, "")]),
+    ):
+        yield describe(f"quotas of {label}", components)
+
+    def alter(label: str, entity: Any, *ops: Any, version: int = 1) -> Answer:
+        entry = EntryData([EntityData(*each) for each in entity], [OpData(*each) for each in ops])
+        request = AlterClientQuotasRequest([entry], validate_only=False)
+        return label, comparable(client.ask(ALTER_CLIENT_QUOTAS, request, version))
+
+    remove = ("producer_byte_rate", 0.0, True)
+    for version in (0, 1):
+        yield alter(f"remove a quota v{version}", [("user", "u")], remove, version=version)
+    yield alter("remove two quotas", [("user", "u")], remove, ("request_percentage", 0.0, True))
+    yield alter("remove a quota of the default user", [("user", None)], remove)
+    yield alter("set a quota", [("user", "u")], ("producer_byte_rate", 1000.0, False))
+    yield alter("set an unknown quota", [("user", "u")], ("nope", 1000.0, False))
+    yield alter("set a quota of an unknown kind", [("nope", "u")], remove)
+    yield alter("set a quota of nobody", [], remove)
+
+
+def users(client: WireClient) -> Iterator[Answer]:
+    """Describe- and AlterUserScramCredentials."""
+    for label, names in (
+        ("all", None),
+        ("none", []),
+        ("some", ["b", "a", ""]),
+        ("one twice", ["a", "b", "a"]),
+    ):
+        asked = None if names is None else [UserName(name) for name in names]
+        request = DescribeUserScramCredentialsRequest(asked)
+        answer = client.ask(DESCRIBE_USER_SCRAM_CREDENTIALS, request, 0)
+        yield f"credentials of {label}", comparable(answer)
+
+    def alter(label: str, deletions: Any, upsertions: Any) -> Answer:
+        request = AlterUserScramCredentialsRequest(
+            [ScramCredentialDeletion(*each) for each in deletions],
+            [ScramCredentialUpsertion(*each, b"salt", b"p" * 32) for each in upsertions],
+        )
+        return label, comparable(client.ask(ALTER_USER_SCRAM_CREDENTIALS, request, 0))
+
+    yield alter("delete credentials", [("a", 1), ("b", 2), ("c", 7), ("", 1)], [])
+    yield alter("change nobody's credentials", [], [])
+    yield alter("set bad credentials", [], [("", 1, 4096), ("d", 0, 4096), ("e", 1, 1)])
+    yield alter("set too dear credentials", [], [("e", 1, 16_385)])
+    yield alter("set a user's credential", [], [("f", SCRAM_SHA_256, 4096)])
+
+
+def access_control(client: WireClient) -> Iterator[Answer]:
+    """DescribeAcls, CreateAcls, DeleteAcls."""
+    for version in range(1, 4):
+        request = DescribeAclsRequest(1, None, 3, None, None, 1, 1)
+        yield f"rules v{version}", comparable(client.ask(DESCRIBE_ACLS, request, version))
+        for count in (0, 2):
+            creations = [AclCreation(2, "t", 3, "User:a", "*", 3, 3)] * count
+            filters = [DeleteAclsFilter(2, "t", 3, "User:a", "*", 3, 3)] * count
+            answer = client.ask(CREATE_ACLS, CreateAclsRequest(creations), version)
+            yield f"create {count} rules v{version}", comparable(answer)
+            answer = client.ask(DELETE_ACLS, DeleteAclsRequest(filters), version)
+            yield f"delete {count} rules v{version}", comparable(answer)
+
+
+FAMILIES = {
+    "log dirs": log_dirs,
+    "producers": producers,
+    "elections": elections,
+    "reassignments": reassignments,
+    "quotas": quotas,
+    "users": users,
+    "access control": access_control,
+}
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
+    """Barnabas and Apache Kafka, both fresh."""
+    directory = tmp_path_factory.mktemp("administration")
+    with BarnabasProcess(directory / "ours") as ours, ApacheKafka(directory / "theirs") as theirs:
+        yield ours, theirs
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_answers_are_kafkas(brokers, family):
+    check_alike(*brokers, FAMILIES[family], ON_PURPOSE)
