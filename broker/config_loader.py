@@ -1,5 +1,7 @@
 """Loading a configuration: defaults < server.properties < environment < ``--override``.
 
+Defaults are those of the code, under those of a file that an image or a package may bring.
+
 Every value remembers who set it. Keys of Kafka's without a meaning here are ignored, unknown ones
 are reported; a bad value is an error that names the key, the value, what is accepted and where
 the value was set.
@@ -36,10 +38,13 @@ def load_config(
     overrides: Sequence[str] = (),
     *,
     file_name: str = "server.properties",
+    defaults: Iterable[Property] = (),
+    defaults_name: str = "defaults",
 ) -> LoadedConfig:
     """Return the checked configuration; raises ConfigError with a one-line message.
 
-    ``overrides`` are "key=value" texts. The file has been read and parsed by the caller.
+    ``overrides`` are "key=value" texts. The files have been read and parsed by the caller.
+    ``defaults`` hold where nothing else sets or implies a key.
     """
     given: dict[str, Setting] = {}
     for each in properties:
@@ -53,6 +58,8 @@ def load_config(
         given[key.strip()] = _setting(value, "--override")
     _resolve_node_id(given)
     _derive_listeners(given)
+    for each in {each.key: each for each in defaults}.values():
+        given.setdefault(each.key, _setting(each.value, f"{defaults_name} line {each.line}"))
     _check_roles(given)
     known = {key: (setting,) for key, setting in given.items() if key in BROKER_CONFIGS}
     others = sorted(given.keys() - known.keys())

@@ -12,22 +12,35 @@ from broker.config_loader import LoadedConfig, load_config
 from broker.config_properties import MalformedProperties, Property, parse_properties
 from broker.config_types import ConfigError
 
+# For images and packages, so that every command run beside the broker sees what the broker sees:
+# a file with defaults of their own, and the file that counts where none is named, if it is there.
+DEFAULTS_VARIABLE = "BARNABAS_DEFAULTS"
+PROPERTIES_VARIABLE = "BARNABAS_PROPERTIES"
+
 
 def load(arguments: argparse.Namespace) -> LoadedConfig:
     """Load what the file, the environment and the overrides say; raises CommandError."""
-    path: str | None = arguments.properties
-    properties = read_properties(path) if path is not None else []
+    path: str | None = arguments.properties or _standing_file(PROPERTIES_VARIABLE)
+    defaults = os.environ.get(DEFAULTS_VARIABLE)
     try:
         loaded = load_config(
-            properties,
+            read_properties(path) if path else [],
             os.environ,
             arguments.override,
             file_name=path or "",
+            defaults=read_properties(defaults) if defaults else [],
+            defaults_name=defaults or "",
         )
     except ConfigError as error:
         raise CommandError(str(error), USAGE) from None
     _refuse_unknown_overrides(loaded, arguments.override)
     return loaded
+
+
+def _standing_file(variable: str) -> str | None:
+    """Return the file that a variable names, if there is one."""
+    path = os.environ.get(variable)
+    return path if path and os.path.exists(path) else None
 
 
 def read_properties(path: str) -> list[Property]:

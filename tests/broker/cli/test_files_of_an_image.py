@@ -1,0 +1,69 @@
+"""What an image or a package brings along: its own defaults, and where a mounted file lies."""
+
+import json
+
+import pytest
+
+from tests.broker.cli.command import barnabas, error_of
+
+
+@pytest.fixture
+def image(tmp_path):
+    """The environment that the image sets, with its files below a directory of the test."""
+    (tmp_path / "defaults").write_text("listeners=PLAINTEXT://:9092\nlog.dir=/d\nlog.dir=/data\n")
+    return {
+        "BARNABAS_DEFAULTS": str(tmp_path / "defaults"),
+        "BARNABAS_PROPERTIES": str(tmp_path / "mounted"),
+    }
+
+
+def settings(*arguments, cwd, env):
+    result = barnabas("config", "--format", "json", *arguments, cwd=cwd, env=env)
+    assert result.returncode == 0, result.stderr
+    entries = json.loads(result.stdout)["config"]
+    return {each["key"]: (each["value"], each["source"]) for each in entries}
+
+
+def test_defaults_hold_where_nobody_says_otherwise(tmp_path, image):
+    found = settings(cwd=tmp_path, env=image)
+    assert found["listeners"] == ("PLAINTEXT://:9092", f"{tmp_path}/defaults line 1")
+    assert found["log.dir"] == ("/data", f"{tmp_path}/defaults line 3")
+    assert found["num.partitions"] == ("1", "default")
+
+
+def test_other_settings_do_not_drop_the_defaults(tmp_path, image):
+    (tmp_path / "mounted").write_text("num.partitions=3\n")
+    found = settings(cwd=tmp_path, env={**image, "KAFKA_NODE_ID": "4"})
+    assert found["num.partitions"] == ("3", f"{tmp_path}/mounted line 1")
+    assert found["node.id"] == ("4", "environment KAFKA_NODE_ID")
+    assert found["listeners"] == ("PLAINTEXT://:9092", f"{tmp_path}/defaults line 1")
+
+
+def test_the_mounted_file_wins_over_the_defaults(tmp_path, image):
+    (tmp_path / "mounted").write_text("listeners=PLAINTEXT://:19092\n")
+    found = settings(cwd=tmp_path, env=image)
+    assert found["listeners"] == ("PLAINTEXT://:19092", f"{tmp_path}/mounted line 1")
+
+
+def test_a_file_named_by_hand_wins_over_the_mounted_one(tmp_path, image):
+    (tmp_path / "mounted").write_text("num.partitions=3\n")
+    (tmp_path / "mine").write_text("num.partitions=5\n")
+    found = settings("mine", cwd=tmp_path, env=image)
+    assert found["num.partitions"] == ("5", "mine line 1")
+
+
+def test_what_advertised_listeners_imply_wins_over_the_defaults(tmp_path, image):
+    advertised = "PLAINTEXT://broker:19092,PLAINTEXT_HOST://localhost:9092"
+    protocols = "PLAINTEXT:PLAINTEXT,PLAINTEXT_HOST:PLAINTEXT"
+    env = {
+        "KAFKA_ADVERTISED_LISTENERS": advertised,
+        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": protocols,
+    }
+    found = settings(cwd=tmp_path, env={**image, **env})
+    assert found["listeners"][0] == "PLAINTEXT://0.0.0.0:19092,PLAINTEXT_HOST://0.0.0.0:9092"
+
+
+def test_missing_defaults_are_an_error(tmp_path, image):
+    (tmp_path / "defaults").unlink()
+    result = barnabas("config", cwd=tmp_path, env=image)
+    assert error_of(result, 2).endswith("/defaults: No such file or directory")
