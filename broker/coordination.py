@@ -9,14 +9,17 @@ Rules of this file:
   that do not read what others like them write (``shares_lane``) need not wait for each other.
 * What does not become durable leaves no trace: an append is refused before the state has changed,
   and a disk that fails stops the process (D9).
-* At start every record of the topic goes through the same ``apply`` as in live traffic.
+* At start every record of the topic goes through the same ``apply`` as in live traffic: for a
+  moment before clients come, and if that is not enough in the background, while the keys of the
+  partitions that are not read yet are answered COORDINATOR_LOAD_IN_PROGRESS.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -48,6 +51,10 @@ logger = logging.getLogger(__name__)
 
 RETRY_MS = 1000
 """A timer whose records cannot be written (the disk is full) comes again after this time."""
+
+LOAD_BEFORE_READY_MS = 200
+LOAD_TURN_MS = 5
+"""How long the loop is held for replaying: before clients come, and in one turn after that."""
 
 Respond = Callable[[Any], object]
 Refuse = Callable[[ErrorCode], Any]
@@ -94,12 +101,13 @@ class _Lane:
 class Shard:
     """One partition of the internal topic with its machine."""
 
-    __slots__ = ("lanes", "log", "machine")
+    __slots__ = ("is_loaded", "lanes", "log", "machine")
 
     def __init__(self, log: PartitionLog, machine: Machine) -> None:
         self.log = log
         self.machine = machine
         self.lanes: dict[str, _Lane] = {}
+        self.is_loaded = False
 
 
 class Coordination:
@@ -114,6 +122,7 @@ class Coordination:
         catalogue: Catalogue,
         clock: Clock,
         after: Callable[[], None],
+        spawn: Callable[[Coroutine[Any, Any, None], str], None],
         on_fatal: Callable[[BaseException], None],
     ) -> None:
         """``timer_command`` makes the command a timer comes back as.
@@ -126,6 +135,7 @@ class Coordination:
         self._catalogue = catalogue
         self._clock = clock
         self._after = after
+        self._spawn = spawn
         self._on_fatal = on_fatal
         self._topic: Topic | None = None
         self._shards: list[Shard] = []
@@ -137,7 +147,7 @@ class Coordination:
     # --------------------------------------------------------------------------------------- start
 
     def open(self) -> None:
-        """Replay the topic, if there is one. Waits for the disk; call it before clients come."""
+        """Replay the topic, if there is one; call it before clients come."""
         topic = self._catalogue.topic(self.topic_name)
         if topic is None:
             return
@@ -145,16 +155,29 @@ class Coordination:
         self._shards = [
             Shard(partition.log, self._make_machine()) for partition in topic.partitions
         ]
-        for shard in self._shards:
-            self._replay(shard)
+        loading = self._load()
+        if self._goes_on_after(LOAD_BEFORE_READY_MS, loading):
+            self._spawn(self._load_the_rest(topic, loading), f"load {self.topic_name}")
 
-    def begin(self) -> None:
-        """Start the timers that the replayed state asks for."""
-        now = self._now()
-        for shard in self._shards:
-            self._take_effects(shard.machine.begin(now))
+    async def _load_the_rest(self, topic: Topic, loading: Iterator[None]) -> None:
+        while self._topic is topic and self._goes_on_after(LOAD_TURN_MS, loading):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        logger.info("loaded topic=%s records=%d", self.topic_name, self.records_replayed)
 
-    def _replay(self, shard: Shard) -> None:
+    def _goes_on_after(self, turn_ms: int, loading: Iterator[None]) -> bool:
+        """Load for a while; False once everything is loaded."""
+        end = self._clock.monotonic() + turn_ms / 1000
+        return any(self._clock.monotonic() >= end for _ in loading)
+
+    def _load(self) -> Iterator[None]:
+        """Replay one partition after the other; stops after every batch."""
+        for shard in self._shards:
+            yield from self._replay(shard)
+            shard.is_loaded = True
+            self._take_effects(shard.machine.begin(self._now()))
+
+    def _replay(self, shard: Shard) -> Iterator[None]:
+        """Apply what the partition holds. Waits for the disk."""
         log = shard.log
         for segment in log.segments:
             for _, header, batch in segment.scan(0):
@@ -162,6 +185,7 @@ class Coordination:
                     continue
                 for stored in iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX):
                     self._replay_record(shard, stored)
+                yield
 
     def _replay_record(self, shard: Shard, stored: LogRecord) -> None:
         if stored.key is None:
@@ -187,6 +211,19 @@ class Coordination:
             if topic is not None and not any(each.log.next_offset for each in topic.partitions):
                 self.open()  # Made just now.
         return self._topic is not None
+
+    def refusal(self, key: str) -> ErrorCode:
+        """Why commands for ``key`` cannot be taken now; NONE if they can."""
+        if not self.is_coordinator():
+            return ErrorCode.NOT_COORDINATOR
+        if not self._shards[self.partition_of(key)].is_loaded:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return ErrorCode.NONE
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether some partition is not replayed yet."""
+        return not all(shard.is_loaded for shard in self._shards)
 
     async def ensure_topic(self, partition_count: int, configs: dict[str, str]) -> None:
         """Make the internal topic unless it is there; raises KafkaError."""
@@ -233,6 +270,7 @@ class Coordination:
     ) -> None:
         """Decide ``command`` when its turn has come; ``respond`` gets the response, once.
 
+        Ask ``refusal`` first.
         ``refuse`` makes the response to an error of the log. Without it nobody waits for one.
         """
         shard = self._shards[self.partition_of(key)]

@@ -56,6 +56,7 @@ class Groups(Coordination):
             catalogue=server.catalogue,
             clock=server.clock,
             after=server.flush_answers,
+            spawn=server.spawn,
             on_fatal=server.fatal,
         )
         self._server = server

@@ -101,7 +101,6 @@ class BrokerServer:
             await self._first_checkpoint()
             await self._create_configured_topics()
             self.groups.open()
-            self.groups.begin()
             await self.sockets.start()
         except BaseException:
             self.abandon()
