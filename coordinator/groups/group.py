@@ -49,6 +49,13 @@ class Group(Protocol):
     def refuse_commit(self, identity: Identity) -> ErrorCode:
         """Why this member may not commit offsets; NONE if it may."""
 
+    def refuse_partition(self, identity: Identity, topic_id: bytes, partition: int) -> ErrorCode:
+        """Why it may not commit this partition, though ``refuse_commit`` let it pass; else NONE.
+
+        A member of a consumer group that has not heard of its newest epoch may still commit what
+        it has owned without a break since the epoch it names (KIP-1251).
+        """
+
     def refuse_fetch(self, identity: Identity) -> ErrorCode:
         """Why this member may not fetch offsets; NONE if it may."""
 
