@@ -20,6 +20,8 @@ from broker.config_properties import Property
 from broker.config_types import ConfigError, ConfigSource, ConflictingValues, Setting
 from broker.topic_configs import check_topic_configs
 
+_OF_LISTENERS = ("listeners", "advertised.listeners", "listener.security.protocol.map")
+
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfig:
@@ -58,8 +60,7 @@ def load_config(
         given[key.strip()] = _setting(value, "--override")
     _resolve_node_id(given)
     _derive_listeners(given)
-    for each in {each.key: each for each in defaults}.values():
-        given.setdefault(each.key, _setting(each.value, f"{defaults_name} line {each.line}"))
+    _lay_under(given, defaults, defaults_name)
     _check_roles(given)
     known = {key: (setting,) for key, setting in given.items() if key in BROKER_CONFIGS}
     others = sorted(given.keys() - known.keys())
@@ -104,6 +105,25 @@ def _with_origin(known: Mapping[str, tuple[Setting, ...]]) -> BrokerConfig:
     except ConfigError as error:
         origin = known[error.key][0].origin
         raise ConfigError(error.key, error.value, f"{error.expected} ({origin})") from None
+
+
+def _lay_under(given: dict[str, Setting], defaults: Iterable[Property], name: str) -> None:
+    """Let ``defaults`` set what is not set yet.
+
+    Listeners, what they advertise and their protocols are one thing: advertised listeners without
+    their listeners would be an error. Protocols that are given come on top of the defaults'.
+    """
+    standing = {
+        each.key: _setting(each.value, f"{name} line {each.line}")
+        for each in defaults
+        if "listeners" not in given or each.key not in _OF_LISTENERS
+    }
+    protocols = given.get("listener.security.protocol.map")
+    if protocols is not None and "listener.security.protocol.map" in standing:
+        both = f"{standing['listener.security.protocol.map'].text},{protocols.text}"
+        given["listener.security.protocol.map"] = protocols._replace(text=both)
+    for key, setting in standing.items():
+        given.setdefault(key, setting)
 
 
 def _resolve_node_id(given: dict[str, Setting]) -> None:
