@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from coordinator.decision import Record
+from coordinator.decision import Effect, Now, Record
 from protocol.errors import ErrorCode
 
 CLASSIC = "classic"
@@ -55,6 +55,9 @@ class Group(Protocol):
         A member of a consumer group that has not heard of its newest epoch may still commit what
         it has owned without a break since the epoch it names (KIP-1251).
         """
+
+    def commit_effects(self, identity: Identity, now: Now) -> tuple[Effect, ...]:
+        """What an accepted commit causes: a classic member's session starts again."""
 
     def refuse_fetch(self, identity: Identity) -> ErrorCode:
         """Why this member may not fetch offsets; NONE if it may."""
