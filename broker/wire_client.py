@@ -54,8 +54,7 @@ class WireClient:
     def ask(self, api: Api[Request, Response], request: Request, version: int) -> Response:
         """Send a request and return its response."""
         self.send(api, request, version)
-        response: Response = self.receive(api)
-        return response
+        return self.receive(api)
 
     def send(
         self,
@@ -71,14 +70,15 @@ class WireClient:
         )
         self._socket.sendall(b"".join(chunks))
 
-    def receive(self, api: Api[Any, Any]) -> Any:
+    def receive(self, api: Api[Any, Response]) -> Response:
         """Return the response to the oldest request without one, which was for ``api``."""
         while (answer := self._connection.next_response()) is NEED_DATA:
             data = self._socket.recv(_READ_BYTES)
             if not data:
                 raise ConnectionResetError(f"connection closed during {api.name}")
             self._connection.receive_data(data)
-        return answer[1]
+        response: Response = answer[1]
+        return response
 
     def version_of(self, api: Api[Any, Any], at_most: int | None = None) -> int:
         """Return the highest version of an API that both sides speak."""

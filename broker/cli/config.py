@@ -6,11 +6,20 @@ import argparse
 import json
 import sys
 
+from broker.cli import configuration
+from broker.cli.arguments import add_format
 from broker.cli.configuration import load
 from broker.cli.errors import OK
 from broker.config import BROKER_CONFIGS, BrokerConfig
 from broker.config_loader import LoadedConfig
 from broker.config_types import format_value
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what a configuration is made of, and how to show it."""
+    parser.usage = "barnabas config [server.properties] [options]"
+    configuration.add_arguments(parser)
+    add_format(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

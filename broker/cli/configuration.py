@@ -18,6 +18,21 @@ DEFAULTS_VARIABLE = "BARNABAS_DEFAULTS"
 PROPERTIES_VARIABLE = "BARNABAS_PROPERTIES"
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the file and the overrides that a configuration is made of."""
+    parser.add_argument(
+        "properties", nargs="?", metavar="server.properties", help="a Kafka configuration file"
+    )
+    parser.add_argument(
+        "-X",
+        "--override",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="set a key, over the file and KAFKA_* of the environment",
+    )
+
+
 def load(arguments: argparse.Namespace) -> LoadedConfig:
     """Load what the file, the environment and the overrides say; raises CommandError."""
     path: str | None = arguments.properties or _standing_file(PROPERTIES_VARIABLE)

@@ -1,8 +1,13 @@
 """How a command ends."""
 
+from __future__ import annotations
+
+import sys
+
 OK = 0
 FAILED = 1
 USAGE = 2
+INTERRUPTED = 130
 
 
 class CommandError(Exception):
@@ -11,3 +16,10 @@ class CommandError(Exception):
     def __init__(self, message: str, exit_code: int = FAILED) -> None:
         self.exit_code = exit_code
         super().__init__(message)
+
+
+def report(message: str, exit_code: int) -> int:
+    """Print an error in one line on standard error; return the exit code."""
+    line = " ".join(message.split())
+    print(f"barnabas: {line}", file=sys.stderr)
+    return exit_code

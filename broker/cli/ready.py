@@ -7,10 +7,11 @@ the answer came, with 1 when it did not, and with 2 when it could not understand
 from __future__ import annotations
 
 import argparse
-import re
 import socket
 import time
 
+from broker.cli import configuration
+from broker.cli.arguments import addresses, seconds
 from broker.cli.configuration import load
 from broker.cli.errors import OK, USAGE, CommandError
 from broker.version import __version__
@@ -18,7 +19,6 @@ from protocol.client import NEED_DATA, ClientConnection
 from protocol.errors import Malformed
 from protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
 
-_ADDRESS = re.compile(r"(?:\[([^\]]+)\]|([^\[\]:]+)):([0-9]{1,5})")
 _ANY_HOST = ("", "0.0.0.0", "::")  # noqa: S104 - what a listener may say, not what we connect to
 _API_VERSION = 3
 _ANSWER_BYTES_MAX = 1024 * 1024
@@ -28,12 +28,31 @@ class NotReady(Exception):
     """The broker did not answer, or not as a broker does."""
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add whom to ask, and for how long."""
+    parser.usage = "barnabas ready [server.properties] [options]"
+    configuration.add_arguments(parser)
+    parser.add_argument(
+        "-b",
+        "--bootstrap-server",
+        "--bootstrap-servers",
+        metavar="HOST:PORT",
+        help="the broker to ask (default: the first listener)",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        default=3.0,
+        metavar="SECONDS",
+        help="how long to wait (default 3)",
+    )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Ask the brokers one after the other until one is ready."""
-    addresses = _addresses(arguments)
     deadline = time.monotonic() + arguments.timeout
     problems = []
-    for host, port in addresses:
+    for host, port in _addresses(arguments):
         try:
             ask(host, port, deadline)
         except NotReady as problem:
@@ -83,10 +102,4 @@ def _addresses(arguments: argparse.Namespace) -> list[tuple[str, int]]:
             raise CommandError("the listener has no fixed port, say which with -b", USAGE)
         host = "localhost" if endpoint.host in _ANY_HOST else endpoint.host
         return [(host, endpoint.port)]
-    addresses = []
-    for item in arguments.bootstrap_server.split(","):
-        match = _ADDRESS.fullmatch(item.strip())
-        if match is None or not 0 < int(match[3]) < 65536:
-            raise CommandError(f"{item.strip()} is not HOST:PORT", USAGE)
-        addresses.append((match[1] or match[2], int(match[3])))
-    return addresses
+    return addresses(arguments.bootstrap_server)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import logging
 
+from broker.cli import configuration
 from broker.cli.configuration import load
 from broker.cli.errors import CommandError
 from broker.config import BrokerConfig
@@ -19,6 +20,13 @@ from broker.process import tune_process
 from broker.version import __version__
 
 logger = logging.getLogger("broker.cli.serve")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what a configuration is made of."""
+    parser.usage = "barnabas serve [server.properties] [options]"
+    parser.epilog = "Keys are Kafka's own; 'barnabas config' lists them all."
+    configuration.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -76,7 +76,12 @@ class Served:
 
     def __enter__(self):
         self.process = subprocess.Popen(
-            command("serve", *self._arguments, f"-Xlisteners=PLAINTEXT://{self.address}"),
+            command(
+                "serve",
+                "-Xbarnabas.http.listener=",
+                *self._arguments,
+                f"-Xlisteners=PLAINTEXT://{self.address}",
+            ),
             cwd=self._directory,
             env=environment(self._env),
             stdout=subprocess.PIPE,

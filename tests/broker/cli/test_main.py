@@ -2,8 +2,15 @@ import subprocess
 
 import pytest
 
+from broker.cli.main import COMMANDS
 from broker.version import __version__
 from tests.broker.cli.command import barnabas, command, environment, error_of
+
+WITH_HELP = [
+    (),
+    *((command,) for command in COMMANDS),
+    *(("topics", verb) for verb in ("list", "describe", "create", "delete", "alter")),
+]
 
 
 def test_version(tmp_path):
@@ -11,7 +18,7 @@ def test_version(tmp_path):
     assert (result.returncode, result.stdout) == (0, f"barnabas {__version__}\n")
 
 
-@pytest.mark.parametrize("arguments", [(), ("serve",), ("config",), ("ready",)])
+@pytest.mark.parametrize("arguments", WITH_HELP)
 def test_help_fits_a_screen(arguments, tmp_path):
     result = barnabas(*arguments, "--help", cwd=tmp_path)
     lines = result.stdout.splitlines()
@@ -23,11 +30,26 @@ def test_help_fits_a_screen(arguments, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ((), "the following arguments are required: command"),
+        ((), "the following arguments are required: COMMAND (see barnabas --help)"),
         (("nonsense",), "invalid choice: 'nonsense'"),
         (("serve", "--nonsense"), "unrecognized arguments: --nonsense"),
         (("config", "--format", "xml"), "invalid choice: 'xml'"),
-        (("ready", "--timeout", "soon"), "invalid float value: 'soon'"),
+        (("ready", "--timeout", "soon"), "argument --timeout: soon is not a number"),
+        (("ready", "--timeout", "0"), "0 is not a number of seconds up to 86400"),
+        (("topics",), "required: VERB (see barnabas topics --help)"),
+        (("topics", "describe"), "required: TOPIC (see barnabas topics describe --help)"),
+        (("topics", "create", "a", "-p", "0"), "0 is not between 1 and 2147483647"),
+        (("topics", "create", "a", "-p", "two"), "two is not a whole number"),
+        (("topics", "create", "a", "-X", "retention.ms"), "retention.ms is not KEY=VALUE"),
+        (("produce", "a", "--acks", "2"), "invalid choice: '2'"),
+        (("produce", "a", "-K", ""), "the key separator is empty"),
+        (("produce", "a", "--input", "json", "-K", ":"), "-K and -Z are for lines, not for JSON"),
+        (("consume", "a", "-o", "soon"), "soon is not beginning, end, an offset or @TIME"),
+        (("consume", "a", "-o", "@soon"), "soon is no time: milliseconds, or like 2026-01-31T12"),
+        (("consume", "a", "-p", "-1"), "-1 is not between 0 and 2147483647"),
+        (("consume", "a", "-f", "%x"), "%x means nothing in a template"),
+        (("consume", "a", "-f", "%v", "--format", "json"), "a template goes neither with JSON"),
+        (("consume", "a", "-K", ":", "--format", "json"), "-K does not go with JSON"),
     ],
 )
 def test_wrong_usage_is_one_line(arguments, expected, tmp_path):

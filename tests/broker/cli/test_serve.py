@@ -82,7 +82,8 @@ def test_a_quiet_log(tmp_path):
 
 def refused(tmp_path, *arguments, exit_code=1):
     listener = f"-Xlisteners=PLAINTEXT://127.0.0.1:{free_port()}"
-    return error_of(barnabas("serve", listener, *arguments, cwd=tmp_path), exit_code)
+    quiet = "-Xbarnabas.http.listener="
+    return error_of(barnabas("serve", listener, quiet, *arguments, cwd=tmp_path), exit_code)
 
 
 def test_the_port_is_in_use(tmp_path):
@@ -90,6 +91,14 @@ def test_the_port_is_in_use(tmp_path):
         port = other.getsockname()[1]
         line = refused(tmp_path, f"-Xlisteners=PLAINTEXT://127.0.0.1:{port}")
     assert f"127.0.0.1:{port}" in line
+    assert "in use" in line
+
+
+def test_the_http_port_that_was_asked_for_is_in_use(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        line = refused(tmp_path, f"-Xbarnabas.http.listener=127.0.0.1:{port}")
+    assert f"http://127.0.0.1:{port}" in line
     assert "in use" in line
 
 

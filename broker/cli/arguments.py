@@ -1,0 +1,157 @@
+"""What the commands' arguments have in common: the parser, the help's layout, shared options."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from typing import Any, NoReturn
+
+from broker.cli.errors import USAGE, CommandError, report
+
+DEFAULT_SERVER = "localhost:9092"
+_ADDRESS = re.compile(r"(?:\[([^\]]+)\]|([^\[\]:]+)):([0-9]{1,5})")
+_HELP_COLUMN = 36
+
+Address = tuple[str, int]
+
+
+Verbs = argparse._SubParsersAction  # noqa: SLF001  The type has no public name.
+
+
+class HelpFormatter(argparse.HelpFormatter):
+    """One line for an option, alike in all versions of Python; spellings after the second hide."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=_HELP_COLUMN)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings:
+            return super()._format_action_invocation(action)
+        shown = ", ".join(action.option_strings[:2])
+        if action.nargs == 0:
+            return shown
+        choices = "|".join(map(str, action.choices)) if action.choices else ""
+        return f"{shown} {action.metavar or choices or action.dest.upper()}"
+
+    def _format_action(self, action: argparse.Action) -> str:
+        if isinstance(action, Verbs):  # Without the line that says what they are called together.
+            return "".join(map(self._format_action, self._iter_indented_subactions(action)))
+        return super()._format_action(action)
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line instead of repeating the usage."""
+
+    def __init__(self, *, usage: str | None = None, **options: object) -> None:
+        super().__init__(
+            usage=usage,
+            formatter_class=HelpFormatter,
+            allow_abbrev=False,
+            **options,  # type: ignore[arg-type]
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with the usage code."""
+        sys.exit(report(f"{message} (see {self.prog} --help)", USAGE))
+
+
+def add_verbs(parser: argparse.ArgumentParser) -> argparse._SubParsersAction[Any]:
+    """Let a command have verbs: ``barnabas topics list``."""
+    return parser.add_subparsers(
+        dest="verb", metavar="VERB", required=True, title="verbs", prog=parser.prog
+    )
+
+
+def add_server(parser: argparse.ArgumentParser, *, timeout_seconds: int = 10) -> None:
+    """Add whom to talk to, and for how long."""
+    parser.add_argument(
+        "-b",
+        "--bootstrap-server",
+        "--bootstrap-servers",
+        metavar="HOST:PORT",
+        default=DEFAULT_SERVER,
+        help=f"whom to ask (default {DEFAULT_SERVER})",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        default=float(timeout_seconds),
+        metavar="SECONDS",
+        help=f"how long to wait for it (default {timeout_seconds})",
+    )
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """Add the choice between a table and JSON."""
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="tables, or JSON for programs"
+    )
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Add a topic's settings."""
+    parser.add_argument(
+        "-X",
+        "--config",
+        action="append",
+        type=setting,
+        default=[],
+        metavar="KEY=VALUE",
+        help="set a configuration; repeatable",
+    )
+
+
+def setting(text: str) -> tuple[str, str]:
+    """Split ``key=value``."""
+    key, separator, value = text.partition("=")
+    if not separator or not key.strip():
+        raise argparse.ArgumentTypeError(f"{text} is not KEY=VALUE")
+    return key.strip(), value.strip()
+
+
+def seconds(text: str) -> float:
+    """Read a time to wait: above zero, at most a day."""
+    value = _number(text)
+    if not 0 < value <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds up to 86400")
+    return value
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is not a number") from None
+
+
+def whole_number(text: str, *, least: int = 0, most: int = 2**31 - 1) -> int:
+    """Read a whole number within bounds."""
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number") from None
+    if not least <= value <= most:
+        raise argparse.ArgumentTypeError(f"{text} is not between {least} and {most}")
+    return value
+
+
+def positive_number(text: str) -> int:
+    """Read a whole number above zero."""
+    return whole_number(text, least=1)
+
+
+def partition_numbers(text: str) -> list[int]:
+    """Read ``0,3,5``."""
+    return [whole_number(part) for part in text.split(",")]
+
+
+def addresses(text: str) -> list[Address]:
+    """Split ``host:port,[::1]:port``; raises CommandError."""
+    found = []
+    for item in text.split(","):
+        match = _ADDRESS.fullmatch(item.strip())
+        if match is None or not 0 < int(match[3]) < 65536:
+            raise CommandError(f"{item.strip()} is not HOST:PORT", USAGE)
+        found.append((match[1] or match[2], int(match[3])))
+    return found

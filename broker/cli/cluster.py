@@ -1,0 +1,217 @@
+"""The commands' view of a cluster: who its brokers are, who leads what, and asking them.
+
+Every failure leaves as a CommandError in one line. ``Unreachable`` is the one that may pass: a
+broker that restarts, a leader that moved.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeVar
+
+from broker.cli.arguments import Address
+from broker.cli.errors import CommandError
+from broker.wire_client import WireClient
+from protocol.api import Api
+from protocol.errors import ErrorCode, KafkaError, Malformed
+from protocol.messages.metadata import (
+    METADATA,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponseTopic,
+)
+
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+
+CLIENT_ID = "barnabas"
+
+
+class Unreachable(CommandError):
+    """No broker answered, or a connection broke; another attempt may succeed."""
+
+
+class Refused(CommandError):
+    """A broker answered with an error; ``code`` says which."""
+
+    def __init__(self, subject: str, code: int, message: str | None = None) -> None:
+        self.code = ErrorCode(code)
+        super().__init__(f"{subject}: {message or self.code.message} ({self.code.name})")
+
+
+class Partition(NamedTuple):
+    """One partition of a topic, ``leader_id`` -1 where nobody leads it."""
+
+    topic: str
+    number: int
+    leader_id: int
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Topic and number: what it is called, whoever leads it."""
+        return self.topic, self.number
+
+
+def check(subject: str, code: int, message: str | None = None) -> None:
+    """Raise Refused unless ``code`` says that all is well."""
+    if code:
+        raise Refused(subject, code, message)
+
+
+class Connection:
+    """One connection to one broker, whose failures say which broker it was."""
+
+    def __init__(self, address: Address, timeout_seconds: float) -> None:
+        self.name = f"{address[0]}:{address[1]}"
+        try:
+            self._client = WireClient(address, CLIENT_ID, timeout_seconds)
+        except OSError as error:
+            raise self._unreachable(error) from None
+
+    def ask(
+        self, api: Api[Request, Response], request: Request, at_most: int | None = None
+    ) -> Response:
+        """Send a request in the highest version both speak and return its response."""
+        self.send(api, request, at_most)
+        return self.receive(api)
+
+    def send(
+        self,
+        api: Api[Request, Any],
+        request: Request,
+        at_most: int | None = None,
+        *,
+        expects_response: bool = True,
+    ) -> None:
+        """Send a request without waiting; ``receive`` returns the responses in order."""
+        try:
+            version = self._client.version_of(api, at_most)
+            self._client.send(api, request, version, expects_response=expects_response)
+        except (OSError, Malformed, KafkaError) as error:
+            raise self._failed(error) from None
+
+    def receive(self, api: Api[Any, Response]) -> Response:
+        """Return the response to the oldest request that has none yet."""
+        try:
+            return self._client.receive(api)
+        except (OSError, Malformed, KafkaError) as error:
+            raise self._failed(error) from None
+
+    def speaks(self, api: Api[Any, Any], version: int) -> bool:
+        """Whether the broker knows this version of an API, or a later one."""
+        try:
+            return self._client.version_of(api) >= version
+        except KafkaError:
+            return False
+        except (OSError, Malformed) as error:
+            raise self._failed(error) from None
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
+    def _failed(self, error: Exception) -> CommandError:
+        if isinstance(error, OSError):
+            return self._unreachable(error)
+        if isinstance(error, KafkaError):
+            return CommandError(f"{self.name}: {error.message}")
+        return CommandError(f"{self.name}: the answer is not Kafka's")
+
+    def _unreachable(self, error: OSError) -> Unreachable:
+        if isinstance(error, TimeoutError):
+            return Unreachable(f"{self.name}: no answer in time")
+        return Unreachable(f"{self.name}: {error.strerror or error}")
+
+
+class Cluster:
+    """All brokers of one cluster, found from a few addresses; connections are made when needed.
+
+    ``with Cluster(addresses, timeout_seconds) as cluster: cluster.ask(METADATA, request)``.
+    """
+
+    def __init__(self, addresses: list[Address], timeout_seconds: float) -> None:
+        self._addresses = addresses
+        self._timeout_seconds = timeout_seconds
+        self._first: Connection | None = None
+        self._nodes: dict[int, Address] = {}
+        self._connections: dict[int, Connection] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.disconnect()
+
+    def disconnect(self) -> None:
+        """Close all connections; what is asked next makes new ones."""
+        connections = [*self._connections.values(), *([self._first] if self._first else [])]
+        self._connections.clear()
+        self._first = None
+        for connection in connections:
+            connection.close()
+
+    @property
+    def any_broker(self) -> Connection:
+        """The first broker that takes a connection; raises Unreachable."""
+        if self._first is None:
+            self._first = self._connect_to_any()
+        return self._first
+
+    def _connect_to_any(self) -> Connection:
+        problems = []
+        for address in self._addresses:
+            try:
+                return Connection(address, self._timeout_seconds)
+            except Unreachable as problem:
+                problems.append(str(problem))
+        raise Unreachable("; ".join(problems))
+
+    def ask(
+        self, api: Api[Request, Response], request: Request, at_most: int | None = None
+    ) -> Response:
+        """Ask any broker; Kafka's pass on to the controller what only that can do."""
+        return self.any_broker.ask(api, request, at_most)
+
+    def node(self, node_id: int) -> Connection:
+        """Return the connection to a broker that Metadata or FindCoordinator named."""
+        connection = self._connections.get(node_id)
+        if connection is None:
+            address = self._nodes.get(node_id)
+            if address is None:
+                raise Unreachable(f"broker {node_id} is not there")
+            connection = self._connections[node_id] = Connection(address, self._timeout_seconds)
+        return connection
+
+    def know(self, node_id: int, host: str, port: int) -> None:
+        """Remember where a broker is."""
+        self._nodes[node_id] = host, port
+
+    @property
+    def node_ids(self) -> list[int]:
+        """Every broker known so far."""
+        return sorted(self._nodes)
+
+    def topics(self, names: list[str] | None = None) -> list[MetadataResponseTopic]:
+        """Return what Metadata says of topics, of all by default, in the order of their names.
+
+        A topic that does not exist has an error code. None is ever created by asking.
+        """
+        wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+        response = self.ask(METADATA, request)
+        for broker in response.brokers:
+            self.know(broker.node_id, broker.host, broker.port)
+        for topic in response.topics:
+            topic.partitions.sort(key=lambda partition: partition.partition_index)
+        return sorted(response.topics, key=lambda topic: topic.name or "")
+
+    def partitions(self, topic: str) -> list[Partition]:
+        """Return a topic's partitions with their leaders; raises Refused."""
+        (found,) = self.topics([topic])
+        check(topic, found.error_code)
+        return [Partition(topic, each.partition_index, each.leader_id) for each in found.partitions]

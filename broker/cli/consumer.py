@@ -1,0 +1,211 @@
+"""A blocking consumer for the command line: positions, fetches, records as they may be seen.
+
+Rules of this file:
+
+1. A position moves only after everything before it was handed out; a broken connection or a moved
+   leader is tried again from there.
+2. An offset that the log does not hold ends the reading: nothing is ever passed over silently.
+3. Checksums are verified, and what a batch expands to is bounded.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from broker.cli.cluster import Cluster, Connection, Partition, Refused, check
+from broker.cli.errors import CommandError
+from broker.cli.offsets import ISOLATION, Place, patiently, place_text
+from broker.topic_reader import (
+    EXPANDED_BYTES,
+    FETCH_BY_NAME,
+    ReceivedRecord,
+    next_offset,
+    visible_batches,
+)
+from protocol.errors import ErrorCode
+from protocol.messages.fetch import (
+    FETCH,
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    PartitionData,
+)
+from protocol.records import (
+    CorruptBatch,
+    InvalidBatch,
+    iterate_records,
+    verify_batch,
+)
+
+FETCH_BYTES_MAX = 16 * 1024 * 1024
+PARTITION_BYTES_MAX = 1024 * 1024
+WAIT_MS = 500
+
+
+class Consumer:
+    """Reads partitions from given offsets on.
+
+    ``positions`` holds the offset that comes next in each; ``ends`` where to stop, if anywhere.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        positions: Mapping[Place, int],
+        *,
+        isolation: str,
+        timeout_seconds: float,
+        ends: Mapping[Place, int] | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._isolation = isolation
+        self._timeout_seconds = timeout_seconds
+        self._leaders: dict[Place, int] | None = None
+        self.positions = dict(positions)
+        self.ends = dict(ends or {})
+
+    @property
+    def at_end(self) -> bool:
+        """Whether every partition has been read to where it should be."""
+        return not self._wanted()
+
+    def _wanted(self) -> list[Place]:
+        return [
+            place
+            for place, offset in self.positions.items()
+            if place not in self.ends or offset < self.ends[place]
+        ]
+
+    def poll(self) -> Iterator[ReceivedRecord]:
+        """Yield what one round of fetches brings, perhaps nothing; raises CommandError."""
+        for place, data in patiently(self._cluster, self._timeout_seconds, self._fetch):
+            yield from self._records(place, data)
+
+    # ---------------------------------------------------------------------------------- fetch
+
+    def _fetch(self) -> list[tuple[Place, PartitionData]]:
+        """Ask every leader at once, then take the answers."""
+        wanted = self._wanted()
+        try:
+            leaders = self._leaders = self._leaders or self._look_up()
+            by_leader: dict[int, list[Place]] = defaultdict(list)
+            for place in wanted:
+                if leaders[place] < 0:
+                    raise Refused(place_text(place), ErrorCode.LEADER_NOT_AVAILABLE)
+                by_leader[leaders[place]].append(place)
+            asked = [(self._cluster.node(leader), places) for leader, places in by_leader.items()]
+            for broker, places in asked:
+                broker.send(FETCH, self._request(places), FETCH_BY_NAME)
+            return [answer for broker, _ in asked for answer in self._answers(broker)]
+        except CommandError:
+            self._leaders = None
+            raise
+
+    def _look_up(self) -> dict[Place, int]:
+        """Return who leads the partitions; raises Refused if one of them is not there any more."""
+        topics = sorted({topic for topic, _ in self.positions})
+        found: dict[Place, int] = {}
+        for topic in topics:
+            found |= {each.place: each.leader_id for each in self._cluster.partitions(topic)}
+        for place in self.positions:
+            if place not in found:
+                raise Refused(place_text(place), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return found
+
+    def _request(self, places: list[Place]) -> FetchRequest:
+        topics: dict[str, list[FetchPartition]] = defaultdict(list)
+        for topic, number in places:
+            topics[topic].append(
+                FetchPartition(
+                    number,
+                    fetch_offset=self.positions[topic, number],
+                    partition_max_bytes=PARTITION_BYTES_MAX,
+                )
+            )
+        return FetchRequest(
+            max_wait_ms=WAIT_MS,
+            min_bytes=1,
+            max_bytes=FETCH_BYTES_MAX,
+            isolation_level=ISOLATION[self._isolation],
+            session_id=0,
+            session_epoch=-1,
+            topics=[FetchTopic(topic, partitions=each) for topic, each in topics.items()],
+        )
+
+    def _answers(self, broker: Connection) -> list[tuple[Place, PartitionData]]:
+        response = broker.receive(FETCH)
+        check(broker.name, response.error_code)
+        answers = []
+        for topic in response.responses:
+            for data in topic.partitions:
+                place = topic.topic, data.partition_index
+                if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                    offset = self.positions[place]
+                    raise CommandError(f"{place_text(place)}: offset {offset} is not there")
+                check(place_text(place), data.error_code)
+                answers.append((place, data))
+        return answers
+
+    # -------------------------------------------------------------------------------- records
+
+    def _records(self, place: Place, data: PartitionData) -> Iterator[ReceivedRecord]:
+        records = data.records
+        if records is None or not len(records):
+            return
+        aborted = sorted(
+            ((each.first_offset, each.producer_id) for each in data.aborted_transactions or ()),
+            reverse=True,
+        )
+        position, end = self.positions[place], self.ends.get(place)
+        try:
+            for batch, header in visible_batches(records, aborted):
+                if header.last_offset < position:
+                    continue
+                verify_batch(batch)
+                for record in iterate_records(batch, limit_bytes=EXPANDED_BYTES):
+                    if record.offset < self.positions[place]:
+                        continue
+                    if end is not None and record.offset >= end:
+                        break
+                    # Before it is handed out: whoever stops after this record has had it.
+                    self.positions[place] = record.offset + 1
+                    yield ReceivedRecord(
+                        *place,
+                        record.offset,
+                        record.timestamp,
+                        record.key,
+                        record.value,
+                        tuple(record.headers),
+                    )
+            self.positions[place] = max(self.positions[place], next_offset(records, position))
+        except (CorruptBatch, InvalidBatch) as problem:
+            offset = self.positions[place]
+            raise CommandError(f"{place_text(place)} at offset {offset}: {problem}") from None
+
+
+def starting_positions(
+    partitions: list[Partition],
+    starts: Mapping[Place, int],
+    ends: Mapping[Place, int],
+    offset: int | None,
+) -> dict[Place, int]:
+    """Return where to begin: at ``offset``, counted from the end if negative, None: at the end.
+
+    Raises CommandError where the log does not hold that offset.
+    """
+    positions = {}
+    for partition in partitions:
+        place = partition.place
+        start, end = starts[place], ends[place]
+        if offset is None:
+            positions[place] = end
+        elif offset < 0:
+            positions[place] = max(start, end + offset)
+        elif start <= offset <= end:
+            positions[place] = offset
+        else:
+            raise CommandError(
+                f"{place_text(place)}: offset {offset} is not there, only {start} to {end}"
+            )
+    return positions

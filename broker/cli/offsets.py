@@ -1,0 +1,82 @@
+"""Where partitions begin and end, and their offsets at a time, as their leaders know them."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from broker.cli.cluster import Cluster, Partition, Refused, Unreachable, check
+from protocol.errors import ErrorCode
+from protocol.messages.list_offsets import (
+    LIST_OFFSETS,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+
+T = TypeVar("T")
+Place = tuple[str, int]
+"""Topic and partition."""
+
+LATEST, EARLIEST = -1, -2
+ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
+_PAUSE_SECONDS = 0.1
+_PAUSE_MAX_SECONDS = 1.0
+
+
+def offsets_at(
+    cluster: Cluster, partitions: Iterable[Partition], timestamp: int, isolation: str
+) -> dict[Place, int]:
+    """Return the first offset at or after ``timestamp`` (ms, LATEST or EARLIEST) of partitions.
+
+    -1 where there is no such record. Raises Unreachable and Refused.
+    """
+    by_leader: dict[int, list[Partition]] = defaultdict(list)
+    for partition in partitions:
+        if partition.leader_id < 0:
+            raise Refused(place_text(partition.place), ErrorCode.LEADER_NOT_AVAILABLE)
+        by_leader[partition.leader_id].append(partition)
+    found: dict[Place, int] = {}
+    for leader_id, led in by_leader.items():
+        request = _request(led, timestamp, ISOLATION[isolation])
+        for topic in cluster.node(leader_id).ask(LIST_OFFSETS, request).topics:
+            for each in topic.partitions:
+                place = topic.name, each.partition_index
+                check(place_text(place), each.error_code)
+                found[place] = each.offset
+    return found
+
+
+def _request(partitions: list[Partition], timestamp: int, level: int) -> ListOffsetsRequest:
+    topics: dict[str, list[ListOffsetsPartition]] = defaultdict(list)
+    for partition in partitions:
+        topics[partition.topic].append(ListOffsetsPartition(partition.number, -1, timestamp))
+    wanted = [ListOffsetsTopic(name, each) for name, each in topics.items()]
+    return ListOffsetsRequest(-1, level, wanted)
+
+
+def place_text(place: Place) -> str:
+    """Write a partition as people do: ``orders-0``."""
+    return f"{place[0]}-{place[1]}"
+
+
+def patiently(cluster: Cluster, timeout_seconds: float, attempt: Callable[[], T]) -> T:
+    """Return what ``attempt`` returns, trying again while brokers restart and leaders move.
+
+    Raises what the last attempt in time raised, and at once what another one cannot mend.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    pause_seconds = _PAUSE_SECONDS
+    while True:
+        try:
+            return attempt()
+        except (Unreachable, Refused) as problem:
+            if isinstance(problem, Refused) and not problem.code.retriable:
+                raise
+            if time.monotonic() + pause_seconds > deadline:
+                raise
+        cluster.disconnect()
+        time.sleep(pause_seconds)
+        pause_seconds = min(2 * pause_seconds, _PAUSE_MAX_SECONDS)
