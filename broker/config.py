@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
-from broker.config_listeners import Endpoint, endpoints_of
+from broker.config_listeners import Endpoint, endpoints_of, parse_http_listener
 from broker.config_types import (
     INT_MAX,
     ConfigEntry,
@@ -597,6 +597,13 @@ class BrokerConfig:
         "Answers a client has not read yet at which its next request is not handled.",
         at_least(64 * 1024),
     )
+    http_listener: str = setting(
+        "barnabas.http.listener",
+        STRING,
+        "127.0.0.1:9644",
+        "Address for /metrics, /livez, /readyz and /config, host:port; an empty host means every "
+        "interface, an empty value none at all.",
+    )
     log_level: str = setting(
         "barnabas.log.level",
         STRING,
@@ -627,6 +634,11 @@ class BrokerConfig:
             self.listener_security_protocol_map,
             self.controller_listener_names,
         )
+
+    @property
+    def http_address(self) -> tuple[str, int] | None:
+        """Host and port of the HTTP port, None where there is none; raises ConfigError."""
+        return parse_http_listener(self.http_listener)
 
     @property
     def data_directory(self) -> str:

@@ -15,7 +15,8 @@ from broker.config_types import ConfigError
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
-_LISTENER = re.compile(r"([A-Za-z0-9_.-]+)://(?:\[([^\]]*)\]|([0-9A-Za-z%._-]*)):([0-9]{1,5})")
+_ADDRESS = re.compile(r"(?:\[([^\]]*)\]|([0-9A-Za-z%._-]*)):([0-9]{1,5})")
+_LISTENER = re.compile(rf"([A-Za-z0-9_.-]+)://{_ADDRESS.pattern}")
 _NOT_AN_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - looked for, not bound
 
 
@@ -44,6 +45,16 @@ def parse_listeners(key: str, items: Sequence[str]) -> dict[str, tuple[str, int]
             raise ConfigError(key, ",".join(items), f"Listener name {name} is used twice")
         result[name] = (match[2] if match[2] is not None else match[3], int(match[4]))
     return result
+
+
+def parse_http_listener(text: str) -> tuple[str, int] | None:
+    """Return host and port of the HTTP port, None where it is switched off; raises ConfigError."""
+    if not text:
+        return None
+    match = _ADDRESS.fullmatch(text)
+    if match is None or int(match[3]) > 65535:
+        raise ConfigError("barnabas.http.listener", text, "Value must be host:port, or empty")
+    return match[1] if match[1] is not None else match[2], int(match[3])
 
 
 def parse_protocol_map(text: str) -> dict[str, str]:

@@ -83,6 +83,7 @@ def check_together(config: BrokerConfig) -> None:
     check_topic_configs({}, config)
     if config.message_max_bytes >= config.journal_file_bytes:
         reason = (
+    _ = config.http_address
             f"message.max.bytes ({config.message_max_bytes}) must be smaller than "
             f"barnabas.journal.file.bytes ({config.journal_file_bytes})"
         )

@@ -29,8 +29,12 @@ from broker.engine import LoopEngine
 from broker.fetch_sessions import FetchSessions
 from broker.groups import Groups
 from broker.housekeeping import Housekeeping
+from broker.http.pages import Stage, pages
+from broker.http.server import HttpServer
 from broker.identity import read_properties, settle_identity
-from broker.socket_server import Listener, SocketServer
+from broker.metrics.collectors import register_collectors
+from broker.metrics.families import Metrics
+from broker.socket_server import Listener, ListenError, SocketServer
 from broker.waiting import FetchWaits
 from storage.io import FileSystem, LocalFileSystem
 from storage.log_store import LogStore, StoreCallbacks, StoreSettings
@@ -73,6 +77,10 @@ class BrokerServer:
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots)
         self.groups: Groups
         self.sockets: SocketServer
+        self.metrics = Metrics()
+        register_collectors(self)
+        self.stage = Stage.OPENING
+        self.http: HttpServer | None = None
         self.failure: BaseException | None = None
         self._given_metastore = metastore
         self._housekeeping: Housekeeping | None = None
@@ -96,15 +104,19 @@ class BrokerServer:
         self.readers = DiskReaders(self.loop)
         self.sockets = SocketServer(self.config, self.clock, self.routes, self)
         try:
+            await self._open_http()
             report = self._open_storage()
             # Before anything is appended: this run's journal groups follow this checkpoint only.
             await self._first_checkpoint()
+            self.stage = Stage.RECOVERED
             await self._create_configured_topics()
             self.groups.open()
+            self.stage = Stage.PREPARED
             await self.sockets.start()
         except BaseException:
             self.abandon()
             raise
+        self.stage = Stage.LISTENING
         self._housekeeping = Housekeeping(self)
         self._housekeeping.start()
         logger.info(
@@ -117,12 +129,15 @@ class BrokerServer:
 
     async def stop(self) -> None:
         """Drain, then close everything; bounded by ``barnabas.shutdown.timeout.ms``."""
+        self.stage = Stage.STOPPING
         await self.sockets.stop(self.config.shutdown_timeout_ms)
         if self._housekeeping is not None:
             self._housekeeping.stop()
         await self._cancel_tasks()
         await self.catalogue.close()
         await self._last_checkpoint()
+        if self.http is not None:
+            await self.http.stop()
         if self.failure is not None:
             return
         self._engine.dead = True
@@ -136,11 +151,15 @@ class BrokerServer:
             self._housekeeping.stop()
         await self.sockets.abort()
         await self._cancel_tasks()
+        if self.http is not None:
+            await self.http.stop()
         self.abandon()
 
     def abandon(self) -> None:
         """Let go of files and threads without writing anything more."""
         self._engine.dead = True
+        if self.http is not None:
+            self.http.close()
         if hasattr(self, "catalogue"):
             self.catalogue.abandon()
         if hasattr(self, "logs"):
@@ -190,6 +209,21 @@ class BrokerServer:
         task.add_done_callback(self._task_done)
 
     # --------------------------------------------------------------------------------- private
+
+    async def _open_http(self) -> None:
+        """Open the HTTP port. A port that is taken is an error only if somebody asked for it."""
+        address = self.config.http_address
+        if address is None:
+            return
+        http = HttpServer(*address, pages(self))
+        try:
+            await http.start(self.config)
+        except ListenError as error:
+            if "barnabas.http.listener" in self.config.settings:
+                raise
+            logger.error("no /metrics, /livez and /readyz: %s", error)  # noqa: TRY400  one line
+            return
+        self.http = http
 
     def _open_storage(self) -> RecoveryReport:
         config = self.config

@@ -160,6 +160,11 @@ class SocketServer:
         for connection in list(self.connections):
             connection.abort()
 
+    @property
+    def is_listening(self) -> bool:
+        """Return whether every listener is open."""
+        return all(listener.servers for listener in self.listeners)
+
     # ------------------------------------------------------------------- called by connections
 
     def admit(self, connection: Connection) -> str | None:

@@ -50,6 +50,7 @@ START_TIMEOUT_SECONDS = 30
 
 DEFAULTS: Mapping[str, str] = {
     "listeners": "PLAINTEXT://127.0.0.1:0",
+    "barnabas.http.listener": "",
     # A test wants its group at once, and clients that leave wait for a rebalance.
     "group.initial.rebalance.delay.ms": "0",
     # Skipping a quarter of an hour must not cut clients off, whose own time has not moved.

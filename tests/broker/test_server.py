@@ -44,6 +44,7 @@ READY = "[KafkaServer id=1] started: Transitioning from RECOVERY to RUNNING (Kaf
 def config(directory, *listeners, **changes):
     return BrokerConfig(
         listeners=listeners or ("PLAINTEXT://127.0.0.1:0",),
+        http_listener="",
         log_dirs=(str(directory),),
         journal_file_bytes=4 * 1024 * 1024,
         **changes,
@@ -291,7 +292,7 @@ def ready(line):
 
 config = BrokerConfig(
     listeners=("PLAINTEXT://127.0.0.1:0",), log_dirs=(directory,), create_topics=("t:1:1",),
-    shutdown_timeout_ms=60_000, journal_file_bytes=4 * 1024 * 1024,
+    shutdown_timeout_ms=60_000, journal_file_bytes=4 * 1024 * 1024, http_listener="",
 )
 sys.exit(run(config, ready))
 """

@@ -18,6 +18,7 @@ class BarnabasProcess(BrokerProcess):
         settings = {
             "listeners": f"PLAINTEXT://{HOST}:{self.port}",
             "log.dirs": str(self.data_directory),
+            "barnabas.http.listener": "",
         }
         overrides = [
             f"--override={key}={value}" for key, value in (settings | self.overrides).items()

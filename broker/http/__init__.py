@@ -1,0 +1,1 @@
+"""The HTTP port: metrics and health, off the Kafka listeners."""

@@ -1,0 +1,96 @@
+"""What is asked over HTTP: is it alive, is it ready, what does it count, how is it set.
+
+``/livez`` answers as long as the loop turns and nothing has failed for good: a reason to restart
+the process. ``/readyz`` says whether clients should be sent here, and if not, what it waits for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+from broker.http.message import Answer, json_answer
+from broker.metrics.exposition import CONTENT_TYPE, exposition
+
+if TYPE_CHECKING:
+    from broker.server import BrokerServer
+
+OK: Final = "ok"
+
+
+class Stage(IntEnum):
+    """How far a broker has come."""
+
+    OPENING = 0
+    RECOVERED = 1
+    PREPARED = 2
+    """The topics of the configuration exist."""
+    LISTENING = 3
+    STOPPING = 4
+
+
+def pages(server: BrokerServer) -> dict[str, Callable[[], Answer]]:
+    """Return the pages of one broker by path."""
+
+    def live() -> Answer:
+        return _health({"loop": OK, "storage": _failure(server) or OK})
+
+    def ready() -> Answer:
+        return _health(readiness(server))
+
+    def metrics() -> Answer:
+        return Answer(200, CONTENT_TYPE, exposition(server.metrics.collect()))
+
+    def config() -> Answer:
+        return json_answer(200, {"config": effective_config(server)})
+
+    return {
+        "/livez": live,
+        "/readyz": ready,
+        "/health": ready,
+        "/healthz": ready,
+        "/metrics": metrics,
+        "/config": config,
+    }
+
+
+def readiness(server: BrokerServer) -> dict[str, str]:
+    """Return what has to be well for clients to be served, and how it is: "ok" or the reason."""
+    stage = server.stage
+    listening = stage is Stage.LISTENING and server.sockets.is_listening
+    waiting = "stopping" if stage is Stage.STOPPING else "not open yet"
+    return {
+        "storage": _failure(server) or (OK if stage >= Stage.RECOVERED else "recovering"),
+        "topics": OK if stage >= Stage.PREPARED else "those of the configuration do not exist yet",
+        "listeners": OK if listening else waiting,
+        "disk": "full, appends are refused" if stage and server.logs.full else OK,
+    }
+
+
+def effective_config(server: BrokerServer) -> list[dict[str, object]]:
+    """Return every key as it is now, with what clients changed while the broker ran."""
+    return [
+        {
+            "key": entry.name,
+            "value": entry.value,
+            "source": entry.source.name,
+            "type": entry.type.name,
+            "synonyms": [
+                {"key": each.name, "value": each.value, "source": each.source.name}
+                for each in entry.synonyms
+            ],
+        }
+        for entry in server.config.describe()
+    ]
+
+
+def _health(checks: dict[str, str]) -> Answer:
+    well = all(found == OK for found in checks.values())
+    return json_answer(
+        200 if well else 503, {"status": OK if well else "unavailable", "checks": checks}
+    )
+
+
+def _failure(server: BrokerServer) -> str | None:
+    return None if server.failure is None else f"failed: {server.failure!r}"

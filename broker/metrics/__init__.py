@@ -1,0 +1,1 @@
+"""Metrics: counted as plain integers where things happen, gathered when somebody asks."""

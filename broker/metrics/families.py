@@ -1,0 +1,84 @@
+"""What a metric is, and the one place where all of a broker's metrics come together.
+
+Nothing is counted here. A collector is a function that looks at integers which others keep anyway
+and returns families; it runs on the loop, once per scrape. ``broker.metrics.register(collector)``
+is all that a new part of the broker has to do to be seen::
+
+    def collect() -> Iterator[Family]:
+        yield Family(
+            "kafka_consumergroup_members",
+            GAUGE,
+            "Members of a group.",
+            ((labels(consumergroup=group.id), len(group.members)) for group in groups),
+        )
+
+Samples are taken from their iterable bit by bit while the answer is sent, with turns of the loop in
+between: iterate over a copy of what may change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeAlias
+
+COUNTER: Final = "counter"
+GAUGE: Final = "gauge"
+HISTOGRAM: Final = "histogram"
+SUMMARY: Final = "summary"
+
+Number: TypeAlias = int | float
+Sample: TypeAlias = tuple[str, Number]
+"""What stands behind the family's name (a suffix, labels, or nothing) and the value."""
+
+
+class Family:
+    """One metric: its name, kind and meaning, and the samples of one scrape."""
+
+    __slots__ = ("doc", "kind", "name", "samples")
+
+    def __init__(self, name: str, kind: str, doc: str, samples: Iterable[Sample]) -> None:
+        assert kind != COUNTER or name.endswith("_total"), f"a counter is called ..._total: {name}"
+        assert kind == COUNTER or not name.endswith("_total"), f"only a counter is _total: {name}"
+        self.name = name
+        self.kind = kind
+        self.doc = doc
+        self.samples = samples
+
+
+Collector: TypeAlias = Callable[[], Iterable[Family]]
+
+
+class Metrics:
+    """The collectors of one broker."""
+
+    def __init__(self) -> None:
+        self._collectors: list[Collector] = []
+
+    def register(self, collector: Collector) -> None:
+        """Ask ``collector`` too at each scrape, after those that are registered already."""
+        self._collectors.append(collector)
+
+    def collect(self) -> Iterator[Family]:
+        """Yield every family; each name comes once."""
+        seen: set[str] = set()
+        for collector in self._collectors:
+            for family in collector():
+                assert family.name not in seen, f"{family.name} is collected twice"
+                seen.add(family.name)
+                yield family
+
+
+def value(name: str, kind: str, doc: str, number: Number) -> Family:
+    """Return a family of one sample without labels."""
+    return Family(name, kind, doc, (("", number),))
+
+
+def labels(**names: object) -> str:
+    """Return labels as they are written: ``{topic="orders",partition="0"}``."""
+    pairs = ",".join(f'{name}="{escape(str(text))}"' for name, text in names.items())
+    return f"{{{pairs}}}"
+
+
+def escape(text: str) -> str:
+    """Return a label's value as it is written between its quotes."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

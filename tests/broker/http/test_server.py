@@ -1,0 +1,264 @@
+"""The HTTP port of a running broker, asked over sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import socket
+
+import pytest
+
+from broker.config import BrokerConfig
+from broker.http import server as http_server
+from broker.http.message import Answer, text
+from broker.http.pages import Stage
+from broker.http.server import CONNECTIONS_MAX, HttpServer
+from broker.server import BrokerServer
+from broker.socket_server import ListenError
+from broker.testing import Broker
+from tests.broker.toy import until
+
+BOTH_LOOPS = True
+
+HTTP = {"barnabas.http.listener": "127.0.0.1:0"}
+
+
+async def ask(address, data, *, timeout_seconds=5):
+    """Send ``data``, return everything that comes back until the other side closes."""
+    reader, writer = await asyncio.open_connection(*address)
+    try:
+        writer.write(data)
+        async with asyncio.timeout(timeout_seconds):
+            return await reader.read()
+    finally:
+        writer.close()
+
+
+async def get(address, path):
+    """Return status, headers and body of an answer that is not in chunks."""
+    answer = await ask(address, f"GET {path} HTTP/1.0\r\n\r\n".encode())
+    head, _, body = answer.partition(b"\r\n\r\n")
+    status, *lines = head.decode().splitlines()
+    headers = dict(line.lower().split(": ", 1) for line in lines)
+    return int(status.split()[1]), headers, body.decode()
+
+
+async def status_of(address, path="/livez"):
+    """Return the status of an answer, None if there was none."""
+    try:
+        return (await get(address, path))[0]
+    except (ConnectionError, ValueError):
+        return None
+
+
+async def get_json(address, path):
+    status, headers, body = await get(address, path)
+    assert headers["content-type"] == "application/json"
+    return status, json.loads(body)
+
+
+class Pages:
+    """``async with Pages(a=page) as address:`` an HTTP port with pages of a test."""
+
+    def __init__(self, **pages):
+        self.server = HttpServer("127.0.0.1", 0, {f"/{name}": page for name, page in pages.items()})
+
+    async def __aenter__(self):
+        await self.server.start(BrokerConfig())
+        return self.server.address
+
+    async def __aexit__(self, *_):
+        await self.server.stop()
+
+
+async def test_a_broker_that_is_well():
+    async with Broker(config=HTTP) as broker:
+        address = broker.server.http.address
+        assert await get_json(address, "/livez") == (
+            200,
+            {"status": "ok", "checks": {"loop": "ok", "storage": "ok"}},
+        )
+        status, ready = await get_json(address, "/readyz")
+        assert status == 200
+        assert ready["checks"] == dict.fromkeys(["storage", "topics", "listeners", "disk"], "ok")
+        for alias in ("/health", "/healthz"):
+            assert await get_json(address, alias) == (status, ready)
+
+
+async def test_metrics_in_pieces():
+    async with Broker(config=HTTP) as broker:
+        answer = await ask(broker.server.http.address, b"GET /metrics HTTP/1.1\r\n\r\n")
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert b"Transfer-Encoding: chunked" in head
+        size, _, rest = body.partition(b"\r\n")
+        assert rest.startswith(b"# HELP process_cpu_seconds_total ")
+        assert rest[int(size, 16) :].startswith(b"\r\n")
+        assert rest.endswith(b"\r\n0\r\n\r\n")
+
+
+async def test_the_configuration_and_who_set_what():
+    async with Broker(config={**HTTP, "num.partitions": "7"}) as broker:
+        _, answer = await get_json(broker.server.http.address, "/config")
+        entries = {entry["key"]: entry for entry in answer["config"]}
+        assert entries["num.partitions"]["value"] == "7"
+        assert entries["num.partitions"]["source"] == "STATIC_BROKER"
+        assert entries["node.id"]["source"] == "DEFAULT"
+
+
+async def test_a_broker_that_is_not_ready_says_why(tmp_path):
+    async with Broker(config=HTTP) as broker:
+        server = broker.server
+        address = server.http.address
+        for stage, check, reason in (
+            (Stage.OPENING, "storage", "recovering"),
+            (Stage.RECOVERED, "topics", "those of the configuration do not exist yet"),
+            (Stage.PREPARED, "listeners", "not open yet"),
+            (Stage.STOPPING, "listeners", "stopping"),
+        ):
+            server.stage = stage
+            status, answer = await get_json(address, "/readyz")
+            assert (status, answer["status"]) == (503, "unavailable")
+            assert answer["checks"][check] == reason
+            assert (await get_json(address, "/livez"))[0] == 200
+        server.stage = Stage.LISTENING
+        server.logs.full = True
+        status, answer = await get_json(address, "/readyz")
+        assert (status, answer["checks"]["disk"]) == (503, "full, appends are refused")
+        server.logs.full = False
+        assert (await get_json(address, "/readyz"))[0] == 200
+
+
+async def test_a_broker_that_has_failed_is_not_alive():
+    async with Broker(config=HTTP) as broker:
+        server = broker.server
+        address = server.http.address
+        server.fatal(OSError(5, "Input/output error"))
+        status, answer = await get_json(address, "/livez")
+        assert status == 503
+        assert answer["checks"]["storage"] == "failed: OSError(5, 'Input/output error')"
+        server.failure = None  # What is tested is the page; let the broker end as usual.
+
+
+async def test_while_the_broker_stops_it_says_so():
+    """The HTTP port is the last to close: until then a balancer reads why."""
+    seen = []
+
+    async def last_look(self):
+        seen.append(await get_json(self.http.address, "/readyz"))
+
+    class Watched(BrokerServer):
+        async def _last_checkpoint(self):
+            await last_look(self)
+            await super()._last_checkpoint()
+
+    async with Broker(config=HTTP) as broker:
+        broker.server.__class__ = Watched
+        address = broker.server.http.address
+    assert [status for status, _ in seen] == [503]
+    assert seen[0][1]["checks"]["listeners"] == "stopping"
+    with pytest.raises(OSError, match=r"refused|call failed"):
+        await get(address, "/readyz")
+
+
+async def test_it_is_there_again_after_a_crash():
+    async with Broker(config=HTTP) as broker:
+        await broker.crash()
+        await broker.restart()
+        assert (await get_json(broker.server.http.address, "/readyz"))[0] == 200
+
+
+async def test_a_test_broker_has_none():
+    async with Broker() as broker:
+        assert broker.server.http is None
+
+
+async def test_a_taken_port_is_an_error_only_for_who_asked_for_it(caplog, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = f"127.0.0.1:{other.getsockname()[1]}"
+        with pytest.raises(ListenError, match=f"cannot listen on http://{taken}: .*in use"):
+            async with Broker(config={"barnabas.http.listener": taken}):
+                pass
+        server = BrokerServer(BrokerConfig(http_listener=taken))
+        with caplog.at_level(logging.ERROR):
+            await server._open_http()
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert record.getMessage().startswith("no /metrics, /livez and /readyz: cannot listen on")
+    assert server.http is None
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"GET /nothing HTTP/1.1\r\n\r\n", b"404"),
+        (b"DELETE /metrics HTTP/1.1\r\n\r\n", b"405"),
+        (b"\x16\x03\x01\x02\x00\x01\r\n\r\n", b"400"),
+        (b"GET /livez HTTP/1.1\r\nX: " + b"x" * 9000 + b"\r\n\r\n", b"431"),
+    ],
+    ids=["404", "405", "400", "431"],
+)
+async def test_bad_input_is_answered_and_closed(data, status):
+    async with Pages(livez=lambda: text(200, "ok")) as address:
+        assert (await ask(address, data)).split()[1] == status
+
+
+async def test_a_head_request_has_no_body():
+    async with Pages(livez=lambda: text(200, "ok")) as address:
+        answer = await ask(address, b"HEAD /livez HTTP/1.1\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert answer.endswith(b"\r\n\r\n")
+        assert b"ok\n" not in answer
+
+
+async def test_who_asks_too_slowly_is_told_so(monkeypatch):
+    monkeypatch.setattr(http_server, "QUESTION_SECONDS", 0.05)
+    async with Pages() as address:
+        assert (await ask(address, b"GET /livez HT")).split()[1] == b"408"
+
+
+async def test_who_reads_too_slowly_is_cut_off(monkeypatch, caplog):
+    monkeypatch.setattr(http_server, "ANSWER_SECONDS", 0.2)
+    taken = []
+
+    def body():
+        while True:
+            taken.append(1)
+            yield "x" * 65536
+
+    pages = Pages(endless=lambda: Answer(200, "text/plain", body()))
+    async with pages as address:
+        _, writer = await asyncio.open_connection(*address, limit=1024)
+        writer.write(b"GET /endless HTTP/1.0\r\n\r\n")
+        await until(lambda: taken and not pages.server._tasks)
+        writer.close()
+        assert len(taken) < 1000  # It waited for the reader instead of filling memory.
+
+
+async def test_too_many_at_once_are_turned_away():
+    async with Pages(livez=lambda: text(200, "ok")) as address:
+        idle = [await asyncio.open_connection(*address) for _ in range(CONNECTIONS_MAX)]
+        try:
+            assert await status_of(address) is None
+        finally:
+            for _, writer in idle:
+                writer.close()
+        async with asyncio.timeout(5):
+            while await status_of(address) != 200:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+
+async def test_a_bug_in_a_page_cuts_the_answer_and_is_logged(caplog):
+    def body():
+        yield "first\n"
+        raise ZeroDivisionError
+
+    async with Pages(broken=lambda: Answer(200, "text/plain", body())) as address:
+        with caplog.at_level(logging.ERROR):
+            try:
+                answer = await ask(address, b"GET /broken HTTP/1.1\r\n\r\n")
+            except ConnectionError:
+                answer = b""
+        assert not answer.endswith(b"0\r\n\r\n")
+    (record,) = caplog.records
+    assert record.exc_info[0] is ZeroDivisionError
