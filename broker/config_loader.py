@@ -79,11 +79,11 @@ def load_config(
 def check_together(config: BrokerConfig) -> None:
     """Check what only shows when all values are known; raises ConfigError."""
     _ = config.endpoints
+    _ = config.http_address
     _ = config.data_directory
     check_topic_configs({}, config)
     if config.message_max_bytes >= config.journal_file_bytes:
         reason = (
-    _ = config.http_address
             f"message.max.bytes ({config.message_max_bytes}) must be smaller than "
             f"barnabas.journal.file.bytes ({config.journal_file_bytes})"
         )
