@@ -80,7 +80,6 @@ def check_together(config: BrokerConfig) -> None:
     """Check what only shows when all values are known; raises ConfigError."""
     _ = config.endpoints
     _ = config.http_address
-    _ = config.http_address
     _ = config.data_directory
     check_topic_configs({}, config)
     if config.message_max_bytes >= config.journal_file_bytes:
