@@ -111,6 +111,8 @@ class Catalogue:
         """
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[bytes, Topic] = {}
+        self.topics_version = 0
+        """Grows whenever a topic comes, goes or gets partitions; begins anew at each start."""
         self.broker_config = config
         self.broker_overrides: dict[str, Configs] = {}
         self._deleted: dict[bytes, int] = {}
@@ -327,6 +329,7 @@ class Catalogue:
         for partition in grown.partitions:
             partition.topic = topic
         topic.partitions.extend(grown.partitions)
+        self.topics_version += 1
         logger.info("topic grown name=%s partitions=%d", name, total_count)
 
     # ------------------------------------------------------------------------------------- settings
@@ -475,8 +478,10 @@ class Catalogue:
         self.topics[topic.name] = topic
         self.topics_by_id[topic.topic_id] = topic
         self._collisions[collision_key(topic.name)] = topic.name
+        self.topics_version += 1
 
     def _hide(self, topic: Topic) -> None:
+        self.topics_version += 1
         del self.topics[topic.name]
         del self.topics_by_id[topic.topic_id]
         key = collision_key(topic.name)

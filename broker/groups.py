@@ -24,6 +24,10 @@ class CatalogueImage:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
 
+    def version(self) -> int:
+        """Another number whenever a topic has come, gone or got partitions."""
+        return self._catalogue.topics_version
+
     def names(self) -> Iterable[str]:
         """All topics."""
         return self._catalogue.topics.keys()

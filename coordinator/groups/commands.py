@@ -32,6 +32,9 @@ class Caller(NamedTuple):
 class TopicsImage(Protocol):
     """The topics that exist now, as the machine may see them. Read-only."""
 
+    def version(self) -> int:
+        """Another number whenever a topic has come, gone or got partitions."""
+
     def names(self) -> Iterable[str]:
         """All topics."""
 
