@@ -145,7 +145,8 @@ def _decompress_snappy_block(block: memoryview, limit_bytes: int, expanded_bytes
 def _compress_lz4(data: Buffer) -> bytes:
     import lz4.frame
 
-    return cast("bytes", lz4.frame.compress(data))
+    # Kafka's Java clients refuse frames whose blocks refer to each other.
+    return cast("bytes", lz4.frame.compress(data, block_linked=False))
 
 
 def _decompress_lz4(data: Buffer, limit_bytes: int) -> bytes:

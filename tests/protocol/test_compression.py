@@ -186,3 +186,11 @@ def test_an_unknown_codec_is_an_error(codec):
 
 def test_names_follow_kafkas_numbers():
     assert NAMES == ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+def test_lz4_blocks_are_independent():
+    # Kafka's Java clients refuse others; only data of several blocks shows the difference.
+    frame = compress(LZ4, b"0123456789" * 100_000)
+    independent_blocks_bit = 0x20
+    assert frame[4] & independent_blocks_bit
+    assert decompress(LZ4, frame, 1 << 20) == b"0123456789" * 100_000
