@@ -336,14 +336,20 @@ class LocalLock:
 
 
 class LocalFileSystem:
-    """The operating system's files."""
+    """The operating system's files.
 
-    def __init__(self) -> None:
+    ``read_only`` opens them so that they cannot be written and locks without making the lock file:
+    for looking at the data of others, on a medium that may not be writable.
+    """
+
+    def __init__(self, *, read_only: bool = False) -> None:
         self._buffers = LargeBuffers()
+        self._access = os.O_CLOEXEC | (os.O_RDONLY if read_only else os.O_RDWR)
+        self._may_create = 0 if read_only else os.O_CREAT
 
     def open(self, path: str, *, create: bool = False) -> LocalFile:
         """Open read-write; created files are ``rw-r--r--``."""
-        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        flags = self._access | (self._may_create if create else 0)
         return LocalFile(os.open(path, flags, 0o644), path, self._buffers)
 
     def exists(self, path: str) -> bool:
@@ -403,7 +409,7 @@ class LocalFileSystem:
 
     def lock(self, path: str) -> LocalLock:
         """Take an exclusive ``flock`` without waiting."""
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, self._access | self._may_create, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

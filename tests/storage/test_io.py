@@ -462,3 +462,28 @@ def test_the_simulation_answers_like_the_operating_system(steps):
 
 def held_bytes(held):
     return sum(held_bytes(v) if isinstance(v, dict) else len(v) for v in held.values())
+
+
+def test_read_only_changes_nothing(tmp_path):
+    path = str(tmp_path / "log")
+    (tmp_path / "log").write_bytes(b"abc")
+    files = LocalFileSystem(read_only=True)
+    file = files.open(path)
+    assert file.pread(10, 0) == b"abc"
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        file.pwritev([b"x"], 0)
+    file.close()
+    with pytest.raises(FileNotFoundError):
+        files.open(str(tmp_path / "other"), create=True)
+    with pytest.raises(FileNotFoundError):
+        files.lock(str(tmp_path / "lock"))
+    assert [each.name for each in tmp_path.iterdir()] == ["log"]
+
+
+def test_read_only_meets_the_lock_of_others(tmp_path):
+    path = str(tmp_path / "lock")
+    held = LocalFileSystem().lock(path)
+    with pytest.raises(AlreadyLocked):
+        LocalFileSystem(read_only=True).lock(path)
+    held.release()
+    LocalFileSystem(read_only=True).lock(path).release()
