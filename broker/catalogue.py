@@ -23,7 +23,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from broker.config import BROKER_CONFIGS, BrokerConfig
-from broker.config_types import ConfigError, UpdateMode
+from broker.config_ignored import IGNORED_CONFIGS
+from broker.config_types import ConfigError, UpdateMode, Value
+from broker.group_configs import check_group_configs, group_value
 from broker.topic_configs import check_topic_configs, log_config
 from broker.topic_names import CLUSTER_METADATA, INTERNAL, collision_key, name_problem
 from protocol.errors import ErrorCode, KafkaError
@@ -48,6 +50,9 @@ ConfigsChange = Callable[[Configs], Configs]
 
 PARTITIONS_PER_CHANGE_MAX = 10_000
 """Kafka's limit on the partitions that one change may add."""
+
+GROUPS_WITH_SETTINGS_MAX = 10_000
+"""Groups need not exist to have settings, so somebody has to stop."""
 
 LOGS_PER_TURN = 256
 """Logs made or removed before the loop gets a turn; their directories follow on another thread."""
@@ -115,6 +120,7 @@ class Catalogue:
         """Grows whenever a topic comes, goes or gets partitions; begins anew at each start."""
         self.broker_config = config
         self.broker_overrides: dict[str, Configs] = {}
+        self.group_overrides: dict[str, Configs] = {}
         self._deleted: dict[bytes, int] = {}
         self._image = MetadataImage((), (), {})
         self._metastore = metastore
@@ -155,6 +161,7 @@ class Catalogue:
         image = self._metastore.load()
         self.broker_overrides = dict(image.broker_configs)
         self._use_broker_config(self._merged_config(self.broker_overrides))
+        self.group_overrides = dict(image.group_configs)
         self._image = image
         for row in image.topics:
             check_topic_configs(row.configs, self.broker_config)
@@ -379,10 +386,41 @@ class Catalogue:
         for topic in self.topics.values():
             self._configure(topic)
 
+    def group_value(self, group_id: str, name: str) -> Value:
+        """Return the value in force of one key of a group, whether or not it has settings."""
+        return group_value(name, self.group_overrides.get(group_id, {}), self.broker_config)
+
+    def checked_group_configs(self, group_id: str, change: ConfigsChange) -> Configs:
+        """Return what the settings of a group would be; raises KafkaError."""
+        configs = change(self.group_overrides.get(group_id, {}))
+        try:
+            check_group_configs(configs, self.broker_config)
+        except ConfigError as error:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
+        known = group_id in self.group_overrides
+        if configs and not known and len(self.group_overrides) >= GROUPS_WITH_SETTINGS_MAX:
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION,
+                f"No more than {GROUPS_WITH_SETTINGS_MAX} groups can have settings of their own.",
+            )
+        return configs
+
+    async def alter_group_configs(self, group_id: str, change: ConfigsChange) -> None:
+        """Change the settings of a group; raises KafkaError."""
+        await self._change(lambda: self._alter_group_configs(group_id, change))
+
+    async def _alter_group_configs(self, group_id: str, change: ConfigsChange) -> None:
+        configs = self.checked_group_configs(group_id, change)
+        self._metastore.set_group_configs(group_id, configs)
+        if configs:
+            self.group_overrides[group_id] = configs
+        else:
+            self.group_overrides.pop(group_id, None)
+
     def _check_broker_overrides(self, entity: str, configs: Configs) -> None:
         """Raise KafkaError unless a running broker can honour these settings and its topics too."""
         for name in configs:
-            key = BROKER_CONFIGS.get(name)
+            key = BROKER_CONFIGS.get(name) or IGNORED_CONFIGS.get(name)
             if key is None:
                 raise KafkaError(ErrorCode.INVALID_CONFIG, f"This broker has no setting {name}")
             if key.update is UpdateMode.READ_ONLY:

@@ -35,7 +35,7 @@ from broker.config_types import (
 )
 from broker.topic_configs import TOPIC_CONFIGS
 
-BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST = ConfigType
+BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, *_ = ConfigType
 READ_ONLY, PER_BROKER, CLUSTER_WIDE = UpdateMode
 
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -683,17 +683,19 @@ class BrokerConfig:
     def with_settings(self, given: Mapping[str, tuple[Setting, ...]]) -> BrokerConfig:
         """Return a configuration in which ``given`` is laid over what was set; raises ConfigError.
 
-        The settings of a key are sorted, the winner first.
+        The settings of a key are sorted, the winner first. Of a key without a meaning here only
+        who set it is kept.
         """
         settings = dict(self.settings)
         changes: dict[str, Any] = {}
         for name, more in given.items():
-            key = BROKER_CONFIGS[name]
+            key = BROKER_CONFIGS.get(name)
             merged = sorted((*more, *settings.get(name, ())), key=lambda each: each.source)
             if not merged:
                 continue
             settings[name] = tuple(merged)
-            changes[FIELD_NAMES[name]] = key.parse(merged[0].text)
+            if key is not None:
+                changes[FIELD_NAMES[name]] = key.parse(merged[0].text)
         return replace(self, settings=settings, **changes)
 
     def with_dynamic(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from broker.config import BROKER_CONFIGS, BrokerConfig
 from broker.config_environment import from_environment, ignored_variables
-from broker.config_ignored import is_ignored
+from broker.config_ignored import IGNORED_CONFIGS, is_ignored
 from broker.config_listeners import parse_listeners
 from broker.config_properties import Property
 from broker.config_types import ConfigError, ConfigSource, ConflictingValues, Setting
@@ -62,8 +62,12 @@ def load_config(
     _derive_listeners(given)
     _lay_under(given, defaults, defaults_name)
     _check_roles(given)
-    known = {key: (setting,) for key, setting in given.items() if key in BROKER_CONFIGS}
-    others = sorted(given.keys() - known.keys())
+    known = {
+        key: (setting,)
+        for key, setting in given.items()
+        if key in BROKER_CONFIGS or (key in IGNORED_CONFIGS and is_ignored(key))
+    }
+    others = sorted(given.keys() - BROKER_CONFIGS.keys())
     config = _with_origin(known)
     check_together(config)
     return LoadedConfig(

@@ -29,16 +29,24 @@ class ConfigType(IntEnum):
     LONG = 5
     DOUBLE = 6
     LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+    UNKNOWN = 0
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from, by the numbers in DescribeConfigs; a smaller number wins."""
+    """Where a value comes from, by the numbers in DescribeConfigs.
+
+    For one key a smaller number wins, but for what a group has set itself, which wins over all.
+    """
 
     TOPIC = 1
     DYNAMIC_BROKER = 2
     DYNAMIC_DEFAULT_BROKER = 3
     STATIC_BROKER = 4
     DEFAULT = 5
+    BROKER_LOGGER = 6
+    GROUP = 8
 
 
 class UpdateMode(Enum):
@@ -271,7 +279,7 @@ class ConfigSynonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """One line of DescribeConfigs."""
+    """One line of DescribeConfigs. A logger's level has neither type nor documentation."""
 
     name: str
     value: str | None
@@ -280,6 +288,11 @@ class ConfigEntry(NamedTuple):
     read_only: bool
     synonyms: tuple[ConfigSynonym, ...]
     documentation: str
+
+    @property
+    def is_sensitive(self) -> bool:
+        """Whether the value is nobody's business."""
+        return self.type is ConfigType.PASSWORD
 
     @property
     def is_default(self) -> bool:

@@ -4,11 +4,13 @@ They are named here one by one, never found by looking around.
 """
 
 from broker.handlers import acls as acls
+from broker.handlers import alter_configs as alter_configs
 from broker.handlers import api_versions as api_versions
 from broker.handlers import cluster as cluster
 from broker.handlers import configs as configs
 from broker.handlers import coordinators as coordinators
 from broker.handlers import fetch as fetch
+from broker.handlers import group_offsets as group_offsets
 from broker.handlers import list_offsets as list_offsets
 from broker.handlers import log_dirs as log_dirs
 from broker.handlers import metadata as metadata

@@ -75,12 +75,13 @@ class MetadataImage:
     """Everything a broker loads at start; ``deleted`` are the tombstones left to sweep.
 
     ``broker_configs`` maps an entity (a node id in decimal, or "" for the cluster-wide default)
-    to its dynamic settings.
+    to its dynamic settings, ``group_configs`` a group to its own.
     """
 
     topics: tuple[TopicRow, ...]
     deleted: tuple[TopicRow, ...]
     broker_configs: Mapping[str, Mapping[str, str]]
+    group_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 class MetaStore(Protocol):
@@ -107,7 +108,7 @@ class MetaStore(Protocol):
         """Never hand out a producer id below ``at_least``: foreign logs may hold such ids."""
 
     def load(self) -> MetadataImage:
-        """Return all topics, tombstones and broker settings as one consistent picture."""
+        """Return all topics, tombstones and settings as one consistent picture."""
 
     def create_topic(
         self, name: str, topic_id: bytes, partition_count: int, configs: Mapping[str, str]
@@ -128,6 +129,9 @@ class MetaStore(Protocol):
 
     def set_broker_configs(self, entity: str, configs: Mapping[str, str]) -> None:
         """Replace all dynamic settings of a node (its id in decimal) or of the cluster ("")."""
+
+    def set_group_configs(self, group_id: str, configs: Mapping[str, str]) -> None:
+        """Replace all settings of a consumer group, which need not exist."""
 
     def close(self) -> None:
         """Release the store; a closed store must not be used again."""

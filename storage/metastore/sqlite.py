@@ -72,6 +72,16 @@ CREATE TABLE broker_configs (
 );
 """
 
+# Not part of the first releases' schema, so made in a store of theirs when it is opened.
+LATER_TABLES = """
+CREATE TABLE IF NOT EXISTS group_configs (
+    group_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (group_id, name)
+)
+"""
+
 
 class _Connection(sqlite3.Connection):
     """A connection that knows its file, for messages."""
@@ -110,6 +120,7 @@ class SqliteMetaStore:
                 connection.execute("PRAGMA foreign_keys = ON")
             with _transaction(connection):
                 identity = _read_or_create_identity(connection, node_id, new_cluster_id)
+                connection.execute(LATER_TABLES)
         except BaseException:
             connection.close()
             raise
@@ -158,7 +169,7 @@ class SqliteMetaStore:
             )
 
     def load(self) -> MetadataImage:
-        """Return all topics, tombstones and broker settings as one consistent picture."""
+        """Return all topics, tombstones and settings as one consistent picture."""
         with _transaction(self._connection) as connection:
             partitions: defaultdict[bytes, list[PartitionRow]] = defaultdict(list)
             for topic_id, partition_id, index in connection.execute(
@@ -183,7 +194,14 @@ class SqliteMetaStore:
                 "SELECT entity, name, value FROM broker_configs ORDER BY entity, name"
             ):
                 broker_configs[entity][name] = value
-        return MetadataImage(tuple(rows[False]), tuple(rows[True]), dict(broker_configs))
+            group_configs: defaultdict[str, dict[str, str]] = defaultdict(dict)
+            for group_id, name, value in connection.execute(
+                "SELECT group_id, name, value FROM group_configs ORDER BY group_id, name"
+            ):
+                group_configs[group_id][name] = value
+        return MetadataImage(
+            tuple(rows[False]), tuple(rows[True]), dict(broker_configs), dict(group_configs)
+        )
 
     def create_topic(
         self, name: str, topic_id: bytes, partition_count: int, configs: Mapping[str, str]
@@ -239,6 +257,16 @@ class SqliteMetaStore:
                 connection.execute(
                     "INSERT INTO broker_configs (entity, name, value) VALUES (?, ?, ?)",
                     (entity, name, value),
+                )
+
+    def set_group_configs(self, group_id: str, configs: Mapping[str, str]) -> None:
+        """Replace all settings of a consumer group."""
+        with _transaction(self._connection) as connection:
+            connection.execute("DELETE FROM group_configs WHERE group_id = ?", (group_id,))
+            for name, value in configs.items():
+                connection.execute(
+                    "INSERT INTO group_configs (group_id, name, value) VALUES (?, ?, ?)",
+                    (group_id, name, value),
                 )
 
     def close(self) -> None:

@@ -51,6 +51,7 @@ from protocol.messages.incremental_alter_configs import (
     AlterConfigsResource as IncrementalResource,
 )
 from protocol.messages.init_producer_id import InitProducerIdRequest
+from protocol.messages.list_config_resources import ListConfigResourcesRequest
 from protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -124,6 +125,7 @@ SAMPLES: dict[str, Sample] = {
         [IncrementalResource(TOPIC, name, [AlterableConfig("retention.ms", 0, "1000")])],
         validate_only=True,
     ),
+    "ListConfigResources": lambda _name, _id, _n, _i: ListConfigResourcesRequest(),
     "CreatePartitions": lambda name, _id, _n, _i: CreatePartitionsRequest(
         [CreatePartitionsTopic(name, 5, None)], 1000, validate_only=True
     ),

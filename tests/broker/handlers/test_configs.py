@@ -1,9 +1,15 @@
-"""DescribeConfigs, IncrementalAlterConfigs and AlterConfigs, as measured on Apache Kafka 4.3.0."""
+"""DescribeConfigs, IncrementalAlterConfigs and AlterConfigs, as measured on Apache Kafka 4.3.0.
+
+Groups and loggers are in test_group_and_logger_configs.py.
+"""
 
 import pytest
 
 from broker.config import BROKER_CONFIGS, BrokerConfig
-from broker.handlers.configs import BROKER, TOPIC, ConfigOperation
+from broker.config_ignored import IGNORED_CONFIGS
+from broker.config_resources import ResourceType
+from broker.config_types import ConfigSource, Setting
+from broker.handlers.alter_configs import ConfigOperation
 from protocol.errors import ErrorCode
 from protocol.messages.alter_configs import (
     ALTER_CONFIGS,
@@ -25,6 +31,7 @@ from protocol.messages.incremental_alter_configs import (
 from tests.broker.harness import Administration
 
 NONE = ErrorCode.NONE
+TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = ResourceType
 SET, DELETE, APPEND, SUBTRACT = ConfigOperation
 BAD_POLICY = (
     "Invalid value compact,foo for configuration cleanup.policy: "
@@ -132,7 +139,8 @@ class TestDescribeBrokers:
     async def test_this_broker(self, administration):
         (result,) = await describe(administration, (BROKER, "1", None), synonyms=True)
         found = {config.name: config for config in result.configs}
-        assert set(found) == {key.name for key in BROKER_CONFIGS.values()}
+        assert set(found) == {*BROKER_CONFIGS, *IGNORED_CONFIGS, "broker.id"}
+        assert [config.name for config in result.configs] == sorted(found)
         assert (found["node.id"].value, found["node.id"].read_only) == ("1", True)
         assert not found["log.retention.ms"].read_only
         assert found["message.max.bytes"].value == "1048588"
@@ -155,10 +163,41 @@ class TestDescribeBrokers:
         config = await described(administration, BROKER, "", "log.retention.ms")
         assert (config.value, config.config_source) == ("888", 3)
 
-    @pytest.mark.parametrize("kind", [8, 16, 32, 77, 0])
-    async def test_other_kinds_of_resources(self, administration, kind):
+    @pytest.mark.parametrize("kind", [77, 0, 1, 3, 64, -1])
+    async def test_unknown_kinds_of_resources(self, administration, kind):
         (result,) = await describe(administration, (kind, "1", None))
         assert result.error_code == ErrorCode.INVALID_REQUEST
+        assert result.error_message == f"Unknown resource type {kind}"
+
+    @pytest.mark.parametrize("kind", [LOGGER, CLIENT_METRICS, GROUP])
+    async def test_kinds_that_need_a_name(self, administration, kind):
+        (result,) = await describe(administration, (kind, "", None))
+        assert result.error_code == ErrorCode.INVALID_REQUEST
+        assert result.error_message.endswith("must not be empty")
+
+    async def test_a_key_without_effect_says_so(self):
+        given = {
+            "num.io.threads": (Setting("3", ConfigSource.STATIC_BROKER, "x"),),
+            "ssl.key.password": (Setting("secret", ConfigSource.STATIC_BROKER, "x"),),
+        }
+        config = BrokerConfig(node_id=1).with_settings(given)
+        administration = Administration(config=config)
+        keys = ["num.io.threads", "num.network.threads", "ssl.key.password", "ssl.key.location"]
+        (result,) = await describe(
+            administration, (BROKER, "1", keys), synonyms=True, documentation=True
+        )
+        threads, network, password = result.configs
+        assert (threads.value, threads.config_source, threads.read_only) == ("3", 4, True)
+        assert [(each.value, each.source) for each in threads.synonyms] == [("3", 4), ("8", 5)]
+        assert (network.value, network.config_source, network.is_sensitive) == ("3", 5, False)
+        assert network.documentation.startswith("No effect. ")
+        assert (password.value, password.is_sensitive, password.config_type) == (None, True, 9)
+        assert [(each.value, each.source) for each in password.synonyms] == [(None, 4)]
+        administration.stop()
+
+    async def test_the_older_name_of_the_node_id(self, administration):
+        config = await described(administration, BROKER, "1", "broker.id")
+        assert (config.value, config.read_only) == ("1", True)
 
 
 class TestIncrementalAlterConfigs:
@@ -249,7 +288,9 @@ class TestIncrementalAlterConfigs:
             (BROKER, "2", 42, None),
             (BROKER, "x", 42, "Node id must be an integer, but it is: x"),
             (77, "a", 42, "Unknown resource type 77"),
-            (8, "1", 42, "Unknown resource type 8"),
+            (CLIENT_METRICS, "m", 44, "This broker does not collect the metrics of clients."),
+            (GROUP, "", 42, "Default group resources are not allowed."),
+            (LOGGER, "2", 42, None),
         ],
     )
     async def test_resources_that_cannot_be_altered(
@@ -335,6 +376,12 @@ class TestBrokerSettings:
                 "Cannot update these configs dynamically: [auto.create.topics.enable]",
             ),
             ("1", ("nope", SET, "7"), 40, "This broker has no setting nope"),
+            (
+                "1",
+                ("num.io.threads", SET, "7"),
+                42,
+                "Cannot update these configs dynamically: [num.io.threads]",
+            ),
             (
                 "1",
                 ("message.max.bytes", SET, "xx"),

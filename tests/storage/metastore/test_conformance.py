@@ -52,7 +52,8 @@ def topic_id(number: int) -> bytes:
 
 def test_a_new_store_is_empty_and_knows_who_it_is(store):
     image = store.load()
-    assert (image.topics, image.deleted, image.broker_configs) == ((), (), {})
+    assert (image.topics, image.deleted) == ((), ())
+    assert (image.broker_configs, image.group_configs) == ({}, {})
     assert (store.identity.cluster_id, store.identity.node_id) == (CLUSTER_ID, 1)
     assert store.boot_epoch == 0
 
@@ -155,6 +156,16 @@ def test_settings_are_replaced_as_a_whole(store):
     assert store.load().broker_configs == {"": {"y": "2"}, "1": {"x": "1"}}
     store.set_broker_configs("1", {})
     assert store.load().broker_configs == {"": {"y": "2"}}
+
+
+def test_group_configs_are_replaced(store):
+    store.set_group_configs("g", {"x": "1", "y": "2"})
+    store.set_group_configs("other", {"x": "3"})
+    store.set_group_configs("g", {"x": "4"})
+    assert store.load().group_configs == {"g": {"x": "4"}, "other": {"x": "3"}}
+    assert store.load().broker_configs == {}
+    store.set_group_configs("g", {})
+    assert store.load().group_configs == {"other": {"x": "3"}}
 
 
 def test_any_thread_may_call(store):

@@ -53,6 +53,18 @@ def test_a_file_held_by_another_process_refuses_the_change_and_nothing_else(tmp_
     store.close()
 
 
+def test_a_store_from_before_groups_had_settings(tmp_path):
+    open_store(tmp_path / FILE_NAME).close()
+    connection = sqlite3.connect(tmp_path / FILE_NAME)
+    connection.execute("DROP TABLE group_configs")
+    connection.commit()
+    connection.close()
+    store = open_store(tmp_path / FILE_NAME)
+    assert store.load().group_configs == {}
+    store.set_group_configs("g", {"x": "1"})
+    store.close()
+
+
 def test_a_newer_format_is_refused(tmp_path):
     open_store(tmp_path / FILE_NAME).close()
     connection = sqlite3.connect(tmp_path / FILE_NAME)
