@@ -9,12 +9,13 @@ from broker.config import BrokerConfig
 from broker.coordination import Coordination
 from broker.topic_names import GROUP_OFFSETS
 from coordinator.decision import Timer
-from coordinator.groups.commands import TimerExpired
+from coordinator.groups.commands import Caller, TimerExpired
 from coordinator.groups.config import GroupConfig
 from coordinator.groups.shard import GroupShard
 
 if TYPE_CHECKING:
     from broker.catalogue import Catalogue
+    from broker.dispatch import RequestContext
     from broker.server import BrokerServer
 
 
@@ -100,3 +101,8 @@ def group_config(config: BrokerConfig) -> GroupConfig:
         consumer_heartbeat_interval_ms=config.group_consumer_heartbeat_interval_ms,
         consumer_max_size=config.group_consumer_max_size,
     )
+
+
+def caller_of(context: RequestContext) -> Caller:
+    """Who sent this request, and how."""
+    return Caller(context.client_id or "", context.connection.peer_host, context.api_version)

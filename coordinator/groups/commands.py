@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import ClassVar, NamedTuple, Protocol, TypeAlias
 
 from coordinator.decision import Timer
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -121,7 +121,10 @@ class ConsumerGroupHeartbeat:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommit:
-    """Offsets of one group; topics carry names here, whatever the client sent."""
+    """Offsets of one group; topics carry names and ids here, whatever the client sent."""
+
+    shares_lane: ClassVar[bool] = True
+    """No commit reads what another one writes."""
 
     caller: Caller
     request: OffsetCommitRequest
@@ -139,6 +142,12 @@ class OffsetFetch:
     caller: Caller
     request: OffsetFetchRequestGroup
     require_stable: bool
+    topics: TopicsImage
+
+    @property
+    def shares_lane(self) -> bool:
+        """What is stable is known when the commits under way are durable."""
+        return not self.require_stable
 
     @property
     def group_id(self) -> str:

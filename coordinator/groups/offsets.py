@@ -1,19 +1,272 @@
-"""Committed offsets: commit, fetch, delete, expire."""
+"""OffsetCommit, OffsetFetch and OffsetDelete for one group.
+
+A group without members may commit and fetch like any other: a "simple" group, of consumers that
+assign themselves, is nothing but its offsets.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from coordinator.groups.family import Family
+from coordinator.decision import Decision, Now
+from coordinator.groups.commands import OffsetCommit, OffsetDelete, OffsetFetch
+from coordinator.groups.family import ANY_GROUP, Family
+from coordinator.groups.group import Group, Identity
+from coordinator.groups.offset_table import (
+    APPLIERS,
+    BY_RETENTION,
+    CommittedOffset,
+    Partitions,
+    commit_record,
+    tombstone,
+)
+from protocol.errors import ErrorCode
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from protocol.messages.offset_delete import (
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from protocol.messages.offset_fetch import (
+    OffsetFetchRequestTopics,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from protocol.wire import ZERO_UUID
+
+if TYPE_CHECKING:
+    from coordinator.groups.shard import GroupShard
+
+CONSUMERS: Final = "consumer"
+"""The protocol type of groups whose members say which topics they read."""
+GROUP_ID_NOT_FOUND_SINCE: Final = 9
+METADATA_MAX_BYTES: Final = 32_767
+"""What the record's string can hold, whatever ``offset.metadata.max.bytes`` says."""
+NO_RETENTION_TIME: Final = -1
 
 
-class OffsetTable:
-    """Every committed offset of a shard, by group, topic and partition."""
-
-    def group_ids(self) -> Iterable[str]:
-        """The groups that have offsets."""
-        return ()
+# ------------------------------------------------------------------------------------ OffsetCommit
 
 
-OFFSETS: Final = Family()
+def commit(shard: GroupShard, command: OffsetCommit, now: Now) -> Decision:
+    """Commit the partitions whose metadata is not too long, all in one decision."""
+    request = command.request
+    group = shard.groups.get(request.group_id)
+    identity = Identity(
+        request.member_id,
+        request.generation_id_or_member_epoch,
+        request.group_instance_id,
+        command.caller.api_version,
+    )
+    fits = _MetadataLimit(shard.config.offset_metadata_max_bytes).fits
+    error = _refuse_commit(shard, group, identity, request)
+    if error:
+        return Decision(refuse_commit(request, error))
+    expire_ms = BY_RETENTION
+    if request.retention_time_ms != NO_RETENTION_TIME:
+        expire_ms = now.wall_ms + request.retention_time_ms
+    topics = []
+    records = []
+    for topic in request.topics:
+        answers = []
+        for asked in topic.partitions:
+            code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            if fits(asked.committed_metadata or ""):
+                code = ErrorCode.NONE
+                committed = _committed(asked, topic.topic_id, now.wall_ms, expire_ms)
+                records.append(
+                    commit_record(request.group_id, topic.name, asked.partition_index, committed)
+                )
+            answers.append(OffsetCommitResponsePartition(asked.partition_index, code))
+        topics.append(OffsetCommitResponseTopic(topic.name, topic.topic_id, answers))
+    effects = group.commit_effects(identity, now) if group is not None else ()
+    return Decision(OffsetCommitResponse(topics=topics), tuple(records), effects=effects)
+
+
+def refuse_commit(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:
+    """One error for every partition."""
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                topic.name,
+                topic.topic_id,
+                [
+                    OffsetCommitResponsePartition(partition.partition_index, code)
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _refuse_commit(
+    shard: GroupShard, group: Group | None, identity: Identity, request: OffsetCommitRequest
+) -> ErrorCode:
+    """Why nothing of a commit may be done; NONE if it may (O5)."""
+    if group is None:
+        return _refuse_commit_without_group(shard, identity, request.group_id)
+    error = group.refuse_commit(identity)
+    if error:
+        return error
+    # One partition that may not be committed refuses them all, as in Apache Kafka 4.3.0.
+    for topic in request.topics:
+        for partition in topic.partitions:
+            error = group.refuse_partition(identity, topic.topic_id, partition.partition_index)
+            if error:
+                return error
+    return ErrorCode.NONE
+
+
+def _refuse_commit_without_group(shard: GroupShard, identity: Identity, group_id: str) -> ErrorCode:
+    if identity.generation < 0:
+        return ErrorCode.NONE  # From an admin client, or a consumer that assigns itself.
+    if shard.offsets.of_group(group_id):
+        return ErrorCode.UNKNOWN_MEMBER_ID  # To Kafka an empty classic group.
+    if identity.api_version >= GROUP_ID_NOT_FOUND_SINCE:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    return ErrorCode.ILLEGAL_GENERATION
+
+
+class _MetadataLimit:
+    """How much a client may store beside an offset; Kafka counts Java's characters."""
+
+    def __init__(self, max_characters: int) -> None:
+        self._max_characters = max_characters
+
+    def fits(self, metadata: str) -> bool:
+        """Whether this much may be stored."""
+        if not metadata:
+            return True
+        units = len(metadata.encode("utf-16-le")) // 2
+        return units <= self._max_characters and len(metadata.encode()) <= METADATA_MAX_BYTES
+
+
+def _committed(
+    asked: OffsetCommitRequestPartition, topic_id: bytes, now_ms: int, expire_ms: int
+) -> CommittedOffset:
+    return CommittedOffset(
+        asked.committed_offset,
+        asked.committed_leader_epoch,
+        asked.committed_metadata or "",
+        now_ms,
+        expire_ms,
+        topic_id,
+        log_offset=-1,
+    )
+
+
+# ------------------------------------------------------------------------------------- OffsetFetch
+
+
+def fetch(shard: GroupShard, command: OffsetFetch, _now: Now) -> Decision:
+    """Say what is committed; a group that is not there has committed nothing."""
+    asked = command.request
+    group = shard.groups.get(asked.group_id)
+    says_nothing = asked.member_id is None and asked.member_epoch < 0
+    if group is not None and not says_nothing:
+        identity = Identity(
+            asked.member_id or "", asked.member_epoch, api_version=command.caller.api_version
+        )
+        error = group.refuse_fetch(identity)
+        if error:
+            return Decision(OffsetFetchResponseGroup(asked.group_id, error_code=error))
+    topics = shard.offsets.of_group(asked.group_id)
+    image = command.topics
+    if asked.topics is None:
+        answers = [_all_of(name, image.topic_id(name), found) for name, found in topics.items()]
+    else:
+        answers = [
+            _asked_of(topic, image.topic_id(topic.name), topics.get(topic.name, {}))
+            for topic in asked.topics
+        ]
+    return Decision(OffsetFetchResponseGroup(asked.group_id, answers))
+
+
+def _all_of(name: str, topic_id: bytes | None, partitions: Partitions) -> OffsetFetchResponseTopics:
+    known_id = topic_id or ZERO_UUID
+    answers = [
+        _found(index, committed)
+        for index, committed in partitions.items()
+        if committed.is_of(known_id)
+    ]
+    return OffsetFetchResponseTopics(name, known_id, answers)
+
+
+def _asked_of(
+    topic: OffsetFetchRequestTopics, topic_id: bytes | None, partitions: Partitions
+) -> OffsetFetchResponseTopics:
+    known_id = topic_id or ZERO_UUID
+    answers = []
+    for index in topic.partition_indexes:
+        committed = partitions.get(index)
+        if committed is None or not committed.is_of(known_id):
+            answers.append(nothing_found(index, ErrorCode.NONE))
+        else:
+            answers.append(_found(index, committed))
+    return OffsetFetchResponseTopics(topic.name, known_id, answers)
+
+
+def _found(index: int, committed: CommittedOffset) -> OffsetFetchResponsePartitions:
+    return OffsetFetchResponsePartitions(
+        index, committed.offset, committed.leader_epoch, committed.metadata
+    )
+
+
+def nothing_found(index: int, code: ErrorCode) -> OffsetFetchResponsePartitions:
+    """The answer for a partition without a committed offset, or with an error."""
+    return OffsetFetchResponsePartitions(index, -1, -1, "", code)
+
+
+# ------------------------------------------------------------------------------------ OffsetDelete
+
+
+def delete(shard: GroupShard, command: OffsetDelete, _now: Now) -> Decision:
+    """Forget the offsets of topics that nobody in the group reads."""
+    request = command.request
+    group = shard.groups.get(request.group_id)
+    error = _refuse_delete(shard, group, request.group_id)
+    if error:
+        return Decision(OffsetDeleteResponse(error))
+    found = shard.offsets.of_group(request.group_id)
+    topics = []
+    # Named once each: a request may name a partition again and again.
+    doomed: dict[tuple[str, int], None] = {}
+    for topic in request.topics:
+        in_use = group is not None and group.is_subscribed(topic.name)
+        code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if in_use else ErrorCode.NONE
+        answers = []
+        for asked in topic.partitions:
+            index = asked.partition_index
+            answers.append(OffsetDeleteResponsePartition(index, code))
+            if not in_use and index in found.get(topic.name, {}):
+                doomed[topic.name, index] = None
+        topics.append(OffsetDeleteResponseTopic(topic.name, answers))
+    records = tuple(tombstone(request.group_id, *place) for place in doomed)
+    return Decision(OffsetDeleteResponse(topics=topics), records)
+
+
+def _refuse_delete(shard: GroupShard, group: Group | None, group_id: str) -> ErrorCode:
+    if group is None:
+        known = shard.offsets.of_group(group_id)
+        return ErrorCode.NONE if known else ErrorCode.GROUP_ID_NOT_FOUND
+    if not group.is_empty and group.protocol_type != CONSUMERS:
+        return ErrorCode.NON_EMPTY_GROUP  # What its members read is not known here.
+    return ErrorCode.NONE
+
+
+OFFSETS: Final = Family(
+    deciders={
+        (OffsetCommit, ANY_GROUP): commit,
+        (OffsetFetch, ANY_GROUP): fetch,
+        (OffsetDelete, ANY_GROUP): delete,
+    },
+    appliers=APPLIERS,
+)

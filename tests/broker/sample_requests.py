@@ -62,6 +62,22 @@ from protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsTopics,
 )
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
 from protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
@@ -128,6 +144,17 @@ SAMPLES: dict[str, Sample] = {
     "ListConfigResources": lambda _name, _id, _n, _i: ListConfigResourcesRequest(),
     "CreatePartitions": lambda name, _id, _n, _i: CreatePartitionsRequest(
         [CreatePartitionsTopic(name, 5, None)], 1000, validate_only=True
+    ),
+    "OffsetCommit": lambda name, id_, _n, _i: OffsetCommitRequest(
+        "group", topics=[OffsetCommitRequestTopic(name, id_, [OffsetCommitRequestPartition(0, 5)])]
+    ),
+    "OffsetFetch": lambda name, id_, _n, _i: OffsetFetchRequest(
+        "group",
+        [OffsetFetchRequestTopic(name, [0])],
+        [OffsetFetchRequestGroup("group", topics=[OffsetFetchRequestTopics(name, id_, [0])])],
+    ),
+    "OffsetDelete": lambda name, _id, _n, _i: OffsetDeleteRequest(
+        "group", [OffsetDeleteRequestTopic(name, [OffsetDeleteRequestPartition(0)])]
     ),
     "FindCoordinator": lambda _name, _id, _n, _i: FindCoordinatorRequest("group", 0, ["group"]),
     "DescribeCluster": lambda _name, _id, _n, _i: DescribeClusterRequest(),

@@ -34,6 +34,13 @@ numbers = itertools.count(1)
 @pytest.fixture(scope="module")
 def running():
     with Broker() as broker:
+        broker.create_topic("committed")
+        topic_id = broker.call(lambda: broker.server.catalogue.topic("committed").topic_id)
+        # A group is there when it has committed, its coordinator when somebody has looked for it.
+        for name, version in (("FindCoordinator", 4), ("OffsetCommit", 9)):
+            route = next(route for route in ROUTES if route.name == name)
+            request = SAMPLES[name]("committed", topic_id, "", b"")
+            ask(broker.address, route.api, version, request)
         yield broker
 
 

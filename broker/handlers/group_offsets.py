@@ -1,0 +1,368 @@
+"""OffsetCommit 2-10, OffsetFetch 1-10, OffsetDelete 0: the offsets that groups have committed.
+
+Version notes. OffsetCommit: v2-4 may ask for a time of expiry, v7 brought static members, v9 the
+errors of consumer groups (KIP-848), v10 topic ids. OffsetFetch: v2 may ask for all topics and has
+an error for the whole group, v7 waits for what is under way (RequireStable), v8 asks for several
+groups, v9 says who asks, v10 has topic ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final
+
+from broker.catalogue import Catalogue
+from broker.dispatch import Deferred, RequestContext, serves
+from broker.groups import caller_of
+from coordinator.groups.commands import OffsetCommit, OffsetDelete, OffsetFetch
+from coordinator.groups.offsets import nothing_found, refuse_commit
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.offset_commit import (
+    OFFSET_COMMIT,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from protocol.messages.offset_delete import (
+    OFFSET_DELETE,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from protocol.messages.offset_fetch import (
+    OFFSET_FETCH,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from protocol.wire import ZERO_UUID
+
+COMMIT_TOPIC_IDS_SINCE: Final = 10
+FETCH_TOPIC_IDS_SINCE: Final = 10
+FETCH_GROUPS_SINCE: Final = 8
+FETCH_GROUP_ERROR_SINCE: Final = 2
+GROUPS_PER_REQUEST_MAX: Final = 10_000
+"""Groups that one OffsetFetch may ask for."""
+
+
+# ------------------------------------------------------------------------------------ OffsetCommit
+
+
+@serves(OFFSET_COMMIT, versions=(2, 10))
+def offset_commit(
+    context: RequestContext, request: OffsetCommitRequest
+) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
+    """Commit what exists; what does not is answered partition by partition."""
+    catalogue = context.broker.catalogue
+    by_id = context.api_version >= COMMIT_TOPIC_IDS_SINCE
+    response = OffsetCommitResponse()
+    known: list[OffsetCommitRequestTopic] = []
+    for asked in request.topics:
+        topic = catalogue.topic_by_id(asked.topic_id) if by_id else catalogue.topic(asked.name)
+        if topic is None:
+            code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            response.topics.append(_commit_errors(asked, asked.partitions, code))
+            continue
+        asked.name = topic.name
+        asked.topic_id = topic.topic_id
+        count = len(topic.partitions)
+        unknown = [each for each in asked.partitions if not 0 <= each.partition_index < count]
+        if unknown:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            response.topics.append(_commit_errors(asked, unknown, code))
+            asked.partitions = [
+                each for each in asked.partitions if 0 <= each.partition_index < count
+            ]
+        if asked.partitions:
+            known.append(asked)
+    if not known:
+        return response
+    request.topics = known
+    return _commit(context, request, response)
+
+
+def _commit(
+    context: RequestContext, request: OffsetCommitRequest, refused: OffsetCommitResponse
+) -> Deferred[OffsetCommitResponse]:
+    """Hand the topics that exist to the group's machine; ``refused`` is answered beside them."""
+    groups = context.broker.groups
+    pending: Deferred[OffsetCommitResponse] = Deferred()
+
+    def respond(response: OffsetCommitResponse) -> None:
+        pending.complete(_merged(refused, response))
+
+    def refuse(code: ErrorCode) -> OffsetCommitResponse:
+        return refuse_commit(request, code)
+
+    code = groups.refusal(request.group_id)
+    if code:
+        respond(refuse(code))
+    else:
+        command = OffsetCommit(caller_of(context), request)
+        groups.submit(request.group_id, command, respond, refuse)
+    return pending
+
+
+def _merged(refused: OffsetCommitResponse, response: OffsetCommitResponse) -> OffsetCommitResponse:
+    """Each topic once, its refused partitions first, as Kafka answers them."""
+    topics = {(topic.name, topic.topic_id): topic for topic in refused.topics}
+    for topic in response.topics:
+        earlier = topics.setdefault((topic.name, topic.topic_id), topic)
+        if earlier is not topic:
+            earlier.partitions.extend(topic.partitions)
+    return OffsetCommitResponse(topics=list(topics.values()))
+
+
+def _commit_errors(
+    topic: OffsetCommitRequestTopic,
+    partitions: Iterable[OffsetCommitRequestPartition],
+    code: ErrorCode,
+) -> OffsetCommitResponseTopic:
+    answers = [OffsetCommitResponsePartition(each.partition_index, code) for each in partitions]
+    return OffsetCommitResponseTopic(topic.name, topic.topic_id, answers)
+
+
+# ------------------------------------------------------------------------------------- OffsetFetch
+
+
+class _PendingFetch(Deferred[OffsetFetchResponse]):
+    """An OffsetFetch of which some groups have not answered yet."""
+
+    __slots__ = ("_answers", "_missing", "_request", "_version")
+
+    def __init__(self, request: OffsetFetchRequest, group_count: int, version: int) -> None:
+        super().__init__()
+        self._request = request
+        self._version = version
+        self._answers: list[OffsetFetchResponseGroup] = [OffsetFetchResponseGroup()] * group_count
+        self._missing = group_count
+
+    def answer(self, number: int, group: OffsetFetchResponseGroup) -> None:
+        """Take in the answer for one of the groups; the last one completes the response."""
+        self._answers[number] = group
+        self._missing -= 1
+        if not self._missing:
+            self.complete(_fetch_response(self._request, self._answers, self._version))
+
+
+def refuse_offset_fetch(
+    request: OffsetFetchRequest, code: ErrorCode, _message: str | None
+) -> OffsetFetchResponse:
+    """Answer one error for every group, in the form of each version."""
+    return OffsetFetchResponse(
+        topics=_topics_before_groups(request, OffsetFetchResponseGroup(), code),
+        error_code=code,
+        groups=[
+            OffsetFetchResponseGroup(each.group_id, error_code=code) for each in request.groups
+        ],
+    )
+
+
+@serves(OFFSET_FETCH, versions=(1, 10), refuse=refuse_offset_fetch)
+def offset_fetch(
+    context: RequestContext, request: OffsetFetchRequest
+) -> OffsetFetchResponse | Deferred[OffsetFetchResponse]:
+    """Collect the committed offsets of every group that is asked for."""
+    asked = _asked_groups(request, context.api_version)
+    if len(asked) > GROUPS_PER_REQUEST_MAX:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"more than {GROUPS_PER_REQUEST_MAX} groups in one request"
+        )
+    if not asked:
+        return OffsetFetchResponse()
+    pending = _PendingFetch(request, len(asked), context.api_version)
+    seen: set[str] = set()
+    for number, group in enumerate(asked):
+        if group.group_id in seen:
+            # Apache Kafka answers again; that would let a small request ask for any amount.
+            pending.answer(number, _fetch_error(group, ErrorCode.INVALID_REQUEST))
+            continue
+        seen.add(group.group_id)
+        _fetch_group(context, request, group, partial(pending.answer, number))
+    return pending
+
+
+def _asked_groups(request: OffsetFetchRequest, version: int) -> list[OffsetFetchRequestGroup]:
+    """The groups of a request, as v8 and above name them."""
+    if version >= FETCH_GROUPS_SINCE:
+        return request.groups
+    topics = None
+    if request.topics is not None:
+        topics = [
+            OffsetFetchRequestTopics(topic.name, partition_indexes=topic.partition_indexes)
+            for topic in request.topics
+        ]
+    return [OffsetFetchRequestGroup(request.group_id, topics=topics)]
+
+
+def _fetch_group(
+    context: RequestContext,
+    request: OffsetFetchRequest,
+    group: OffsetFetchRequestGroup,
+    respond: Callable[[OffsetFetchResponseGroup], None],
+) -> None:
+    """Ask one group's machine for the topics that are known."""
+    groups = context.broker.groups
+    code = groups.refusal(group.group_id)
+    if code:
+        respond(_fetch_error(group, code))
+        return
+    by_id = context.api_version >= FETCH_TOPIC_IDS_SINCE
+    unknown = _name_topics(context.broker.catalogue, group) if by_id else []
+
+    def finish(answer: OffsetFetchResponseGroup) -> None:
+        if by_id:
+            # Of a topic that is gone only the name is known; there is no way to say it.
+            answer.topics = [topic for topic in answer.topics if topic.topic_id != ZERO_UUID]
+        if not answer.error_code:
+            answer.topics += unknown
+        respond(answer)
+
+    command = OffsetFetch(caller_of(context), group, request.require_stable, groups.image)
+    groups.submit(group.group_id, command, finish, partial(_fetch_error, group))
+
+
+def _name_topics(
+    catalogue: Catalogue, group: OffsetFetchRequestGroup
+) -> list[OffsetFetchResponseTopics]:
+    """Put names beside the ids; take out what is not known, and return what to answer for it."""
+    if group.topics is None:
+        return []
+    unknown = []
+    known = []
+    for asked in group.topics:
+        topic = catalogue.topic_by_id(asked.topic_id)
+        if topic is not None:
+            asked.name = topic.name
+            known.append(asked)
+            continue
+        code = ErrorCode.UNKNOWN_TOPIC_ID
+        answers = [nothing_found(index, code) for index in asked.partition_indexes]
+        unknown.append(OffsetFetchResponseTopics("", asked.topic_id, answers))
+    group.topics = known
+    return unknown
+
+
+def _fetch_error(group: OffsetFetchRequestGroup, code: ErrorCode) -> OffsetFetchResponseGroup:
+    return OffsetFetchResponseGroup(group.group_id, error_code=code)
+
+
+def _fetch_response(
+    request: OffsetFetchRequest, answers: list[OffsetFetchResponseGroup], version: int
+) -> OffsetFetchResponse:
+    if version >= FETCH_GROUPS_SINCE:
+        return OffsetFetchResponse(groups=answers)
+    (group,) = answers
+    # Before v2 there is no place for the group's error but at every partition.
+    code = group.error_code if version < FETCH_GROUP_ERROR_SINCE else ErrorCode.NONE
+    return OffsetFetchResponse(
+        topics=_topics_before_groups(request, group, code), error_code=group.error_code
+    )
+
+
+def _topics_before_groups(
+    request: OffsetFetchRequest, group: OffsetFetchResponseGroup, code: int
+) -> list[OffsetFetchResponseTopic]:
+    """The topics as versions before 8 say them; ``code`` goes to every partition asked for."""
+    if code:
+        return [
+            OffsetFetchResponseTopic(
+                topic.name,
+                [
+                    OffsetFetchResponsePartition(index, -1, -1, "", code)
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics or ()
+        ]
+    return [
+        OffsetFetchResponseTopic(
+            topic.name,
+            [
+                OffsetFetchResponsePartition(
+                    found.partition_index,
+                    found.committed_offset,
+                    found.committed_leader_epoch,
+                    found.metadata,
+                    found.error_code,
+                )
+                for found in topic.partitions
+            ],
+        )
+        for topic in group.topics
+    ]
+
+
+# ------------------------------------------------------------------------------------ OffsetDelete
+
+
+@serves(OFFSET_DELETE, versions=(0, 0))
+def offset_delete(
+    context: RequestContext, request: OffsetDeleteRequest
+) -> OffsetDeleteResponse | Deferred[OffsetDeleteResponse]:
+    """Forget offsets of topics that exist; what does not is answered partition by partition."""
+    groups = context.broker.groups
+    if not request.group_id:
+        return OffsetDeleteResponse(ErrorCode.INVALID_GROUP_ID)
+    code = groups.refusal(request.group_id)
+    if code:
+        return OffsetDeleteResponse(code)
+    refused = _take_out_unknown(context.broker.catalogue, request)
+    pending: Deferred[OffsetDeleteResponse] = Deferred()
+
+    def respond(response: OffsetDeleteResponse) -> None:
+        if not response.error_code:
+            response.topics = _merged_deletions(refused, response.topics)
+        pending.complete(response)
+
+    groups.submit(
+        request.group_id, OffsetDelete(caller_of(context), request), respond, OffsetDeleteResponse
+    )
+    return pending
+
+
+def _take_out_unknown(
+    catalogue: Catalogue, request: OffsetDeleteRequest
+) -> list[OffsetDeleteResponseTopic]:
+    """Leave what exists in the request; return what to answer for the rest."""
+    refused = []
+    known = []
+    for asked in request.topics:
+        topic = catalogue.topic(asked.name)
+        count = 0 if topic is None else len(topic.partitions)
+        unknown = [each for each in asked.partitions if not 0 <= each.partition_index < count]
+        if unknown:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            answers = [
+                OffsetDeleteResponsePartition(each.partition_index, code) for each in unknown
+            ]
+            refused.append(OffsetDeleteResponseTopic(asked.name, answers))
+            asked.partitions = [
+                each for each in asked.partitions if 0 <= each.partition_index < count
+            ]
+        if asked.partitions:
+            known.append(asked)
+    request.topics = known
+    return refused
+
+
+def _merged_deletions(
+    refused: list[OffsetDeleteResponseTopic], topics: list[OffsetDeleteResponseTopic]
+) -> list[OffsetDeleteResponseTopic]:
+    """Each topic once, its refused partitions first."""
+    merged = {topic.name: topic for topic in refused}
+    for topic in topics:
+        earlier = merged.setdefault(topic.name, topic)
+        if earlier is not topic:
+            earlier.partitions.extend(topic.partitions)
+    return list(merged.values())
