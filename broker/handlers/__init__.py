@@ -11,6 +11,7 @@ from broker.handlers import configs as configs
 from broker.handlers import coordinators as coordinators
 from broker.handlers import fetch as fetch
 from broker.handlers import group_offsets as group_offsets
+from broker.handlers import groups as groups
 from broker.handlers import list_offsets as list_offsets
 from broker.handlers import log_dirs as log_dirs
 from broker.handlers import metadata as metadata

@@ -82,6 +82,9 @@ class SyncGroup:
 class Heartbeat:
     """A member of a classic group is alive."""
 
+    shares_lane: ClassVar[bool] = True
+    """It changes nothing that a commit reads, nor the other way round."""
+
     caller: Caller
     request: HeartbeatRequest
 

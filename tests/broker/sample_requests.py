@@ -1,6 +1,6 @@
 """One request for every API the broker serves, that it can answer with success in any version.
 
-Where it has no success to give, ``REFUSED`` has the error.
+Where it has no success to give, ``REFUSED`` has the errors.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from protocol.messages.describe_user_scram_credentials import DescribeUserScramC
 from protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.heartbeat import HeartbeatRequest
 from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     IncrementalAlterConfigsRequest,
@@ -51,6 +52,8 @@ from protocol.messages.incremental_alter_configs import (
     AlterConfigsResource as IncrementalResource,
 )
 from protocol.messages.init_producer_id import InitProducerIdRequest
+from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from protocol.messages.list_config_resources import ListConfigResourcesRequest
 from protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -84,6 +87,7 @@ from protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from protocol.messages.sync_group import SyncGroupRequest
 from protocol.records import Record, encode_batch
 
 TOPIC = 2
@@ -91,7 +95,16 @@ TOPIC = 2
 
 SECURITY_DISABLED = 54
 
-REFUSED = {"DescribeAcls": SECURITY_DISABLED}
+UNKNOWN_MEMBER_ID = 25
+
+REFUSED = {
+    "DescribeAcls": {SECURITY_DISABLED},
+    # A member of a group that has none: what there is beyond is in the tests of groups.
+    "JoinGroup": {UNKNOWN_MEMBER_ID},
+    "SyncGroup": {UNKNOWN_MEMBER_ID},
+    "Heartbeat": {UNKNOWN_MEMBER_ID},
+    "LeaveGroup": {0, UNKNOWN_MEMBER_ID},
+}
 
 Sample = Callable[[str, bytes, str, bytes], Any]
 
@@ -157,6 +170,16 @@ SAMPLES: dict[str, Sample] = {
         "group", [OffsetDeleteRequestTopic(name, [OffsetDeleteRequestPartition(0)])]
     ),
     "FindCoordinator": lambda _name, _id, _n, _i: FindCoordinatorRequest("group", 0, ["group"]),
+    "JoinGroup": lambda _name, _id, _n, _i: JoinGroupRequest(
+        "group", 10_000, 10_000, "member", None, "consumer", [JoinGroupRequestProtocol("range")]
+    ),
+    "SyncGroup": lambda _name, _id, _n, _i: SyncGroupRequest(
+        "group", 1, "member", None, "consumer", "range"
+    ),
+    "Heartbeat": lambda _name, _id, _n, _i: HeartbeatRequest("group", 1, "member"),
+    "LeaveGroup": lambda _name, _id, _n, _i: LeaveGroupRequest(
+        "group", "member", [MemberIdentity("member")]
+    ),
     "DescribeCluster": lambda _name, _id, _n, _i: DescribeClusterRequest(),
     "DescribeTopicPartitions": lambda name, _id, _n, _i: DescribeTopicPartitionsRequest(
         [TopicRequest(name)]

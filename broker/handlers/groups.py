@@ -1,0 +1,147 @@
+"""JoinGroup 0-9, SyncGroup 0-5, Heartbeat 0-4, LeaveGroup 0-5: members of classic groups.
+
+Version notes. JoinGroup: v1 the rebalance timeout, v4 MEMBER_ID_REQUIRED, v5 static members, v7 the
+protocol's type, v8 a reason (for people, and ignored), v9 SkipAssignment. SyncGroup: v3 static
+members, v5 the protocol's type and name, which must match. Heartbeat: v3 static members.
+LeaveGroup: v3 several members, v5 a reason.
+
+A JoinGroup or SyncGroup that waits for the other members does not hold its connection up: a
+LeaveGroup behind it is heard, and ends the wait.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Final
+
+from broker.dispatch import Deferred, RequestContext, serves
+from coordinator.groups.classic.liveness import SEVERAL_MEMBERS_SINCE
+from coordinator.groups.commands import Caller, Heartbeat, JoinGroup, LeaveGroup, SyncGroup
+from protocol.errors import ErrorCode
+from protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest, HeartbeatResponse
+from protocol.messages.join_group import JOIN_GROUP, JoinGroupRequest, JoinGroupResponse
+from protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, LeaveGroupResponse
+from protocol.messages.sync_group import SYNC_GROUP, SyncGroupRequest, SyncGroupResponse
+
+NULL_PROTOCOL_NAME_SINCE: Final = 7
+"""Version of JoinGroup."""
+PROTOCOL_MUST_MATCH_SINCE: Final = 5
+"""Version of SyncGroup."""
+
+
+def caller_of(context: RequestContext) -> Caller:
+    """Who sent this request; the host looks as in Kafka's records and tools."""
+    host = f"/{context.connection.peer_host}"
+    return Caller(context.client_id or "", host, context.api_version)
+
+
+def group_refusal(context: RequestContext, group_id: str) -> ErrorCode:
+    """Why nothing can be done for this group here; NONE if it can."""
+    if not group_id:
+        return ErrorCode.INVALID_GROUP_ID
+    return context.broker.groups.refusal(group_id)
+
+
+@serves(JOIN_GROUP, versions=(0, 9))
+def join_group(
+    context: RequestContext, request: JoinGroupRequest
+) -> JoinGroupResponse | Deferred[JoinGroupResponse]:
+    """Bring a member into the group's next generation; it waits for the others."""
+    pending: Deferred[JoinGroupResponse] = Deferred()
+
+    def respond(response: JoinGroupResponse) -> None:
+        if context.api_version < NULL_PROTOCOL_NAME_SINCE and response.protocol_name is None:
+            response.protocol_name = ""
+        pending.complete(response)
+
+    def refuse(code: ErrorCode) -> JoinGroupResponse:
+        return JoinGroupResponse(error_code=code, member_id=request.member_id)
+
+    groups = context.broker.groups
+    code = group_refusal(context, request.group_id) or _session_refusal(context, request)
+    if code:
+        return refuse(code)
+    caller = caller_of(context)
+    new_member_id = f"{request.group_instance_id or caller.client_id}-{uuid.uuid4()}"
+    command = JoinGroup(caller, request, groups.new_ticket(), new_member_id)
+    groups.submit(request.group_id, command, respond, refuse)
+    return pending
+
+
+def _session_refusal(context: RequestContext, request: JoinGroupRequest) -> ErrorCode:
+    config = context.broker.config
+    low = config.group_min_session_timeout_ms
+    high = config.group_max_session_timeout_ms
+    if low <= request.session_timeout_ms <= high:
+        return ErrorCode.NONE
+    return ErrorCode.INVALID_SESSION_TIMEOUT
+
+
+@serves(SYNC_GROUP, versions=(0, 5))
+def sync_group(
+    context: RequestContext, request: SyncGroupRequest
+) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
+    """Give a member its assignment, as soon as the leader has brought it."""
+    pending: Deferred[SyncGroupResponse] = Deferred()
+    groups = context.broker.groups
+    code = ErrorCode.NONE
+    if context.api_version >= PROTOCOL_MUST_MATCH_SINCE and (
+        request.protocol_type is None or request.protocol_name is None
+    ):
+        code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    code = code or group_refusal(context, request.group_id)
+    if code:
+        return _refuse_sync(code)
+    command = SyncGroup(caller_of(context), request, groups.new_ticket())
+    groups.submit(request.group_id, command, pending.complete, _refuse_sync)
+    return pending
+
+
+def _refuse_sync(code: ErrorCode) -> SyncGroupResponse:
+    return SyncGroupResponse(error_code=code)
+
+
+@serves(HEARTBEAT, versions=(0, 4))
+def heartbeat(
+    context: RequestContext, request: HeartbeatRequest
+) -> HeartbeatResponse | Deferred[HeartbeatResponse]:
+    """Keep a member's session alive, and tell it of a rebalance."""
+    pending: Deferred[HeartbeatResponse] = Deferred()
+    code = group_refusal(context, request.group_id)
+    if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+        # Sessions start afresh once the group is there: the member has nothing to do but wait.
+        return HeartbeatResponse()
+    if code:
+        return _refuse_heartbeat(code)
+    command = Heartbeat(caller_of(context), request)
+    context.broker.groups.submit(request.group_id, command, pending.complete, _refuse_heartbeat)
+    return pending
+
+
+def _refuse_heartbeat(code: ErrorCode) -> HeartbeatResponse:
+    return HeartbeatResponse(error_code=code)
+
+
+@serves(LEAVE_GROUP, versions=(0, 5))
+def leave_group(
+    context: RequestContext, request: LeaveGroupRequest
+) -> LeaveGroupResponse | Deferred[LeaveGroupResponse]:
+    """Let members go at once, without waiting for their sessions to end."""
+    pending: Deferred[LeaveGroupResponse] = Deferred()
+
+    def respond(response: LeaveGroupResponse) -> None:
+        if context.api_version < SEVERAL_MEMBERS_SINCE and response.members:
+            # The only member's error stands for the request.
+            response.error_code = response.error_code or response.members[0].error_code
+        pending.complete(response)
+
+    code = group_refusal(context, request.group_id)
+    if code:
+        return _refuse_leave(code)
+    command = LeaveGroup(caller_of(context), request)
+    context.broker.groups.submit(request.group_id, command, respond, _refuse_leave)
+    return pending
+
+
+def _refuse_leave(code: ErrorCode) -> LeaveGroupResponse:
+    return LeaveGroupResponse(error_code=code)

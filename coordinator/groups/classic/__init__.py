@@ -1,0 +1,45 @@
+"""Classic groups: the members agree on a generation, their leader assigns."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from coordinator.groups.classic.description import describe
+from coordinator.groups.classic.group import ClassicGroup, Member
+from coordinator.groups.classic.join import decide_join, join_new_group
+from coordinator.groups.classic.liveness import (
+    begin,
+    decide_heartbeat,
+    decide_heartbeat_of_nobody,
+    decide_leave,
+    decide_leave_of_nobody,
+    decide_timer,
+    decide_timer_of_nobody,
+)
+from coordinator.groups.classic.records import apply_group_metadata
+from coordinator.groups.classic.sync import decide_sync, decide_sync_of_nobody
+from coordinator.groups.classic.turn import Become, become
+from coordinator.groups.commands import Heartbeat, JoinGroup, LeaveGroup, SyncGroup, TimerExpired
+from coordinator.groups.family import NO_GROUP, Family
+from coordinator.groups.group import CLASSIC
+from protocol.messages.group_metadata_record import GROUP_METADATA_RECORD
+
+__all__ = ["CLASSIC_GROUPS", "Become", "ClassicGroup", "Member", "describe", "join_new_group"]
+
+CLASSIC_GROUPS: Final = Family(
+    deciders={
+        (JoinGroup, NO_GROUP): decide_join,
+        (JoinGroup, CLASSIC): decide_join,
+        (SyncGroup, NO_GROUP): decide_sync_of_nobody,
+        (SyncGroup, CLASSIC): decide_sync,
+        (Heartbeat, NO_GROUP): decide_heartbeat_of_nobody,
+        (Heartbeat, CLASSIC): decide_heartbeat,
+        (LeaveGroup, NO_GROUP): decide_leave_of_nobody,
+        (LeaveGroup, CLASSIC): decide_leave,
+        (TimerExpired, NO_GROUP): decide_timer_of_nobody,
+        (TimerExpired, CLASSIC): decide_timer,
+    },
+    appliers={GROUP_METADATA_RECORD.key_type: apply_group_metadata},
+    changers={Become: become},
+    begin=begin,
+)

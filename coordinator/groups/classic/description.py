@@ -1,0 +1,30 @@
+"""A classic group as administrators see it."""
+
+from __future__ import annotations
+
+from coordinator.groups.classic.group import ClassicGroup
+from coordinator.groups.classic.states import State
+from protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
+
+
+def describe(group: ClassicGroup) -> DescribedGroup:
+    """Tell everything; what members say and own means something in a stable group only."""
+    is_stable = group.state is State.STABLE
+    protocol = group.protocol_name if is_stable else None
+    return DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state_name,
+        protocol_type=group.protocol_type,
+        protocol_data=protocol or "",
+        members=[
+            DescribedGroupMember(
+                member.member_id,
+                member.instance_id,
+                member.client_id,
+                member.client_host,
+                member.metadata(protocol) if is_stable else b"",
+                member.assignment if is_stable else b"",
+            )
+            for member in group.members.values()
+        ],
+    )

@@ -1,0 +1,218 @@
+"""A classic group: its members, its generation, and who waits for what.
+
+Hard state is what the group's last record says: Empty, or Stable with assignments. A rebalance is
+volatile: a restart in the middle of one brings the generation before it back, and the members
+start again (their sessions are measured from the start on).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from coordinator.decision import Effect, Now, Record, Schedule, Timer
+from coordinator.groups.classic.states import State
+from coordinator.groups.group import CLASSIC, Identity
+from protocol.errors import ErrorCode
+from protocol.messages.group_metadata_record import GROUP_METADATA_RECORD, GroupMetadataKey
+
+CONSUMER_PROTOCOL: Final = "consumer"
+"""Protocol type of groups whose members say which topics they read."""
+
+JOIN: Final = "join"
+"""Timer: the time for members to join is over."""
+SYNC: Final = "sync"
+"""Timer: the time for members to fetch their assignments is over."""
+SESSION: Final = "session"
+"""Timer of one member: it was not heard of for too long."""
+SIZE: Final = "size"
+"""Timer: the group is larger than it may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member as it joined."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    protocols: tuple[tuple[str, bytes], ...]
+    """Names and metadata, in the member's order of preference; each name once."""
+    assignment: bytes = b""
+    is_new: bool = False
+    """Whether it has not yet seen the end of a rebalance: it may not know its id."""
+
+    def metadata(self, protocol: str | None) -> bytes:
+        """What the member says under ``protocol``; empty if it does not support it."""
+        return next((metadata for name, metadata in self.protocols if name == protocol), b"")
+
+    def settled(self) -> Member:
+        """The member once it has seen a rebalance to its end."""
+        return replace(self, is_new=False)
+
+    def vote(self, candidates: set[str]) -> str:
+        """The protocol it likes best among those that everybody supports."""
+        return next(name for name, _ in self.protocols if name in candidates)
+
+
+@dataclass(slots=True)
+class ClassicGroup:
+    """See the head of this file. Only ``apply`` and changes replace a group; see turn.py."""
+
+    group_id: str
+    state: State = State.EMPTY
+    previous_state: State = State.EMPTY
+    state_since_ms: int = -1
+    generation: int = 0
+    protocol_type: str = ""
+    """Empty: nobody ever joined."""
+    protocol_name: str | None = None
+    """The protocol that the generation agreed on."""
+    leader_id: str | None = None
+    members: dict[str, Member] = field(default_factory=dict)
+    static_members: dict[str, str] = field(default_factory=dict)
+    """Member id by instance id."""
+    supporters: dict[str, int] = field(default_factory=dict)
+    """How many members support each protocol."""
+    topics: frozenset[str] | None = frozenset()
+    """What the generation's members read; None: not known."""
+    stored: Record | None = None
+    """The hard state: the group's last record."""
+    pending: dict[str, None] = field(default_factory=dict)
+    """Ids given out to members that have not joined under them yet."""
+    joining: dict[str, int] = field(default_factory=dict)
+    """Who waits with JoinGroup, by member id: the tickets."""
+    syncing: dict[str, int] = field(default_factory=dict)
+    """Who waits with SyncGroup, by member id: the tickets."""
+    unsynced: dict[str, None] = field(default_factory=dict)
+    """Members of the generation that have not asked for their assignment."""
+    new_member_added: bool = False
+    """Whether somebody has come since the initial delay was last extended."""
+    delay_ms: int = 0
+    """How long the initial delay under way is."""
+    remaining_ms: int = 0
+    """How much longer the initial delays may become together."""
+
+    type_name = CLASSIC
+
+    # ---------------------------------------------------------------- what every group can be asked
+
+    @property
+    def state_name(self) -> str:
+        """Kafka's name of the state."""
+        return self.state.value
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no members."""
+        return self.state is State.EMPTY
+
+    def refuse_commit(self, identity: Identity) -> ErrorCode:
+        """Why this member may not commit offsets; NONE if it may."""
+        if identity.generation < 0 and self.state is State.EMPTY:
+            return ErrorCode.NONE  # An administrator, or a consumer that assigns itself.
+        named = identity.member_id != "" or identity.instance_id is not None
+        if identity.generation >= 0 or named:
+            code = self.refuse_member(identity.member_id, identity.instance_id)
+            if code:
+                return code
+            if identity.generation != self.generation:
+                return ErrorCode.ILLEGAL_GENERATION
+        elif not identity.transactional:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if self.state is State.COMPLETING_REBALANCE and not identity.transactional:
+            # The member knows of the new generation, and not yet what it owns in it.
+            return ErrorCode.REBALANCE_IN_PROGRESS
+        return ErrorCode.NONE
+
+    def refuse_partition(self, identity: Identity, topic_id: bytes, partition: int) -> ErrorCode:
+        """Allow every partition: a classic member may commit what it likes."""
+        del identity, topic_id, partition
+        return ErrorCode.NONE
+
+    def refuse_fetch(self, identity: Identity) -> ErrorCode:
+        """Allow everybody to fetch offsets."""
+        del identity
+        return ErrorCode.NONE
+
+    def commit_effects(self, identity: Identity, now: Now) -> tuple[Effect, ...]:
+        """Take a commit for a sign of life."""
+        member = self.members.get(identity.member_id)
+        return () if member is None else (self.session_timer(member, now),)
+
+    def is_subscribed(self, topic: str) -> bool:
+        """Whether a member may read this topic now; true for all where nobody can know."""
+        if self.topics is None:
+            return self.protocol_type == CONSUMER_PROTOCOL
+        return topic in self.topics
+
+    def empty_since_ms(self) -> int:
+        """Wall time since when nobody is in it; -1: not known, or somebody is."""
+        return self.state_since_ms if self.is_empty else -1
+
+    def tombstones(self) -> tuple[Record, ...]:
+        """The record that removes the group."""
+        return (Record(GROUP_METADATA_RECORD, GroupMetadataKey(self.group_id), None),)
+
+    # ------------------------------------------------------------------------------ about members
+
+    def refuse_member(self, member_id: str, instance_id: str | None) -> ErrorCode:
+        """Why these ids do not name a member; NONE if they do."""
+        if instance_id is not None:
+            current = self.static_members.get(instance_id)
+            if current is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            if current != member_id:
+                return ErrorCode.FENCED_INSTANCE_ID
+        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+
+    def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
+        """Whether somebody who offers these protocols can be a member beside the others."""
+        if self.state is State.EMPTY:
+            return protocol_type != "" and any(True for _ in names)
+        everybody = len(self.members)
+        return protocol_type == self.protocol_type and any(
+            self.supporters.get(name, 0) == everybody for name in names
+        )
+
+    def selected_protocol(self) -> str:
+        """The protocol most members vote for, out of those that everybody supports."""
+        everybody = len(self.members)
+        candidates = {name for name, count in self.supporters.items() if count == everybody}
+        votes: dict[str, int] = {}
+        for member in self.members.values():
+            choice = member.vote(candidates)
+            votes[choice] = votes.get(choice, 0) + 1
+        return max(votes, key=votes.__getitem__)
+
+    def session_timer(self, member: Member, now: Now) -> Schedule:
+        """Start a member's session again."""
+        timer = Timer(self.group_id, SESSION, member.member_id)
+        return Schedule(timer, now.tick_ms + member.session_timeout_ms)
+
+    @property
+    def all_have_joined(self) -> bool:
+        """Whether everybody who is known waits with JoinGroup."""
+        return len(self.joining) == len(self.members) and not self.pending
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """How long a rebalance may take: what the slowest member asks for."""
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    def copy(self) -> ClassicGroup:
+        """A group to work on: nothing that happens to it is seen here."""
+        group = copy(self)
+        group.members = self.members.copy()
+        group.static_members = self.static_members.copy()
+        group.supporters = self.supporters.copy()
+        group.pending = self.pending.copy()
+        group.joining = self.joining.copy()
+        group.syncing = self.syncing.copy()
+        group.unsynced = self.unsynced.copy()
+        return group

@@ -1,0 +1,119 @@
+"""A classic group as its record in ``__consumer_offsets`` has it, both ways."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from coordinator.decision import Record
+from coordinator.groups.classic.group import CONSUMER_PROTOCOL, ClassicGroup, Member
+from coordinator.groups.classic.states import State
+from coordinator.groups.group import CLASSIC
+from protocol.errors import Malformed
+from protocol.messages.consumer_protocol_subscription import CONSUMER_PROTOCOL_SUBSCRIPTION
+from protocol.messages.group_metadata_record import (
+    GROUP_METADATA_RECORD,
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+)
+
+if TYPE_CHECKING:
+    from coordinator.groups.shard import GroupShard
+
+VALUE_VERSION: Final = 3
+"""What Apache Kafka 4.3.0 writes; older brokers read it too."""
+NOT_KNOWN: Final = -1
+
+
+def group_record(group: ClassicGroup) -> Record:
+    """The record of a group that is Empty or Stable."""
+    assert group.state in {State.EMPTY, State.STABLE}
+    members = [
+        MemberMetadata(
+            member.member_id,
+            member.instance_id,
+            member.client_id,
+            member.client_host,
+            member.rebalance_timeout_ms,
+            member.session_timeout_ms,
+            member.metadata(group.protocol_name),
+            member.assignment,
+        )
+        for member in group.members.values()
+    ]
+    value = GroupMetadataValue(
+        group.protocol_type,
+        group.generation,
+        group.protocol_name,
+        group.leader_id,
+        group.state_since_ms,
+        members,
+    )
+    return Record(GROUP_METADATA_RECORD, GroupMetadataKey(group.group_id), value, VALUE_VERSION)
+
+
+def apply_group_metadata(shard: GroupShard, record: Record, offset: int) -> None:
+    """Let a group be what its record says. What is volatile follows by a change, if at all."""
+    del offset
+    group_id = record.key.group
+    if record.value is not None:
+        shard.groups[group_id] = group_of(record)
+        return
+    group = shard.groups.get(group_id)
+    if group is not None and group.type_name == CLASSIC:
+        del shard.groups[group_id]
+
+
+def group_of(record: Record) -> ClassicGroup:
+    """The group as it is after a start."""
+    value: GroupMetadataValue = record.value
+    group = ClassicGroup(
+        record.key.group,
+        State.STABLE if value.members else State.EMPTY,
+        state_since_ms=value.current_state_timestamp,
+        generation=value.generation,
+        protocol_type=value.protocol_type,
+        protocol_name=value.protocol,
+        leader_id=value.leader,
+        stored=record,
+    )
+    protocol = value.protocol or ""
+    for stored in value.members:
+        rebalance_timeout_ms = stored.rebalance_timeout
+        if rebalance_timeout_ms == NOT_KNOWN:  # Written before Kafka 0.10.1.
+            rebalance_timeout_ms = stored.session_timeout
+        member = Member(
+            stored.member_id,
+            stored.group_instance_id,
+            stored.client_id,
+            stored.client_host,
+            rebalance_timeout_ms,
+            stored.session_timeout,
+            ((protocol, stored.subscription),),
+            stored.assignment,
+        )
+        group.members[member.member_id] = member
+        if member.instance_id is not None:
+            group.static_members[member.instance_id] = member.member_id
+    if value.members:
+        group.supporters[protocol] = len(value.members)
+    group.topics = subscribed_topics(group)
+    return group
+
+
+def subscribed_topics(group: ClassicGroup) -> frozenset[str] | None:
+    """The topics that the members read; None where their metadata does not say it."""
+    if group.protocol_type != CONSUMER_PROTOCOL:
+        return None
+    topics: set[str] = set()
+    for member in group.members.values():
+        metadata = memoryview(member.metadata(group.protocol_name))
+        try:
+            # Two bytes of version; every version starts like version 0.
+            subscription, end = CONSUMER_PROTOCOL_SUBSCRIPTION.decode_part(metadata, 2, 0)
+        except Malformed:
+            return None
+        if end > len(metadata):
+            return None
+        topics.update(subscription.topics)
+    return frozenset(topics)

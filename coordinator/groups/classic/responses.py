@@ -1,0 +1,57 @@
+"""What the members of a classic group are answered."""
+
+from __future__ import annotations
+
+from coordinator.groups.classic.group import ClassicGroup, Member
+from protocol.errors import ErrorCode
+from protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from protocol.messages.sync_group import SyncGroupResponse
+
+
+def join_error(code: ErrorCode, member_id: str = "") -> JoinGroupResponse:
+    """Answer that there is no generation to be in."""
+    return JoinGroupResponse(error_code=code, member_id=member_id)
+
+
+def fenced_join(code: ErrorCode, member_id: str) -> JoinGroupResponse:
+    """Answer a member whose ids do not fit: Kafka leaves the protocol's name null here."""
+    return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=None)
+
+
+def generation_of(
+    group: ClassicGroup,
+    member_id: str,
+    *,
+    members: list[JoinGroupResponseMember] | None = None,
+    leader_id: str | None = None,
+    skip_assignment: bool = False,
+) -> JoinGroupResponse:
+    """Tell a member of the generation it is in; ``members`` are for the leader to assign."""
+    return JoinGroupResponse(
+        generation_id=group.generation,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=leader_id or group.leader_id or "",
+        skip_assignment=skip_assignment,
+        member_id=member_id,
+        members=members or [],
+    )
+
+
+def everybody(group: ClassicGroup) -> list[JoinGroupResponseMember]:
+    """All members with what they say under the protocol of the generation."""
+    return [
+        JoinGroupResponseMember(
+            member.member_id, member.instance_id, member.metadata(group.protocol_name)
+        )
+        for member in group.members.values()
+    ]
+
+
+def synced(group: ClassicGroup, member: Member) -> SyncGroupResponse:
+    """Give a member its assignment."""
+    return SyncGroupResponse(
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        assignment=member.assignment,
+    )

@@ -1,0 +1,33 @@
+"""The states of a classic group, and which may follow which."""
+
+from __future__ import annotations
+
+from enum import Enum
+from types import MappingProxyType
+from typing import Final
+
+
+class State(Enum):
+    """Named as Kafka names them; a group that was removed has no state (Kafka says Dead)."""
+
+    EMPTY = "Empty"
+    """No members; there may be offsets, and members that only have an id so far."""
+    PREPARING_REBALANCE = "PreparingRebalance"
+    """Members are awaited with JoinGroup."""
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    """The generation stands; its leader's assignments are awaited."""
+    STABLE = "Stable"
+    """Every member has an assignment."""
+
+
+PREVIOUS: Final = MappingProxyType(
+    {
+        State.EMPTY: frozenset({State.PREPARING_REBALANCE}),
+        State.PREPARING_REBALANCE: frozenset(
+            {State.EMPTY, State.COMPLETING_REBALANCE, State.STABLE}
+        ),
+        State.COMPLETING_REBALANCE: frozenset({State.PREPARING_REBALANCE}),
+        State.STABLE: frozenset({State.COMPLETING_REBALANCE}),
+    }
+)
+"""Which states each one may follow."""

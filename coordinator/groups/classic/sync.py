@@ -1,0 +1,85 @@
+"""SyncGroup: the leader brings the assignments, everybody gets its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coordinator.decision import Decision, Now
+from coordinator.groups.classic.group import SYNC, ClassicGroup
+from coordinator.groups.classic.responses import synced
+from coordinator.groups.classic.states import State
+from coordinator.groups.classic.turn import Turn
+from coordinator.groups.commands import SyncGroup
+from protocol.errors import ErrorCode
+from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+if TYPE_CHECKING:
+    from coordinator.groups.shard import GroupShard
+
+
+def decide_sync_of_nobody(shard: GroupShard, command: SyncGroup, now: Now) -> Decision:
+    """Answer who asks for an assignment in a group that is not there."""
+    del shard, command, now
+    return Decision(SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+
+
+def decide_sync(shard: GroupShard, command: SyncGroup, now: Now) -> Decision:
+    """Give an assignment, take the leader's, or let the member wait for it."""
+    group = shard.groups[command.group_id]
+    assert isinstance(group, ClassicGroup)
+    code = _refusal(group, command.request)
+    if code:
+        return Decision(SyncGroupResponse(error_code=code))
+    member_id = command.request.member_id
+    if group.state is State.STABLE:
+        response = synced(group, group.members[member_id])
+        if member_id not in group.unsynced:
+            return Decision(response)
+        turn = Turn(group, shard.config, now)
+        _has_asked(turn, member_id)
+        return turn.decision(response)
+    turn = Turn(group, shard.config, now)
+    turn.park_sync(member_id, command.ticket)
+    _has_asked(turn, member_id)
+    if member_id == group.leader_id:
+        _take_assignments(turn, command.request)
+    return turn.decision()
+
+
+def _refusal(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
+    if group.is_empty:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    code = group.refuse_member(request.member_id, request.group_instance_id)
+    if code:
+        return code
+    if request.generation_id != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    if _differs(request.protocol_type, group.protocol_type) or _differs(
+        request.protocol_name, group.protocol_name
+    ):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    if group.state is State.PREPARING_REBALANCE:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE
+
+
+def _differs(asked: str | None, actual: str | None) -> bool:
+    return asked is not None and actual is not None and asked != actual
+
+
+def _has_asked(turn: Turn, member_id: str) -> None:
+    turn.group.unsynced.pop(member_id, None)
+    if not turn.group.unsynced:
+        turn.cancel(SYNC)
+
+
+def _take_assignments(turn: Turn, request: SyncGroupRequest) -> None:
+    """Write the generation, and tell everybody who waits what it has to do."""
+    group = turn.group
+    turn.assign({each.member_id: bytes(each.assignment) for each in request.assignments})
+    turn.become(State.STABLE)
+    turn.persist()
+    for member in group.members.values():
+        if turn.answer_sync(member.member_id, synced(group, member)):
+            # Nobody was expected to send heartbeats while it waited.
+            turn.start_session(member)
