@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias
 
 from coordinator.decision import Timer
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -48,6 +48,33 @@ class TopicsImage(Protocol):
         """How many partitions a topic has; 0 if it does not exist."""
 
 
+class NoTopics:
+    """What is seen of topics where none are shown."""
+
+    def version(self) -> int:
+        """Nothing ever changes."""
+        return 0
+
+    def names(self) -> Iterable[str]:
+        """No topics."""
+        return ()
+
+    def topic_id(self, _name: str) -> bytes | None:
+        """There is no such topic."""
+        return None
+
+    def name(self, _topic_id: bytes) -> str | None:
+        """There is none with this id."""
+        return None
+
+    def partition_count(self, _name: str) -> int:
+        """It does not exist."""
+        return 0
+
+
+NO_TOPICS: Final[TopicsImage] = NoTopics()
+
+
 @dataclass(frozen=True, slots=True)
 class JoinGroup:
     """A member of a classic group wants to be in the next generation."""
@@ -57,6 +84,8 @@ class JoinGroup:
     ticket: int
     new_member_id: str
     """Given to the member if it needs one: client id and a random UUID."""
+    topics: TopicsImage = NO_TOPICS
+    """For a classic member of a consumer group: the coordinator assigns."""
 
     @property
     def group_id(self) -> str:
@@ -71,6 +100,7 @@ class SyncGroup:
     caller: Caller
     request: SyncGroupRequest
     ticket: int
+    topics: TopicsImage = NO_TOPICS
 
     @property
     def group_id(self) -> str:
@@ -100,6 +130,7 @@ class LeaveGroup:
 
     caller: Caller
     request: LeaveGroupRequest
+    topics: TopicsImage = NO_TOPICS
 
     @property
     def group_id(self) -> str:
