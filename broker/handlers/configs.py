@@ -130,12 +130,17 @@ def _broker_entries(config: BrokerConfig) -> list[ConfigEntry]:
     """Return every key of Kafka's and ours; older names of a key have its value."""
     entries = {entry.name: entry for entry in config.describe()}
     older = [
-        entries[key.name]._replace(name=name)
+        _renamed(entries[key.name], name)
         for key in BROKER_CONFIGS.values()
         for name in key.synonyms
     ]
     every = (*entries.values(), *older, *describe_ignored(config))
     return sorted(every, key=lambda entry: entry.name)
+
+
+def _renamed(entry: ConfigEntry, name: str) -> ConfigEntry:
+    synonyms = tuple(synonym._replace(name=name) for synonym in entry.synonyms)
+    return entry._replace(name=name, synonyms=synonyms)
 
 
 def _cluster_wide_entries(overrides: Configs) -> Iterable[ConfigEntry]:
