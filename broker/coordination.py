@@ -140,6 +140,8 @@ class Coordination:
         self._topic: Topic | None = None
         self._shards: list[Shard] = []
         self._timers: dict[Timer, ClockTimer] = {}
+        self._expired_timers: dict[Timer, object] = {}
+        """Commands of timers that wait in their lane."""
         self._parked: dict[int, Respond] = {}
         self._last_ticket = 0
         self.records_replayed = 0
@@ -239,6 +241,7 @@ class Coordination:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
+        self._expired_timers.clear()
         self._parked.clear()
         self._shards = []
         self._topic = None
@@ -283,6 +286,8 @@ class Coordination:
 
     def _run(self, shard: Shard, key: str, waiting: _Waiting) -> None:
         """Decide, and either finish at once or when the records are durable."""
+        if self._is_overtaken(waiting.command):
+            return
         try:
             decision = shard.machine.decide(waiting.command, self._now())
             batch = self._batch(decision.records) if decision.records else None
@@ -352,9 +357,7 @@ class Coordination:
             if isinstance(effect, Schedule):
                 self._start_timer(effect.timer, max(0, effect.at_tick_ms - now.tick_ms))
             elif isinstance(effect, Cancel):
-                timer = self._timers.pop(effect.timer, None)
-                if timer is not None:
-                    timer.cancel()
+                self._stop_timer(effect.timer)
             else:
                 self._answer(effect)
 
@@ -364,15 +367,34 @@ class Coordination:
         respond(answer.response)
 
     def _start_timer(self, timer: Timer, delay_ms: int) -> None:
-        running = self._timers.get(timer)
+        self._stop_timer(timer)
+        self._timers[timer] = self._clock.call_later(delay_ms, self._expired, timer)
+
+    def _stop_timer(self, timer: Timer) -> None:
+        self._expired_timers.pop(timer, None)
+        running = self._timers.pop(timer, None)
         if running is not None:
             running.cancel()
-        self._timers[timer] = self._clock.call_later(delay_ms, self._expired, timer)
 
     def _expired(self, timer: Timer) -> None:
         del self._timers[timer]
-        self.submit(timer.key, self._timer_command(timer), _nobody_waits)
+        command = self._timer_command(timer)
+        self._expired_timers[timer] = command
+        self.submit(timer.key, command, _nobody_waits)
         self._after()
+
+    def _is_overtaken(self, command: object) -> bool:
+        """Whether a timer was scheduled again or cancelled while its command waited in the lane.
+
+        A member whose session ran out while its answer was on its way to the disk is not gone.
+        """
+        timer = getattr(command, "timer", None)
+        if not isinstance(timer, Timer):
+            return False
+        if self._expired_timers.get(timer) is not command:
+            return True
+        del self._expired_timers[timer]
+        return False
 
     def _batch(self, records: Iterable[Record]) -> memoryview:
         now_ms = self._clock.now_ms()
