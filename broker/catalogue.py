@@ -107,6 +107,7 @@ class Catalogue:
         config: BrokerConfig,
         *,
         on_log_removed: Callable[[PartitionLog], None] = lambda _log: None,
+        on_topic_deleted: Callable[[Topic], None] = lambda _topic: None,
         on_config_changed: Callable[[BrokerConfig], None] = lambda _config: None,
         on_fatal: Callable[[BaseException], None] = lambda _error: None,
     ) -> None:
@@ -129,6 +130,7 @@ class Catalogue:
         self._collisions: dict[str, str] = {}
         self._producer_ids: deque[int] = deque()
         self._on_log_removed = on_log_removed
+        self._on_topic_deleted = on_topic_deleted
         self._on_config_changed = on_config_changed
         self._on_fatal = on_fatal
         self._changing = asyncio.Lock()
@@ -301,6 +303,7 @@ class Catalogue:
             self._on_log_removed(partition.log)
             if count % LOGS_PER_TURN == 0:
                 await asyncio.sleep(0)
+        self._on_topic_deleted(topic)
         logger.info("topic deleted name=%s", topic.name)
 
     def check_new_partitions(self, name: str, total_count: int) -> int:

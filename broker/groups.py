@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from broker.config import BrokerConfig
 from broker.coordination import Coordination
 from broker.topic_names import GROUP_OFFSETS
 from coordinator.decision import Timer
-from coordinator.groups.commands import Caller, TimerExpired
+from coordinator.groups.commands import Caller, ExpireOffsets, TimerExpired, TopicsDeleted
 from coordinator.groups.config import GroupConfig
 from coordinator.groups.shard import GroupShard
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from broker.catalogue import Catalogue
     from broker.dispatch import RequestContext
     from broker.server import BrokerServer
+
+GROUPS_PER_TURN = 64
+"""Groups asked for what has expired before the loop gets a turn."""
 
 
 class CatalogueImage:
@@ -80,6 +83,37 @@ class Groups(Coordination):
                 "segment.bytes": str(config.offsets_topic_segment_bytes),
             },
         )
+
+    def expire_offsets(self) -> None:
+        """Drop what was not used for long, and empty groups with nothing left."""
+        self._ask_each(self._group_ids(), lambda key: ExpireOffsets(key, self.image))
+
+    def forget_topic(self, name: str) -> None:
+        """Drop the offsets of a topic that was deleted."""
+        holders = [
+            group_id
+            for machine in self.machines
+            if isinstance(machine, GroupShard)
+            for group_id in machine.offsets.group_ids()
+            if name in machine.offsets.of_group(group_id)
+        ]
+        self._ask_each(holders, lambda key: TopicsDeleted(key, self.image))
+
+    def _group_ids(self) -> list[str]:
+        return [key for machine in self.machines for key in machine.keys()]  # noqa: SIM118
+
+    def _ask_each(self, group_ids: list[str], make: Callable[[str], object]) -> None:
+        """Submit a command for each group, some at a time."""
+
+        def turn() -> None:
+            for _ in range(min(GROUPS_PER_TURN, len(group_ids))):
+                group_id = group_ids.pop()
+                if not self.refusal(group_id):
+                    self.submit(group_id, make(group_id), lambda _response: None)
+            if group_ids:
+                self._server.loop.call_soon(turn)
+
+        turn()
 
     def configure(self, config: BrokerConfig) -> None:
         """Use changed settings from the next command on."""

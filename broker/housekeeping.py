@@ -41,6 +41,11 @@ class Housekeeping:
             lambda: self._server.config.producer_id_expiration_check_interval_ms,
             self._forget_idle_producers,
         )
+        self._every(
+            "offsets",
+            lambda: self._server.config.offsets_retention_check_interval_ms,
+            self._server.groups.expire_offsets,
+        )
 
     def stop(self) -> None:
         """Stop every timer."""

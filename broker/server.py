@@ -261,6 +261,7 @@ class BrokerServer:
             self.logs,
             config,
             on_log_removed=self.fetch_waits.wake,
+            on_topic_deleted=lambda topic: self.groups.forget_topic(topic.name),
             on_config_changed=self._use_config,
             on_fatal=self.fatal,
         )

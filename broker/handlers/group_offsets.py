@@ -45,7 +45,6 @@ from protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from protocol.wire import ZERO_UUID
 
 COMMIT_TOPIC_IDS_SINCE: Final = 10
 FETCH_TOPIC_IDS_SINCE: Final = 10
@@ -221,9 +220,6 @@ def _fetch_group(
     unknown = _name_topics(context.broker.catalogue, group) if by_id else []
 
     def finish(answer: OffsetFetchResponseGroup) -> None:
-        if by_id:
-            # Of a topic that is gone only the name is known; there is no way to say it.
-            answer.topics = [topic for topic in answer.topics if topic.topic_id != ZERO_UUID]
         if not answer.error_code:
             answer.topics += unknown
         respond(answer)

@@ -217,14 +217,15 @@ class ExpireOffsets:
     """
 
     group_id: str
+    topics: TopicsImage
 
 
 @dataclass(frozen=True, slots=True)
 class TopicsDeleted:
-    """Topics that are gone: their offsets go too."""
+    """Topics were deleted: the offsets of those that are not there any more go too."""
 
     group_id: str
-    topics: frozenset[str]
+    topics: TopicsImage
 
 
 @dataclass(frozen=True, slots=True)

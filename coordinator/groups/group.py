@@ -10,6 +10,8 @@ from protocol.errors import ErrorCode
 
 CLASSIC = "classic"
 CONSUMER = "consumer"
+CONSUMERS = "consumer"
+"""The protocol type of groups whose members say which topics they read."""
 
 
 @dataclass(frozen=True, slots=True)

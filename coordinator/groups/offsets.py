@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from coordinator.decision import Decision, Now
 from coordinator.groups.commands import OffsetCommit, OffsetDelete, OffsetFetch
 from coordinator.groups.family import ANY_GROUP, Family
-from coordinator.groups.group import Group, Identity
+from coordinator.groups.group import CONSUMERS, Group, Identity
 from coordinator.groups.offset_table import (
     APPLIERS,
     BY_RETENTION,
@@ -44,8 +44,6 @@ from protocol.wire import ZERO_UUID
 if TYPE_CHECKING:
     from coordinator.groups.shard import GroupShard
 
-CONSUMERS: Final = "consumer"
-"""The protocol type of groups whose members say which topics they read."""
 GROUP_ID_NOT_FOUND_SINCE: Final = 9
 METADATA_MAX_BYTES: Final = 32_767
 """What the record's string can hold, whatever ``offset.metadata.max.bytes`` says."""
@@ -182,6 +180,7 @@ def fetch(shard: GroupShard, command: OffsetFetch, _now: Now) -> Decision:
     image = command.topics
     if asked.topics is None:
         answers = [_all_of(name, image.topic_id(name), found) for name, found in topics.items()]
+        answers = [topic for topic in answers if topic.partitions]
     else:
         answers = [
             _asked_of(topic, image.topic_id(topic.name), topics.get(topic.name, {}))
@@ -191,27 +190,30 @@ def fetch(shard: GroupShard, command: OffsetFetch, _now: Now) -> Decision:
 
 
 def _all_of(name: str, topic_id: bytes | None, partitions: Partitions) -> OffsetFetchResponseTopics:
-    known_id = topic_id or ZERO_UUID
     answers = [
         _found(index, committed)
         for index, committed in partitions.items()
-        if committed.is_of(known_id)
+        if _is_there(committed, topic_id)
     ]
-    return OffsetFetchResponseTopics(name, known_id, answers)
+    return OffsetFetchResponseTopics(name, topic_id or ZERO_UUID, answers)
 
 
 def _asked_of(
     topic: OffsetFetchRequestTopics, topic_id: bytes | None, partitions: Partitions
 ) -> OffsetFetchResponseTopics:
-    known_id = topic_id or ZERO_UUID
     answers = []
     for index in topic.partition_indexes:
         committed = partitions.get(index)
-        if committed is None or not committed.is_of(known_id):
-            answers.append(nothing_found(index, ErrorCode.NONE))
-        else:
+        if committed is not None and _is_there(committed, topic_id):
             answers.append(_found(index, committed))
-    return OffsetFetchResponseTopics(topic.name, known_id, answers)
+        else:
+            answers.append(nothing_found(index, ErrorCode.NONE))
+    return OffsetFetchResponseTopics(topic.name, topic_id or ZERO_UUID, answers)
+
+
+def _is_there(committed: CommittedOffset, topic_id: bytes | None) -> bool:
+    """Whether the topic is: offsets of a deleted one are gone, though their records may not be."""
+    return topic_id is not None and committed.is_of(topic_id)
 
 
 def _found(index: int, committed: CommittedOffset) -> OffsetFetchResponsePartitions:

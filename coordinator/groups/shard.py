@@ -15,10 +15,11 @@ from coordinator.groups.config import GroupConfig
 from coordinator.groups.consumer import CONSUMER_GROUPS
 from coordinator.groups.family import ANY_GROUP, NO_GROUP, Applier, Changer, Decider, Family
 from coordinator.groups.group import Group
+from coordinator.groups.offset_removal import OFFSET_REMOVAL
 from coordinator.groups.offset_table import OffsetTable
 from coordinator.groups.offsets import OFFSETS
 
-FAMILIES: Final = (OFFSETS, CLASSIC_GROUPS, CONSUMER_GROUPS)
+FAMILIES: Final = (OFFSETS, OFFSET_REMOVAL, CLASSIC_GROUPS, CONSUMER_GROUPS)
 
 
 class GroupShard:
