@@ -181,6 +181,27 @@ bench: $(VENV)/.counterparts ## Side by side with Apache Kafka; writes docs/benc
 demo: $(VENV)/.counterparts ## Spark reads and writes a million records while the broker is killed
 	@$(BIN)/python -m tests.interop.demo $(ARGS)
 
+# ------------------------------------------------------------------------------------------------- image
+
+COMPOSE := docker compose --file docker/compose.yaml
+
+.PHONY: image
+image: ## The container image, by docker, podman or buildah (see docker/build)
+	@docker/build
+
+.PHONY: image-check
+image-check: $(VENV)/.dev ## Build the image from Debian's packages, run it; needs root, no engine
+	$(call heading,image)
+	@$(PYTEST) --quiet $(or $(ARGS),tests/image)
+
+.PHONY: up
+up: ## A broker in a container on localhost:9092
+	@$(COMPOSE) up --build --detach --wait
+
+.PHONY: down
+down: ## Stop it; its data stays in a volume
+	@$(COMPOSE) down
+
 # ------------------------------------------------------------------------------------------------- other
 
 .PHONY: clean

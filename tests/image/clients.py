@@ -1,0 +1,46 @@
+"""A client of this machine against a broker in a container."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import confluent_kafka
+from confluent_kafka.admin import AdminClient
+
+TIMEOUT_S = 30
+
+
+def produce(servers: str, topic: str, values: Sequence[bytes]) -> None:
+    """Produce all values and wait for every acknowledgement."""
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": servers, "enable.idempotence": True, "message.timeout.ms": 20000}
+    )
+    failed = []
+    for value in values:
+        producer.produce(topic, value, on_delivery=lambda error, _: error and failed.append(error))
+    assert producer.flush(TIMEOUT_S) == 0
+    assert failed == []
+
+
+def consume(servers: str, topic: str, count: int) -> list[bytes]:
+    """Return the first values of partition 0."""
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": servers, "group.id": "unused"})
+    try:
+        consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
+        messages = consumer.consume(count, timeout=TIMEOUT_S)
+        assert not [message.error() for message in messages if message.error()]
+        return [message.value() for message in messages]
+    finally:
+        consumer.close()
+
+
+def partitions(servers: str) -> dict[str, int]:
+    """Return how many partitions each topic has."""
+    topics = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=TIMEOUT_S).topics
+    return {name: len(topic.partitions) for name, topic in topics.items()}
+
+
+def brokers(servers: str) -> list[str]:
+    """Return the brokers' addresses as clients are told."""
+    found = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=TIMEOUT_S).brokers
+    return [f"{broker.host}:{broker.port}" for broker in found.values()]

@@ -1,0 +1,38 @@
+"""One image for all tests, built from nothing but Debian's and Python's packages."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.image.base_image import base_archive
+from tests.image.container import Container
+from tests.image.image import Store
+from tests.image.tools import MissingTool, check_tools
+
+
+@pytest.fixture(scope="session")
+def image(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("store"))
+    try:
+        check_tools()
+        store.add_base(base_archive())
+        built = store.build()
+    except MissingTool as missing:
+        pytest.exit(f"image-check: {missing}", returncode=1)
+    yield built
+    store.clear()
+
+
+@pytest.fixture
+def container(image, tmp_path):
+    """Make containers that are gone after the test: ``container(command=..., environment=...)``."""
+    running = []
+
+    def start(directory=None, **options):
+        made = Container(image, directory or tmp_path / f"container{len(running)}", **options)
+        running.append(made.__enter__())
+        return made
+
+    yield start
+    for each in reversed(running):
+        each.__exit__()

@@ -1,0 +1,79 @@
+"""What is in the image, and what it says about itself."""
+
+from __future__ import annotations
+
+import platform
+import re
+
+from broker.version import __version__
+
+LARGEST_BYTES = 180_000_000
+
+
+def test_its_size(image, capsys):
+    with capsys.disabled():
+        print(f"\nimage-check: {image.size_bytes / 1e6:.0f} MB", end=" ")
+    assert image.size_bytes < LARGEST_BYTES
+
+
+def test_its_configuration(image):
+    config = image.config
+    assert config["User"] == "1000"
+    assert set(config["ExposedPorts"]) == {"9092/tcp", "9644/tcp", "19092/tcp"}
+    assert set(config["Volumes"]) == {
+        "/var/lib/kafka/data",
+        "/etc/kafka/secrets",
+        "/mnt/shared/config",
+    }
+    assert config["Cmd"] == ["/etc/kafka/docker/run"]
+    assert config["Healthcheck"]["Test"] == ["CMD", "barnabas", "ready"]
+    assert config["StopSignal"] == "SIGTERM"
+    assert image.environment["MALLOC_MMAP_THRESHOLD_"] == "268435456"
+    assert image.environment["MALLOC_TRIM_THRESHOLD_"] == "536870912"
+    assert image.environment["PYTHONUNBUFFERED"] == "1"
+    prefix = "org.opencontainers.image."
+    labels = config["Labels"]
+    assert labels[prefix + "title"] == "Barnabas"
+    assert labels[prefix + "version"] == __version__
+    assert labels[prefix + "licenses"] == "Apache-2.0"
+    assert re.fullmatch(r"[0-9a-f]{40}|unknown", labels[prefix + "revision"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", labels[prefix + "created"])
+
+
+def test_nothing_of_this_machine_or_of_the_build_is_left(container, image):
+    shell = container(command=["sleep", "60"])
+    root = shell.root
+    assert not (root / "etc/pip.conf").exists()
+    assert not (root / "run/secrets").exists()
+    assert not list((root / "tmp").iterdir())
+    assert not list((root / "var/lib/apt/lists").iterdir())
+    said = shell.execute("sh", "-c", "command -v gcc cc strip pip git").stdout.split()
+    # python:slim has pip; what is made here has not.
+    assert said == []
+    environment = shell.execute("env").stdout
+    assert not re.search(r"^(PIP_|SSL_|.*proxy)", environment, re.IGNORECASE | re.MULTILINE)
+    assert "secrets" not in "".join(image.config["Env"])
+
+
+def test_who_runs_and_what_may_be_written(container):
+    shell = container(command=["sleep", "60"])
+    assert shell.execute("id", "-un").stdout == "appuser\n"
+    writable = "/var/lib/kafka/data /etc/kafka/docker /etc/confluent/docker /opt/kafka /tmp"
+    for path in writable.split():
+        assert shell.execute("test", "-w", path).returncode == 0, path
+    for path in ("/opt/barnabas", "/usr/local/bin", "/etc", "/etc/passwd"):
+        assert shell.execute("test", "-w", path).returncode == 1, path
+    assert shell.execute("bash", "-c", "echo $BASH").stdout.endswith("/bash\n")
+
+
+def test_everything_is_compiled(container):
+    shell = container(command=["sleep", "60"])
+    loose = shell.execute(
+        "python3", "-c",
+        "import glob, importlib.util as u; "
+        "print([p for p in glob.glob('/opt/barnabas/lib/**/*.py', recursive=True) "
+        "if not glob.glob(u.cache_from_source(p))])",
+    )  # fmt: skip
+    assert loose.stdout == "[]\n"
+    machine = shell.execute("/opt/barnabas/bin/python3", "-c", "import os; print(os.uname()[4])")
+    assert machine.stdout.strip() == platform.machine()

@@ -1,0 +1,39 @@
+"""The image in the place of Apache's and Confluent's, started as Testcontainers' modules do it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.image.clients import brokers, consume, produce
+from tests.image.testcontainers_modules import MODULES
+
+VALUES = [b"%03d" % number for number in range(20)]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=[module.name for module in MODULES])
+def test_a_module(container, module):
+    kafka = container(command=module.command, environment=module.environment)
+    address = f"localhost:{kafka.publish(module.port)}"
+    host, _, port = address.partition(":")
+    script = module.script
+    for name, value in (("host", host), ("port", port), ("name", kafka.host_name)):
+        script = script.replace(f"{{{name}}}", value)
+    if module.written_inside:
+        written = kafka.execute("sh", "-c", f"echo '{script}' > {module.script_path}")
+        assert written.returncode == 0, written.stderr
+    else:
+        kafka.put(module.script_path, script, module.mode)
+    kafka.wait_for_log(module.ready)
+    # On standard output, where some of the modules look.
+    assert len(re.findall(module.ready, kafka.output)) == 1
+    told = "127.0.0.1" if "127.0.0.1:{port}" in module.script else "localhost"
+    assert brokers(address) == [f"{told}:{port}"]
+    produce(address, "orders", VALUES)
+    assert consume(address, "orders", len(VALUES)) == VALUES
+    # Modules without a pattern ask inside whether somebody listens.
+    assert kafka.execute("bash", "-c", f"</dev/tcp/localhost/{module.port}").returncode == 0
+    kafka.kill()
+    assert "Traceback" not in kafka.log
+    assert not re.search(r"barnabas: |[Pp]ermission denied", kafka.log), kafka.log
