@@ -25,6 +25,7 @@ COMMANDS = {
     "topics": "list, describe, create, delete and alter topics",
     "produce": "write lines of standard input to a topic",
     "consume": "print the records of a topic",
+    "dump-log": "show what the files of a data directory say",
 }
 """Name and one line of help of each command; ``dump-log`` is the module ``dump_log``."""
 

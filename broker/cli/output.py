@@ -6,7 +6,7 @@ import base64
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Self
 
@@ -21,19 +21,12 @@ def print_json(value: object) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def print_table(headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
     """Print rows in columns, numbers to the right; None is shown as "-"."""
-    numeric = [
-        all(isinstance(row[column], int | None) for row in rows) for column in range(len(headings))
-    ]
-    lines = [headings, *(["-" if cell is None else str(cell) for cell in row] for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
-    for line in lines:
-        cells = (
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(line, widths, numeric, strict=True)
-        )
-        print(_GAP.join(cells).rstrip())
+    table = RowPrinter(headings)
+    for row in rows:
+        table.add(row)
+    table.flush()
 
 
 def print_pairs(pairs: Sequence[tuple[str, Cell]]) -> None:
@@ -46,6 +39,16 @@ def print_pairs(pairs: Sequence[tuple[str, Cell]]) -> None:
 def uuid_text(identifier: bytes) -> str:
     """Write an id of 16 bytes as Kafka does."""
     return base64.urlsafe_b64encode(identifier).rstrip(b"=").decode()
+
+
+def bytes_as_json(data: bytes | None) -> str | dict[str, str] | None:
+    """Return bytes as text, or as ``{"base64": ...}`` where they are not UTF-8."""
+    if data is None:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode()}
 
 
 def time_text(timestamp_ms: int) -> str | None:
@@ -63,6 +66,51 @@ def time_text(timestamp_ms: int) -> str | None:
 def count_text(count: int, thing: str, plural: str | None = None) -> str:
     """Write "1 record" and "2,000 records"."""
     return f"{count:,} {thing if count == 1 else plural or thing + 's'}"
+
+
+class RowPrinter:
+    """A table of any length, printed as its rows come; the first ones say how wide columns are."""
+
+    _LOOK_AHEAD_ROWS = 100
+
+    def __init__(self, headings: Sequence[str]) -> None:
+        self.headings = headings
+        self._waiting: list[Sequence[Cell]] | None = []
+        self._widths: list[int] = []
+        self._numeric: list[bool] = []
+
+    def add(self, row: Sequence[Cell]) -> None:
+        """Print a row, now or with the others."""
+        if self._waiting is None:
+            self._print(row)
+            return
+        self._waiting.append(row)
+        if len(self._waiting) == self._LOOK_AHEAD_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Print what waits."""
+        if self._waiting is None:
+            return
+        waiting, self._waiting = self._waiting, None
+        columns = range(len(self.headings))
+        self._numeric = [all(isinstance(row[c], int | None) for row in waiting) for c in columns]
+        shown = [self.headings, *([_cell(cell) for cell in row] for row in waiting)]
+        self._widths = [max(len(line[column]) for line in shown) for column in columns]
+        self._print(self.headings)
+        for row in waiting:
+            self._print(row)
+
+    def _print(self, row: Sequence[Cell]) -> None:
+        cells = (
+            _cell(cell).rjust(width) if right else _cell(cell).ljust(width)
+            for cell, width, right in zip(row, self._widths, self._numeric, strict=True)
+        )
+        print(_GAP.join(cells).rstrip())
+
+
+def _cell(cell: Cell) -> str:
+    return "-" if cell is None else str(cell)
 
 
 class Progress:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from broker.cli.output import time_text
+from broker.cli.output import bytes_as_json, time_text
 from broker.topic_reader import ReceivedRecord
 
 Headers = tuple[tuple[str, bytes | None], ...]
@@ -52,23 +52,14 @@ def record_as_json(record: ReceivedRecord) -> str:
             "partition": record.partition,
             "offset": record.offset,
             "timestamp": record.timestamp,
-            "key": _bytes_as_json(record.key),
-            "value": _bytes_as_json(record.value),
+            "key": bytes_as_json(record.key),
+            "value": bytes_as_json(record.value),
             "headers": [
-                {"key": name, "value": _bytes_as_json(value)} for name, value in record.headers
+                {"key": name, "value": bytes_as_json(value)} for name, value in record.headers
             ],
         },
         ensure_ascii=False,
     )
-
-
-def _bytes_as_json(data: bytes | None) -> str | dict[str, str] | None:
-    if data is None:
-        return None
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(data).decode()}
 
 
 def record_from_json(line: bytes) -> NewRecord:

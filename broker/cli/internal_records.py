@@ -1,0 +1,68 @@
+"""What the records of the internal topics mean, as plain data: for people who look at logs."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, cast
+
+from broker.cli.output import bytes_as_json, uuid_text
+from protocol.api import AnyRecordType, prefix
+from protocol.errors import KafkaError, Malformed
+from protocol.kraft_records import decode_kraft_record
+from protocol.messages.registry import RECORDS
+
+_UUID_BYTES = 16
+_METADATA_TOPIC = "__cluster_metadata"
+
+
+def decode_internal(topic: str, key: bytes | None, value: bytes | None) -> dict[str, Any] | None:
+    """Return kind, key and value of a record of an internal topic; None of any other topic.
+
+    What this version does not know, or cannot read, is said in place of key and value.
+    """
+    if topic == _METADATA_TOPIC:
+        return _metadata_record(value)
+    modules = RECORDS.get(topic)
+    if modules is None or key is None:
+        return None
+    try:
+        module = modules.get(prefix(key))
+        if module is None:
+            return {"kind": f"unknown record type {prefix(key)}"}
+        kind = _record_type(module)
+        return {
+            "kind": kind.name,
+            "key": plain(kind.decode_key(key)),
+            "value": None if value is None else plain(kind.decode_value(value)),
+        }
+    except (Malformed, KafkaError) as error:
+        return {"kind": f"unreadable: {error}"}
+
+
+def _metadata_record(value: bytes | None) -> dict[str, Any] | None:
+    try:
+        record = decode_kraft_record(value or b"")
+    except Malformed as error:
+        return {"kind": f"unreadable: {error}"}
+    return None if record is None else {"kind": type(record).__name__, "value": plain(record)}
+
+
+@cache
+def _record_type(module: str) -> AnyRecordType:
+    found = importlib.import_module(f"protocol.messages.{module}")
+    return cast("AnyRecordType", getattr(found, module.upper()))
+
+
+def plain(value: object, name: str = "") -> Any:  # noqa: ANN401  Whatever JSON can hold.
+    """Turn a message into what JSON can hold."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: plain(getattr(value, each.name), each.name) for each in fields(value)}
+    if isinstance(value, list | tuple):
+        return [plain(each, name) for each in value]
+    if isinstance(value, bytes | memoryview):
+        data = bytes(value)
+        is_id = name.endswith("_id") and len(data) == _UUID_BYTES
+        return uuid_text(data) if is_id else bytes_as_json(data)
+    return value
