@@ -8,6 +8,7 @@ from broker.handlers import alter_configs as alter_configs
 from broker.handlers import api_versions as api_versions
 from broker.handlers import cluster as cluster
 from broker.handlers import configs as configs
+from broker.handlers import consumer_groups as consumer_groups
 from broker.handlers import coordinators as coordinators
 from broker.handlers import fetch as fetch
 from broker.handlers import group_offsets as group_offsets

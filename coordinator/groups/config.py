@@ -24,6 +24,10 @@ class GroupConfig:
     consumer_max_size: int = 2_147_483_647
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     """Server-side assignors on offer; the first one is the default."""
+    consumer_assignment_interval_ms: int = 1_000
+    """Shortest time between two assignments of one group (KIP-1263)."""
+    consumer_regex_refresh_interval_ms: int = 600_000
+    """Longest time before a regular expression is compared with all topics again."""
     consumer_migration_policy: str = "bidirectional"
     """Which way groups may change their protocol while they live: disabled, upgrade, downgrade or
     bidirectional."""

@@ -18,6 +18,8 @@ from protocol.messages.alter_partition_reassignments import (
 )
 from protocol.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from protocol.messages.api_versions import ApiVersionsRequest
+from protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from protocol.messages.create_acls import CreateAclsRequest
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -98,6 +100,8 @@ SECURITY_DISABLED = 54
 UNKNOWN_MEMBER_ID = 25
 
 REFUSED = {
+    "ConsumerGroupHeartbeat": {69},  # GROUP_ID_NOT_FOUND
+    "ConsumerGroupDescribe": {69},
     "DescribeAcls": {SECURITY_DISABLED},
     # A member of a group that has none: what there is beyond is in the tests of groups.
     "JoinGroup": {UNKNOWN_MEMBER_ID},
@@ -180,6 +184,10 @@ SAMPLES: dict[str, Sample] = {
     "LeaveGroup": lambda _name, _id, _n, _i: LeaveGroupRequest(
         "group", "member", [MemberIdentity("member")]
     ),
+    "ConsumerGroupHeartbeat": lambda _name, _id, _n, _i: ConsumerGroupHeartbeatRequest(
+        "no-group", "member", 1
+    ),
+    "ConsumerGroupDescribe": lambda _name, _id, _n, _i: ConsumerGroupDescribeRequest(["no-group"]),
     "DescribeCluster": lambda _name, _id, _n, _i: DescribeClusterRequest(),
     "DescribeTopicPartitions": lambda name, _id, _n, _i: DescribeTopicPartitionsRequest(
         [TopicRequest(name)]

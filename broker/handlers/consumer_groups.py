@@ -1,0 +1,98 @@
+"""ConsumerGroupHeartbeat 0-1, ConsumerGroupDescribe 0-1: groups that the broker assigns (KIP-848).
+
+Version notes. ConsumerGroupHeartbeat: v1 brought regular expressions, and member ids that clients
+make up (KIP-1082). ConsumerGroupDescribe: v1 the protocol that a member uses.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Final
+
+from broker.dispatch import Deferred, RequestContext, serves
+from broker.handlers.groups import caller_of, group_refusal
+from broker.operations import NOT_ASKED, ON_GROUP
+from coordinator.groups.commands import ConsumerGroupHeartbeat
+from coordinator.groups.consumer import ConsumerGroup, describe
+from coordinator.groups.shard import GroupShard
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.consumer_group_describe import (
+    CONSUMER_GROUP_DESCRIBE,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+)
+from protocol.messages.consumer_group_heartbeat import (
+    CONSUMER_GROUP_HEARTBEAT,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+GROUPS_PER_REQUEST_MAX: Final = 10_000
+"""Groups that one request may name."""
+
+
+@serves(CONSUMER_GROUP_HEARTBEAT, versions=(0, 1))
+def consumer_group_heartbeat(
+    context: RequestContext, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse | Deferred[ConsumerGroupHeartbeatResponse]:
+    """Join, go on, report, leave: see coordinator/groups/consumer/heartbeat.py."""
+    groups = context.broker.groups
+    # An empty group id is the machine's to refuse: it is INVALID_REQUEST in this API.
+    code = groups.refusal(request.group_id)
+    if code:
+        return _refuse(code)
+    pending: Deferred[ConsumerGroupHeartbeatResponse] = Deferred()
+    command = ConsumerGroupHeartbeat(caller_of(context), request, str(uuid.uuid4()), groups.image)
+    groups.submit(request.group_id, command, pending.complete, _refuse)
+    return pending
+
+
+def _refuse(code: ErrorCode) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=code, error_message=code.message)
+
+
+def refuse_describe(
+    request: ConsumerGroupDescribeRequest, code: ErrorCode, message: str | None
+) -> ConsumerGroupDescribeResponse:
+    """Answer one error for every group."""
+    groups = [
+        DescribedGroup(group_id=group_id, error_code=code, error_message=message)
+        for group_id in request.group_ids
+    ]
+    return ConsumerGroupDescribeResponse(groups=groups)
+
+
+@serves(CONSUMER_GROUP_DESCRIBE, versions=(0, 1), refuse=refuse_describe)
+def consumer_group_describe(
+    context: RequestContext, request: ConsumerGroupDescribeRequest
+) -> ConsumerGroupDescribeResponse:
+    """Describe consumer groups with their members, their assignments and what they move to."""
+    if len(request.group_ids) > GROUPS_PER_REQUEST_MAX:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"at most {GROUPS_PER_REQUEST_MAX} groups per request"
+        )
+    operations = ON_GROUP if request.include_authorized_operations else NOT_ASKED
+    described = [_described(context, group_id) for group_id in request.group_ids]
+    for group in described:
+        if not group.error_code:
+            group.authorized_operations = operations
+    return ConsumerGroupDescribeResponse(groups=described)
+
+
+def _described(context: RequestContext, group_id: str) -> DescribedGroup:
+    code = group_refusal(context, group_id)
+    if code:
+        return DescribedGroup(group_id=group_id, error_code=code)
+    groups = context.broker.groups
+    machine = groups.machine_of(group_id)
+    assert isinstance(machine, GroupShard)
+    group = machine.groups.get(group_id)
+    if isinstance(group, ConsumerGroup):
+        return describe(group, machine.config, groups.image)
+    why = "is not a consumer group" if group is not None else "was not found"
+    return DescribedGroup(
+        group_id=group_id,
+        error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+        error_message=f"the group {group_id!r} {why}",
+    )

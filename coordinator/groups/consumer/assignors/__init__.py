@@ -1,0 +1,12 @@
+"""Who gets which partitions: the assignors that run in the broker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from coordinator.groups.consumer.assignors import ranges, uniform
+from coordinator.groups.consumer.assignors.specification import Assign
+
+ASSIGNORS: Final[Mapping[str, Assign]] = {"uniform": uniform.assign, "range": ranges.assign}
+"""By the names that clients ask for and ``group.consumer.assignors`` lists."""

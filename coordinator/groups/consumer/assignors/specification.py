@@ -1,0 +1,32 @@
+"""What an assignor is told and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from coordinator.groups.consumer.member import Partitions
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriber:
+    """One member, for an assignor."""
+
+    topic_ids: frozenset[bytes]
+    """The topics it wants; all of them exist."""
+    instance_id: str | None = None
+    target: Partitions = field(default_factory=dict)
+    """What the assignment before gave it: a sticky assignor leaves it as much as it can."""
+
+
+Subscribers: TypeAlias = Mapping[str, Subscriber]
+"""By member id."""
+PartitionCount: TypeAlias = Callable[[bytes], int]
+"""How many partitions a topic has."""
+Assign: TypeAlias = Callable[[Subscribers, PartitionCount], dict[str, Partitions]]
+
+
+def all_want_the_same(subscribers: Subscribers) -> bool:
+    """Whether every member subscribes to the same topics."""
+    return len({subscriber.topic_ids for subscriber in subscribers.values()}) <= 1

@@ -1,0 +1,103 @@
+"""From the consumer protocol back to the classic one, without stopping (KIP-848).
+
+When the last member of the new protocol leaves, or is replaced by one of the old protocol, the
+group becomes a classic group in its newest epoch, and rebalances as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from coordinator.decision import Cancel, Decision, Timer
+from coordinator.groups.classic.group import ClassicGroup
+from coordinator.groups.classic.group import Member as ClassicMember
+from coordinator.groups.classic.rebalance import prepare_rebalance
+from coordinator.groups.classic.records import subscribed_topics
+from coordinator.groups.classic.states import State
+from coordinator.groups.classic.turn import Turn
+from coordinator.groups.config import GroupConfig
+from coordinator.groups.consumer import embedded, records, timers
+from coordinator.groups.consumer.draft import Draft
+from coordinator.groups.consumer.member import NO_PARTITIONS, Member
+
+DOWNGRADES: Final = frozenset({"downgrade", "bidirectional"})
+"""The policies that allow it."""
+CONSUMERS: Final = "consumer"
+
+
+def may_downgrade(config: GroupConfig, members: Collection[Member]) -> bool:
+    """Whether a group of just these members is to be a classic one."""
+    return (
+        0 < len(members) <= config.max_size
+        and config.consumer_migration_policy in DOWNGRADES
+        and all(member.classic is not None for member in members)
+    )
+
+
+def downgraded(
+    draft: Draft,
+    members: Sequence[Member],
+    written: Iterable[str],
+    response: Any,  # noqa: ANN401
+    *,
+    rebalance: bool,
+    replaced: tuple[str, str] | None = None,
+) -> Decision:
+    """Make a classic group of ``members``.
+
+    ``written`` are the members that there are records of; ``replaced`` is a member whose place
+    another one takes, and that one.
+    """
+    group = draft.group
+    draft.add(records.group_tombstones(group.group_id, written, group.resolved))
+    draft.effects.append(Cancel(Timer(group.group_id, timers.REGEX)))
+    for member in members:
+        draft.effects.extend(timers.none_of(group.group_id, member.member_id))
+    classic = ClassicGroup(
+        group.group_id,
+        State.STABLE,
+        state_since_ms=draft.now.wall_ms,
+        generation=draft.epoch,
+        protocol_type=CONSUMERS,
+    )
+    turn = Turn(classic, draft.config, draft.now, draft.records)
+    for member in members:
+        turn.add(_converted(member), CONSUMERS)
+    turn.group.protocol_name = turn.group.selected_protocol()
+    turn.group.topics = subscribed_topics(turn.group)
+    turn.assign(_assignments(draft, turn.group, replaced))
+    turn.persist()
+    for member_now in turn.group.members.values():
+        turn.start_session(member_now)
+    if rebalance:
+        prepare_rebalance(turn)
+    decision = turn.decision(response)
+    return replace(decision, effects=(*draft.effects, *decision.effects))
+
+
+def _converted(member: Member) -> ClassicMember:
+    assert member.classic is not None
+    return ClassicMember(
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        member.rebalance_timeout_ms,
+        member.classic.session_timeout_ms,
+        member.classic.protocols,
+    )
+
+
+def _assignments(
+    draft: Draft, classic: ClassicGroup, replaced: tuple[str, str] | None
+) -> dict[str, bytes]:
+    """What everybody was to own in the end, in the words of the classic members."""
+    found = {}
+    for member_id, member in classic.members.items():
+        holder = replaced[0] if replaced is not None and member_id == replaced[1] else member_id
+        target = draft.group.targets.get(holder, NO_PARTITIONS)
+        like = member.metadata(classic.protocol_name)
+        found[member_id] = embedded.assignment_bytes(target, like, draft.topics)
+    return found

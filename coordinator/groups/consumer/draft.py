@@ -1,0 +1,190 @@
+"""One decision about a consumer group in the making, with the steps that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from coordinator.decision import Decision, Effect, Now, Record, Schedule, Timer
+from coordinator.groups.commands import TopicsImage
+from coordinator.groups.config import GroupConfig
+from coordinator.groups.consumer import patterns, records, timers
+from coordinator.groups.consumer.apply import TopicsSeen
+from coordinator.groups.consumer.group import ConsumerGroup
+from coordinator.groups.consumer.member import NO_PARTITIONS, Member, Owned, Partitions
+from coordinator.groups.consumer.reconcile import Step, reconciled
+from coordinator.groups.consumer.refusals import Refusal
+from coordinator.groups.consumer.target import (
+    Change,
+    TopicIds,
+    assign,
+    assignor_of,
+    changed_targets,
+    metadata_hash,
+)
+from protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from coordinator.groups.shard import GroupShard
+
+REGEX_PAUSE_MS: Final = 10_000
+"""Shortest time between two looks at all topics for one group, as in Kafka."""
+
+
+class Draft:
+    """What a command about one group comes to. It looks at the group and never changes it."""
+
+    def __init__(
+        self, shard: GroupShard, group: ConsumerGroup, topics: TopicsImage, now: Now
+    ) -> None:
+        """``group`` is the one of the shard, or one that its records are about to make."""
+        self.group = group
+        self.config: GroupConfig = shard.config
+        self.topics = topics
+        self.now = now
+        self.epoch = group.epoch
+        """The group's epoch after this decision."""
+        self.records: list[Record] = []
+        self.changes: list[Any] = []
+        self.effects: list[Effect] = []
+
+    def decision(self, response: Any) -> Decision:  # noqa: ANN401
+        """The draft as it stands."""
+        return Decision(response, tuple(self.records), tuple(self.changes), tuple(self.effects))
+
+    def add(self, more: Iterable[Record]) -> None:
+        """Write these, too."""
+        self.records.extend(more)
+
+    # ------------------------------------------------------------------------------ subscriptions
+
+    def write_member(self, before: Member, after: Member) -> bool:
+        """Write what a member asks for, if that is new; return whether the topics' names are."""
+        if before != after:
+            self.records.append(records.member_record(self.group.group_id, after))
+        return before.topic_names != after.topic_names
+
+    def replace(self, holder: Member, member: Member) -> None:
+        """Give a member the place of the one that held its instance id."""
+        group_id = self.group.group_id
+        target = self.group.targets.get(holder.member_id, NO_PARTITIONS)
+        self.add(records.member_tombstones(group_id, holder.member_id))
+        self.records.append(records.member_record(group_id, member))
+        self.records.append(records.target_record(group_id, member.member_id, target))
+        self.records.append(records.current_record(group_id, member))
+        if holder.member_id != member.member_id:
+            self.effects.extend(timers.none_of(group_id, holder.member_id))
+
+    def change_regex(self, before: Member, change: Change) -> Refusal | bool:
+        """Follow a change of a member's regular expression.
+
+        True if the subscription is another one at once; one nobody has resolved yet changes the
+        subscription later, when it is.
+        """
+        assert change.member is not None
+        old, new = before.topic_regex or "", change.member.topic_regex or ""
+        if old == new:
+            return False
+        others = self.group.others(before.member_id, change.replaced_id)
+        used = {member.topic_regex for member in others}
+        if old and old not in used:
+            self.records.append(records.regex_tombstone(self.group.group_id, old))
+        problem = patterns.problem_of(new) if new and new not in used else None
+        if problem is not None:
+            return Refusal(
+                ErrorCode.INVALID_REGULAR_EXPRESSION,
+                f"the regular expression {new!r} of the subscription is not valid: {problem}",
+            )
+        return not new or new in self.group.resolved
+
+    def resolve_regexes(self, member: Member) -> None:
+        """See to it that the regular expressions are compared with the topics when it is due.
+
+        That looks at all topics, so it is put off until the answer is out, and is not done more
+        often than every ten seconds for a group.
+        """
+        group = self.group
+        if not member.topic_regex:
+            return
+        last_ms = max((each.timestamp_ms for each in group.resolved.values()), default=None)
+        age_ms = None if last_ms is None else self.now.wall_ms - last_ms
+        due = (
+            age_ms is None
+            or member.topic_regex not in group.resolved
+            or not group.regexes() <= group.resolved.keys()
+            or group.topics_matched != self.topics.version()
+            or not 0 <= age_ms <= self.config.consumer_regex_refresh_interval_ms
+        )
+        if due:
+            wait_ms = 0 if age_ms is None or age_ms < 0 else max(0, REGEX_PAUSE_MS - age_ms)
+            timer = Timer(group.group_id, timers.REGEX)
+            self.effects.append(Schedule(timer, self.now.tick_ms + wait_ms))
+
+    def refresh_epoch(self, change: Change, *, subscription_changed: bool) -> None:
+        """Begin a new epoch if the subscription has changed, or the topics in it have."""
+        group = self.group
+        version = self.topics.version()
+        if not subscription_changed and group.topics_seen == version:
+            return
+        found = metadata_hash(group.subscribed_topics(change.members_of(group)), self.topics)
+        self.changes.append(TopicsSeen(group.group_id, version))
+        if subscription_changed or found != group.metadata_hash:
+            self.next_epoch(found)
+        if group.has_partition_metadata:
+            self.records.append(records.partition_metadata_tombstone(group.group_id))
+
+    def next_epoch(self, topics_hash: int) -> None:
+        """Begin a new epoch."""
+        self.epoch += 1
+        record = records.epoch_record(self.group.group_id, self.epoch, topics_hash)
+        self.records.append(record)
+
+    # -------------------------------------------------------------------------------- assignments
+
+    def assign(self, change: Change) -> tuple[int, Partitions]:
+        """Make a target assignment for a new epoch; return its epoch and the member's part.
+
+        Not more often than the configured interval (KIP-1263): until then the last one holds.
+        """
+        group, member = self.group, change.member
+        if member is None:
+            return group.assignment_epoch, NO_PARTITIONS
+        if group.assignment_epoch >= self.epoch or not self._may_assign():
+            return group.assignment_epoch, group.target_of(member)
+        offered = self.config.consumer_assignors
+        name = assignor_of(group, change.members_of(group), offered)
+        targets = assign(group, change, name, self.topics)
+        self.add(changed_targets(group, targets, self.epoch, self.now.wall_ms))
+        return self.epoch, targets[member.member_id]
+
+    def _may_assign(self) -> bool:
+        """A time in the future means that the wall clock was set back: do not wait for it."""
+        age_ms = self.now.wall_ms - self.group.assignment_timestamp_ms
+        return not 0 <= age_ms < self.config.consumer_assignment_interval_ms
+
+    def reconcile(
+        self,
+        member: Member,
+        assignment: tuple[int, Partitions],
+        owned: Partitions | None,
+        *,
+        subscription_changed: bool,
+    ) -> Member | Refusal:
+        """Take the member's next step towards its target."""
+        epoch, target = assignment
+        if not subscription_changed and member.is_reconciled_to(epoch):
+            return member
+        topic_ids = TopicIds(self.topics).of(self.group.subscription_of(member))
+        step = Step(self.group, topic_ids, epoch, target, owned, subscription_changed)
+        moved = reconciled(member, step)
+        if isinstance(moved, Refusal) or moved == member:
+            return moved
+        self.records.append(records.current_record(self.group.group_id, moved))
+        if moved.classic is None:
+            self.effects.append(timers.revocation(self.group.group_id, moved, self.now))
+        return moved
+
+
+def listed(owned: Owned) -> list[tuple[bytes, list[int]]]:
+    """Partitions for an answer, in order."""
+    return [(topic_id, sorted(owned[topic_id])) for topic_id in sorted(owned)]

@@ -1,0 +1,92 @@
+"""What members of the classic protocol send each other: the consumer protocol inside the bytes of
+JoinGroup and SyncGroup, whose meaning a classic group does not look at.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, TypeVar
+
+from coordinator.groups.commands import TopicsImage
+from coordinator.groups.consumer.member import NO_PARTITIONS, Partitions
+from coordinator.groups.consumer.reconcile import owned_partitions
+from protocol.api import Message, prefix
+from protocol.errors import Malformed
+from protocol.messages.consumer_protocol_assignment import (
+    CONSUMER_PROTOCOL_ASSIGNMENT,
+    ConsumerProtocolAssignment,
+    TopicPartition,
+)
+from protocol.messages.consumer_protocol_subscription import (
+    CONSUMER_PROTOCOL_SUBSCRIPTION,
+)
+
+Decoded = TypeVar("Decoded")
+
+VERSION_BYTES: Final = 2
+NEWEST: Final = 3
+
+
+class Subscription(NamedTuple):
+    """What a member asks for."""
+
+    topic_names: frozenset[str]
+    owned: Partitions
+    rack_id: str | None
+
+
+class Given(NamedTuple):
+    """What a leader gave a member."""
+
+    partitions: Partitions
+    user_data: bytes
+
+
+def _decode(message: Message[Decoded], data: bytes) -> Decoded | None:
+    """Read behind the version; every newer version begins like the newest that is known."""
+    try:
+        version = prefix(data)
+        if version < 0:
+            return None
+        found, end = message.decode_part(memoryview(data), VERSION_BYTES, min(version, NEWEST))
+    except Malformed:
+        return None
+    return found if end <= len(data) else None
+
+
+def subscription(data: bytes, topics: TopicsImage) -> Subscription | None:
+    """Read a member's subscription; None if it is none."""
+    found = _decode(CONSUMER_PROTOCOL_SUBSCRIPTION, data)
+    if found is None:
+        return None
+    owned = _by_id([(each.topic, each.partitions) for each in found.owned_partitions], topics)
+    return Subscription(frozenset(found.topics), owned, found.rack_id or None)
+
+
+def given(data: bytes, topics: TopicsImage) -> Given | None:
+    """Read a member's assignment; None if it is none. No bytes are no partitions."""
+    if not data:
+        return Given(NO_PARTITIONS, b"")
+    found = _decode(CONSUMER_PROTOCOL_ASSIGNMENT, data)
+    if found is None:
+        return None
+    listed = [(each.topic, each.partitions) for each in found.assigned_partitions]
+    return Given(_by_id(listed, topics), bytes(found.user_data or b""))
+
+
+def _by_id(listed: list[tuple[str, list[int]]], topics: TopicsImage) -> Partitions:
+    """Topics that do not exist any more are left out."""
+    ids = [(topics.topic_id(name), partitions) for name, partitions in listed]
+    return owned_partitions([(each, those) for each, those in ids if each is not None])
+
+
+def assignment_bytes(partitions: Partitions, like: bytes, topics: TopicsImage) -> bytes:
+    """Write an assignment in the version of a member's subscription ``like``."""
+    listed = []
+    for topic_id in sorted(partitions):
+        name = topics.name(topic_id)
+        if name is not None:
+            listed.append(TopicPartition(name, sorted(partitions[topic_id])))
+    version = min(prefix(like), NEWEST)
+    start = bytearray(version.to_bytes(VERSION_BYTES, "big"))
+    message = ConsumerProtocolAssignment(listed)
+    return b"".join(CONSUMER_PROTOCOL_ASSIGNMENT.encode(message, version, start))

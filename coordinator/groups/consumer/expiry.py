@@ -1,0 +1,73 @@
+"""What happens in a consumer group when a time is up, and what is timed after a start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from coordinator.decision import NOTHING, Decision, Effect, Now
+from coordinator.groups.commands import TimerExpired
+from coordinator.groups.consumer import patterns, records, timers
+from coordinator.groups.consumer.apply import TopicsMatched
+from coordinator.groups.consumer.draft import Draft
+from coordinator.groups.consumer.group import ConsumerGroup, Resolved
+from coordinator.groups.consumer.leave import leave
+from coordinator.groups.consumer.member import Member, MemberState
+from coordinator.groups.consumer.target import metadata_hash
+
+if TYPE_CHECKING:
+    from coordinator.groups.shard import GroupShard
+
+
+def decide_timer(shard: GroupShard, command: TimerExpired, now: Now) -> Decision:
+    """Put the member out that was waited for, or look at the topics again."""
+    group = shard.groups[command.group_id]
+    assert isinstance(group, ConsumerGroup)
+    draft = Draft(shard, group, command.topics, now)
+    if command.timer.name == timers.REGEX:
+        return _resolve(draft)
+    member = group.members.get(command.timer.member_id)
+    if member is None or not _is_due(command.timer.name, member):
+        return NOTHING
+    return leave(draft, [member], None)
+
+
+def _is_due(name: str, member: Member) -> bool:
+    if name == timers.REBALANCE:
+        # One that has left for a while owns nothing that anybody waits for.
+        revoking = member.state is MemberState.UNREVOKED_PARTITIONS
+        return revoking and not member.has_left_for_a_while
+    if name in (timers.REJOIN, timers.RESYNC):
+        return member.classic is not None
+    return name == timers.SESSION
+
+
+def _resolve(draft: Draft) -> Decision:
+    """Compare the group's regular expressions with all topics; a new epoch if that changes them."""
+    group, topics = draft.group, draft.topics
+    found = patterns.matching(sorted(group.regexes()), list(topics.names()))
+    if not found:
+        return NOTHING
+    version = topics.version()
+    names = set().union(*(member.topic_names for member in group.members.values()))
+    changed = False
+    for regex, matches in found.items():
+        resolved = Resolved(matches, version, draft.now.wall_ms)
+        draft.records.append(records.regex_record(group.group_id, regex, resolved))
+        changed = changed or group.resolved.get(regex, Resolved()).topics != matches
+        names |= matches
+    topics_hash = metadata_hash(names, topics)
+    if changed or topics_hash != group.metadata_hash:
+        draft.next_epoch(topics_hash)
+    draft.changes.append(TopicsMatched(group.group_id, version))
+    return draft.decision(None)
+
+
+def begin(shard: GroupShard, now: Now) -> Iterable[Effect]:
+    """Start the sessions of all members afresh: nobody could send heartbeats while we were away."""
+    for group in shard.groups.values():
+        if isinstance(group, ConsumerGroup):
+            for member in group.members.values():
+                yield timers.session(group.group_id, member, shard.config, now)
+                if member.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None:
+                    yield timers.revocation(group.group_id, member, now)

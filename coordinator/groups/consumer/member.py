@@ -1,0 +1,96 @@
+"""A member of a consumer group: what it asked for, and what it owns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+Partitions: TypeAlias = Mapping[bytes, frozenset[int]]
+"""Partitions by topic id."""
+Owned: TypeAlias = Mapping[bytes, Mapping[int, int]]
+"""By topic id and partition: the assignment epoch since which a member has owned it without a
+break."""
+
+NO_PARTITIONS: Final[Partitions] = MappingProxyType({})
+NOTHING_OWNED: Final[Owned] = MappingProxyType({})
+
+JOINING: Final = 0
+LEAVING: Final = -1
+LEAVING_FOR_A_WHILE: Final = -2
+"""A static member that means to come back: it keeps its place and its partitions."""
+NO_EPOCH: Final = -1
+
+
+class MemberState(IntEnum):
+    """How far a member has come towards its target assignment; numbers as in Kafka's records."""
+
+    STABLE = 0
+    """It has everything of its epoch."""
+    UNREVOKED_PARTITIONS = 1
+    """It was told to give partitions back and has not said that it did."""
+    UNRELEASED_PARTITIONS = 2
+    """It waits for partitions that others have not given back."""
+    UNKNOWN = 127
+    """Written by a version that knows more states."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> MemberState:
+        del value
+        return cls.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicPart:
+    """What a member of the classic protocol brings along."""
+
+    session_timeout_ms: int
+    protocols: tuple[tuple[str, bytes], ...]
+    """Names of its assignors, each with its subscription as bytes; the first one counts here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member; it is replaced, never changed."""
+
+    member_id: str
+    member_epoch: int = JOINING
+    previous_epoch: int = NO_EPOCH
+    state: MemberState = MemberState.STABLE
+    instance_id: str | None = None
+    rack_id: str | None = None
+    rebalance_timeout_ms: int = -1
+    client_id: str = ""
+    client_host: str = ""
+    topic_names: frozenset[str] = frozenset()
+    topic_regex: str | None = ""
+    assignor: str | None = None
+    assigned: Owned = field(default_factory=dict)
+    revoking: Owned = field(default_factory=dict)
+    classic: ClassicPart | None = None
+
+    @property
+    def has_left_for_a_while(self) -> bool:
+        """Whether it is a static member that is away."""
+        return self.member_epoch == LEAVING_FOR_A_WHILE
+
+    def is_reconciled_to(self, epoch: int) -> bool:
+        """Whether it has everything that the target assignment of ``epoch`` gives it."""
+        return self.state is MemberState.STABLE and self.member_epoch == epoch
+
+    def owned_since(self, topic_id: bytes, partition: int) -> int | None:
+        """The epoch since which it owns a partition; None if it does not."""
+        epoch = self.assigned.get(topic_id, {}).get(partition)
+        return self.revoking.get(topic_id, {}).get(partition) if epoch is None else epoch
+
+
+def same_epoch(partitions: Partitions, epoch: int) -> Owned:
+    """All of ``partitions``, owned since ``epoch``."""
+    return {topic_id: dict.fromkeys(sorted(those), epoch) for topic_id, those in partitions.items()}
+
+
+def names_of(partitions: Owned) -> Partitions:
+    """The partitions alone."""
+    return {topic_id: frozenset(those) for topic_id, those in partitions.items()}

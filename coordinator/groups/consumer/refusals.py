@@ -1,0 +1,14 @@
+"""Why a request of a consumer group is refused."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from protocol.errors import ErrorCode
+
+
+class Refusal(NamedTuple):
+    """An error for the client."""
+
+    code: ErrorCode
+    message: str

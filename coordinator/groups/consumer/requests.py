@@ -1,0 +1,61 @@
+"""What makes a ConsumerGroupHeartbeat wrong by itself, whatever the group is like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coordinator.groups.consumer.member import JOINING, LEAVING, LEAVING_FOR_A_WHILE
+from coordinator.groups.consumer.refusals import Refusal
+from protocol.errors import ErrorCode
+from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+
+NOT_GIVEN = -1
+MEMBERS_NAME_THEMSELVES_SINCE = 1
+"""From v1 on a member makes up its id (KIP-1082)."""
+
+
+def problem_of(
+    request: ConsumerGroupHeartbeatRequest, version: int, assignors: tuple[str, ...]
+) -> Refusal | None:
+    """The first thing that is wrong; None if nothing is."""
+    for words in _problems(request, version):
+        return Refusal(ErrorCode.INVALID_REQUEST, words)
+    if request.server_assignor is not None and request.server_assignor not in assignors:
+        return Refusal(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"there is no assignor {request.server_assignor!r} here, only {', '.join(assignors)}",
+        )
+    return None
+
+
+def _problems(request: ConsumerGroupHeartbeatRequest, version: int) -> Iterator[str]:
+    epoch = request.member_epoch
+    named = version >= MEMBERS_NAME_THEMSELVES_SINCE or epoch > JOINING or epoch == LEAVING
+    if named and _is_blank(request.member_id):
+        yield "the member id is empty"
+    for what, text in (
+        ("group id", request.group_id),
+        ("instance id", request.instance_id),
+        ("rack id", request.rack_id),
+    ):
+        if _is_blank(text):
+            yield f"the {what} is empty"
+    if epoch == JOINING:
+        yield from _problems_of_joining(request)
+    elif epoch == LEAVING_FOR_A_WHILE and request.instance_id is None:
+        yield "only a member with an instance id can leave for a while"
+    elif epoch < LEAVING_FOR_A_WHILE:
+        yield f"there is no member epoch {epoch}"
+
+
+def _problems_of_joining(request: ConsumerGroupHeartbeatRequest) -> Iterator[str]:
+    if request.rebalance_timeout_ms == NOT_GIVEN:
+        yield "the first request has to name a rebalance timeout"
+    if request.topic_partitions is None or request.topic_partitions:
+        yield "a member that joins owns no partitions, and has to say so"
+    if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+        yield "a member that joins has to subscribe, by names or by a regular expression"
+
+
+def _is_blank(text: str | None) -> bool:
+    return text is not None and not text.strip()

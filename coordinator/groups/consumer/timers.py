@@ -1,0 +1,49 @@
+"""The timers of a consumer group."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from coordinator.decision import Cancel, Effect, Now, Schedule, Timer
+from coordinator.groups.config import GroupConfig
+from coordinator.groups.consumer.member import Member, MemberState
+
+SESSION: Final = "session"
+"""Of one member: it was not heard of for too long. The same timer as in a classic group, so that a
+conversion of the group leaves none behind."""
+REBALANCE: Final = "rebalance"
+"""Of one member: it has not given back partitions in its rebalance timeout."""
+REJOIN: Final = "rejoin"
+"""Of one member of the classic protocol: it was told to join again and has not."""
+RESYNC: Final = "resync"
+"""Of one member of the classic protocol: it has joined and not asked for its assignment."""
+REGEX: Final = "regex"
+"""The group's regular expressions have to be compared with the topics."""
+
+OF_A_MEMBER: Final = (SESSION, REBALANCE, REJOIN, RESYNC)
+
+
+def session(group_id: str, member: Member, config: GroupConfig, now: Now) -> Schedule:
+    """Start a member's session again."""
+    timeout_ms = config.consumer_session_timeout_ms
+    if member.classic is not None:
+        timeout_ms = member.classic.session_timeout_ms
+    return Schedule(Timer(group_id, SESSION, member.member_id), now.tick_ms + timeout_ms)
+
+
+def of_member(group_id: str, member: Member, name: str, now: Now) -> Schedule:
+    """Start one of the timers that last as long as a member's rebalance timeout."""
+    timer = Timer(group_id, name, member.member_id)
+    return Schedule(timer, now.tick_ms + max(0, member.rebalance_timeout_ms))
+
+
+def revocation(group_id: str, member: Member, now: Now) -> Effect:
+    """Start or stop waiting for a member to give back partitions."""
+    if member.state is MemberState.UNREVOKED_PARTITIONS:
+        return of_member(group_id, member, REBALANCE, now)
+    return Cancel(Timer(group_id, REBALANCE, member.member_id))
+
+
+def none_of(group_id: str, member_id: str) -> tuple[Cancel, ...]:
+    """Stop everything that is timed for a member."""
+    return tuple(Cancel(Timer(group_id, name, member_id)) for name in OF_A_MEMBER)

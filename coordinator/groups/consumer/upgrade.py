@@ -1,0 +1,124 @@
+"""From the classic protocol to the consumer protocol, without stopping (KIP-848).
+
+The first member that joins with the new protocol turns the group round. The others stay members,
+with what they own, and go on with the old protocol; the coordinator speaks it to them
+(classic_members.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from coordinator.decision import Answer, Cancel, Now, Timer
+from coordinator.groups.classic.group import JOIN, SYNC, ClassicGroup
+from coordinator.groups.classic.group import Member as ClassicMember
+from coordinator.groups.classic.responses import join_error
+from coordinator.groups.commands import TopicsImage
+from coordinator.groups.config import GroupConfig
+from coordinator.groups.consumer import embedded, records, timers
+from coordinator.groups.consumer.draft import Draft
+from coordinator.groups.consumer.group import ConsumerGroup
+from coordinator.groups.consumer.member import ClassicPart, Member, Partitions, same_epoch
+from coordinator.groups.consumer.refusals import Refusal
+from coordinator.groups.consumer.target import metadata_hash
+from protocol.errors import ErrorCode
+from protocol.messages.sync_group import SyncGroupResponse
+
+if TYPE_CHECKING:
+    from coordinator.groups.shard import GroupShard
+
+UPGRADES: Final = frozenset({"upgrade", "bidirectional"})
+"""The policies that allow it."""
+CONSUMERS: Final = "consumer"
+
+
+def upgraded(
+    shard: GroupShard, classic: ClassicGroup, topics: TopicsImage, now: Now
+) -> Draft | Refusal:
+    """Begin a decision with a consumer group in the place of a classic one that has members."""
+    refusal = _refusal(classic, shard.config)
+    if refusal is not None:
+        return refusal
+    group = ConsumerGroup(classic.group_id)
+    group.epoch = group.assignment_epoch = classic.generation
+    for member in classic.members.values():
+        converted = _converted(classic, member, topics)
+        if isinstance(converted, Refusal):
+            return converted
+        group.targets[member.member_id], new_member = converted
+        group.put(new_member)
+    group.metadata_hash = metadata_hash(group.subscribed_topics(group.members.values()), topics)
+    draft = Draft(shard, group, topics, now)
+    _call_everybody_off(draft, classic)
+    draft.add(classic.tombstones())
+    _write(draft)
+    for new_member in group.members.values():
+        draft.effects.append(timers.session(group.group_id, new_member, shard.config, now))
+    return draft
+
+
+def _refusal(classic: ClassicGroup, config: GroupConfig) -> Refusal | None:
+    if config.consumer_migration_policy not in UPGRADES:
+        return _no("group.consumer.migration.policy does not allow it")
+    if classic.protocol_type != CONSUMERS:
+        return _no("its members are no consumers")
+    if len(classic.members) > config.consumer_max_size:
+        return _no("it has more members than group.consumer.max.size")
+    return None
+
+
+def _no(why: str) -> Refusal:
+    words = f"the classic group cannot become a consumer group: {why}"
+    return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, words)
+
+
+def _converted(
+    classic: ClassicGroup, member: ClassicMember, topics: TopicsImage
+) -> tuple[Partitions, Member] | Refusal:
+    """A member with what its leader gave it, as its target and its own."""
+    protocol = classic.protocol_name or member.protocols[0][0]
+    subscribed = embedded.subscription(member.metadata(protocol), topics)
+    given = embedded.given(member.assignment, topics)
+    if subscribed is None or given is None:
+        return _no("what its members tell each other is malformed")
+    if given.user_data:
+        return _no("its assignor keeps data of its own, which would be lost")
+    generation = classic.generation
+    return given.partitions, Member(
+        member.member_id,
+        member_epoch=generation,
+        previous_epoch=generation,
+        instance_id=member.instance_id,
+        rack_id=subscribed.rack_id,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        topic_names=subscribed.topic_names,
+        assigned=same_epoch(given.partitions, generation),
+        classic=ClassicPart(member.session_timeout_ms, member.protocols),
+    )
+
+
+def _call_everybody_off(draft: Draft, classic: ClassicGroup) -> None:
+    """Whoever waits in a rebalance of the classic group has to join again."""
+    code = ErrorCode.REBALANCE_IN_PROGRESS
+    for member_id, ticket in classic.joining.items():
+        draft.effects.append(Answer(ticket, join_error(code, member_id)))
+    for ticket in classic.syncing.values():
+        draft.effects.append(Answer(ticket, SyncGroupResponse(error_code=code)))
+    for name in (JOIN, SYNC):
+        draft.effects.append(Cancel(Timer(classic.group_id, name)))
+
+
+def _write(draft: Draft) -> None:
+    """All that makes the group, in Kafka's order."""
+    group, group_id = draft.group, draft.group.group_id
+    members = group.members.values()
+    draft.add(records.member_record(group_id, member) for member in members)
+    draft.records.append(records.epoch_record(group_id, group.epoch, group.metadata_hash))
+    draft.add(
+        records.target_record(group_id, member_id, target)
+        for member_id, target in group.targets.items()
+    )
+    draft.records.append(records.assignment_record(group_id, group.assignment_epoch, 0))
+    draft.add(records.current_record(group_id, member) for member in members)
