@@ -1,0 +1,163 @@
+"""The compose files, the settings in them, and the files they mount."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+from broker.config_loader import load_config
+from broker.config_properties import parse_properties
+
+DOCKER = Path(__file__).parents[2] / "docker"
+FILES = sorted(DOCKER.glob("compose*.yaml"))
+SERVICE_KEYS = {
+    "build", "cap_drop", "command", "depends_on", "environment", "extends", "hostname", "image",
+    "ports", "read_only", "restart", "security_opt", "stop_grace_period", "tmpfs", "volumes",
+}  # fmt: skip
+VARIABLE = re.compile(r"\$\{[A-Z_]+:-([^}]*)\}")
+DEFAULTS = parse_properties((DOCKER / "defaults.properties").read_text())
+
+by_name = pytest.mark.parametrize("path", FILES, ids=[path.name for path in FILES])
+
+
+def with_defaults(value):
+    """Replace ${NAME:-default} by its default, in strings at any depth."""
+    match value:
+        case str():
+            return VARIABLE.sub(r"\1", value)
+        case list():
+            return [with_defaults(each) for each in value]
+        case dict():
+            return {key: with_defaults(each) for key, each in value.items()}
+        case _:
+            return value
+
+
+def project(path):
+    """Read a compose file, with the services that it extends."""
+    read = with_defaults(yaml.safe_load(path.read_text()))
+    for name, service in read["services"].items():
+        if "extends" in service:
+            base = project(path.parent / service["extends"]["file"])
+            extended = base["services"][service.pop("extends")["service"]]
+            environment = extended.get("environment", {}) | service.get("environment", {})
+            read["services"][name] = extended | service | {"environment": environment}
+    return read
+
+
+def as_mapping(depends_on):
+    """Both forms of depends_on as the longer one."""
+    if isinstance(depends_on, dict):
+        return depends_on
+    return {name: {"condition": "service_started"} for name in depends_on}
+
+
+def published(service):
+    """Return the ports in the container that are published, to this machine only."""
+    ports = [port.rpartition(":") for port in service.get("ports", [])]
+    assert all(address.startswith("127.0.0.1:") for address, _, _ in ports)
+    return [int(inside) for _, _, inside in ports]
+
+
+def test_which_files_there_are():
+    names = [path.name for path in FILES]
+    assert names == ["compose.observability.yaml", "compose.spark.yaml", "compose.yaml"]
+
+
+@by_name
+def test_every_service_is_complete(path):
+    read = project(path)
+    assert set(read) == {"name", "services", "volumes"}
+    assert "broker" in read["services"]
+    named_volumes = set()
+    for service in read["services"].values():
+        assert set(service) <= SERVICE_KEYS
+        assert re.fullmatch(r"[a-z0-9./-]+:[a-z0-9.-]+", service["image"])
+        if "build" in service:
+            context = path.parent / service["build"]["context"]
+            assert (context / service["build"]["dockerfile"]).is_file()
+        for other, needed in as_mapping(service.get("depends_on", {})).items():
+            assert other in read["services"]
+            assert needed["condition"] in {"service_healthy", "service_started"}
+        for volume in service.get("volumes", []):
+            source, target, *mode = volume.split(":")
+            assert target.startswith("/")
+            if source.startswith("."):
+                assert (path.parent / source).is_dir()
+                assert mode == ["ro"]
+            else:
+                named_volumes.add(source)
+    assert named_volumes == set(read["volumes"])
+
+
+@by_name
+def test_the_broker_understands_its_settings(path):
+    service = project(path)["services"]["broker"]
+    loaded = load_config(environment=service["environment"], defaults=DEFAULTS)
+    assert (loaded.ignored, loaded.unknown) == ((), ())
+    endpoints = {each.port: each for each in loaded.config.endpoints}
+    # This machine's port and the name by which other containers know the broker.
+    assert endpoints[9092].advertised == ("localhost", 9092)
+    assert endpoints[19092].advertised == (service["hostname"], 19092)
+    assert set(published(service)) == {9092, 9644}
+    assert loaded.config.http_address == ("", 9644)
+    assert loaded.config.data_directory == "/var/lib/kafka/data"
+    assert "data:/var/lib/kafka/data" in service["volumes"]
+
+
+@by_name
+def test_who_talks_to_the_broker_uses_its_inside_name(path):
+    for name, service in project(path)["services"].items():
+        if name == "broker":
+            continue
+        for value in service.get("environment", {}).values():
+            for host, port in re.findall(r"\b(localhost|broker):(\d+)", str(value)):
+                assert (host, int(port)) == ("broker", 19092)
+
+
+def test_the_spark_job_finds_its_topics():
+    services = project(DOCKER / "compose.spark.yaml")["services"]
+    broker, job = services["broker"]["environment"], services["job"]["environment"]
+    config = load_config(environment=broker, defaults=DEFAULTS).config
+    created = {item.partition(":")[0] for item in config.create_topics}
+    assert created == {job["INPUT"], job["OUTPUT"]}
+    read = set(re.findall(r'environ\.get\("(\w+)"', (DOCKER / "spark/job.py").read_text()))
+    assert read == {"BOOTSTRAP_SERVERS", "INPUT", "OUTPUT", "STATE"}
+    assert set(job) <= read
+
+
+def test_grafana_finds_prometheus_and_its_dashboards():
+    services = project(DOCKER / "compose.observability.yaml")["services"]
+    provisioning = DOCKER / "grafana/provisioning"
+    (source,) = yaml.safe_load((provisioning / "datasources/prometheus.yaml").read_text())[
+        "datasources"
+    ]
+    (port,) = published(services["prometheus"])
+    assert source["url"] == f"http://prometheus:{port}"
+    (provider,) = yaml.safe_load((provisioning / "dashboards/barnabas.yaml").read_text())[
+        "providers"
+    ]
+    assert f"./grafana:{provider['options']['path']}:ro" in services["grafana"]["volumes"]
+
+
+def test_prometheus_scrapes_the_broker():
+    configuration = yaml.safe_load((DOCKER / "prometheus/prometheus.yml").read_text())
+    targets = [
+        target
+        for job in configuration["scrape_configs"]
+        for each in job["static_configs"]
+        for target in each["targets"]
+    ]
+    assert "broker:9644" in targets
+
+
+@by_name
+def test_the_command_at_the_top_is_the_right_one(path):
+    (command,) = re.findall(r"^#   (docker compose .*)$", path.read_text(), re.MULTILINE)
+    words = shlex.split(command)
+    assert words[:3] == ["docker", "compose", "--file"]
+    assert words[3] == f"docker/{path.name}"
