@@ -77,9 +77,10 @@ def _unused_since_ms(group: Group | None, topic: str, committed: CommittedOffset
     if group.type_name != CLASSIC:
         return committed.commit_ms
     if group.is_empty:
-        empty_since_ms = group.empty_since_ms()
-        known = group.protocol_type and empty_since_ms >= 0
-        return empty_since_ms if known else committed.commit_ms
+        # Apache Kafka looks at the first alone, and drops what an operator has just set for a group
+        # that was empty for long.
+        empty_since_ms = group.empty_since_ms() if group.protocol_type else -1
+        return max(empty_since_ms, committed.commit_ms)
     # What members read is known only of consumers, and only between rebalances.
     known = group.protocol_type == CONSUMERS and group.state_name == STABLE
     return committed.commit_ms if known else None

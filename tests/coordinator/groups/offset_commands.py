@@ -1,0 +1,338 @@
+"""The words of offsets_table.txt: states of a group, commands, and what came of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from coordinator.decision import Decision, Effect, Now, Record, Schedule, Timer
+from coordinator.groups.commands import (
+    Caller,
+    DeleteGroup,
+    ExpireOffsets,
+    OffsetCommit,
+    OffsetDelete,
+    OffsetFetch,
+    TopicsDeleted,
+)
+from coordinator.groups.config import GroupConfig
+from coordinator.groups.group import CLASSIC, CONSUMER, Identity
+from coordinator.groups.offset_table import BY_RETENTION, CommittedOffset, commit_record
+from coordinator.groups.shard import GroupShard
+from protocol.errors import ErrorCode
+from protocol.messages.group_metadata_record import GROUP_METADATA_RECORD, GroupMetadataKey
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from protocol.messages.offset_commit_record import OFFSET_COMMIT_RECORD
+from protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
+from protocol.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponseGroup,
+)
+
+GROUP = "group"
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+NOW = Now(wall_ms=1_700_000_000_000, tick_ms=5_000_000)
+HEARD = Schedule(Timer(GROUP, "session", "member"), NOW.tick_ms + 10_000)
+A, B, D = b"a" * 16, b"b" * 16, b"d" * 16
+D_BEFORE = b"D" * 16
+
+
+class Image:
+    """The topics that exist: c was deleted, d was deleted and made again."""
+
+    def __init__(self, **ids: bytes) -> None:
+        self.ids = ids
+
+    def version(self) -> int:
+        return 0
+
+    def names(self) -> list[str]:
+        return list(self.ids)
+
+    def topic_id(self, name: str) -> bytes | None:
+        return self.ids.get(name)
+
+    def name(self, topic_id: bytes) -> str | None:
+        return next((name for name, each in self.ids.items() if each == topic_id), None)
+
+    def partition_count(self, name: str) -> int:
+        return 4 if name in self.ids else 0
+
+
+IMAGE = Image(a=A, b=B, d=D)
+
+
+@dataclass
+class OtherGroup:
+    """A group as the offsets' rules see it: what it answers is said by the state's line."""
+
+    type_name: str
+    state_name: str
+    protocol_type: str = "consumer"
+    subscribed: frozenset[str] = frozenset()
+    empty_since: int = -1
+    anonymous: ErrorCode = ErrorCode.NONE
+    """What a commit without an identity is answered."""
+    group_id: str = GROUP
+
+    @property
+    def is_empty(self) -> bool:
+        return self.state_name == "Empty"
+
+    def refuse_commit(self, identity: Identity) -> ErrorCode:
+        if identity.generation < 0:
+            return self.anonymous
+        return self._refuse_stranger(identity)
+
+    def refuse_partition(self, identity: Identity, topic_id: bytes, _partition: int) -> ErrorCode:
+        late = identity.generation == 1 and topic_id == B
+        return ErrorCode.STALE_MEMBER_EPOCH if late else ErrorCode.NONE
+
+    def commit_effects(self, identity: Identity, now: Now) -> tuple[Effect, ...]:
+        assert now == NOW
+        return (HEARD,) if identity.member_id else ()
+
+    def refuse_fetch(self, identity: Identity) -> ErrorCode:
+        return ErrorCode.NONE if self.type_name == CLASSIC else self._refuse_stranger(identity)
+
+    def _refuse_stranger(self, identity: Identity) -> ErrorCode:
+        known = identity.member_id == "member" and not self.is_empty
+        return ErrorCode.NONE if known else ErrorCode.UNKNOWN_MEMBER_ID
+
+    def is_subscribed(self, topic: str) -> bool:
+        return topic in self.subscribed
+
+    def empty_since_ms(self) -> int:
+        return self.empty_since
+
+    def tombstones(self) -> tuple[Record, ...]:
+        return (Record(GROUP_METADATA_RECORD, GroupMetadataKey(self.group_id), None),)
+
+
+UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
+EMPTY_CLASSIC = OtherGroup(CLASSIC, "Empty")
+STABLE_CLASSIC = OtherGroup(CLASSIC, "Stable", subscribed=frozenset("a"), anonymous=UNKNOWN)
+STATES: dict[str, OtherGroup | None] = {
+    "nothing": None,
+    "simple": None,
+    "empty": replace(EMPTY_CLASSIC, empty_since=NOW.wall_ms - HOUR_MS),
+    "long-empty": replace(EMPTY_CLASSIC, empty_since=NOW.wall_ms - 8 * DAY_MS),
+    "empty-unknown": EMPTY_CLASSIC,
+    "empty-untyped": OtherGroup(CLASSIC, "Empty", "", empty_since=NOW.wall_ms - 8 * DAY_MS),
+    "empty-bare": EMPTY_CLASSIC,
+    "preparing": replace(STABLE_CLASSIC, state_name="PreparingRebalance"),
+    "completing": replace(STABLE_CLASSIC, state_name="CompletingRebalance"),
+    "stable": STABLE_CLASSIC,
+    "connect": OtherGroup(CLASSIC, "Stable", "connect", anonymous=UNKNOWN),
+    "consumer-empty": OtherGroup(CONSUMER, "Empty"),
+    "consumer": OtherGroup(CONSUMER, "Stable", subscribed=frozenset("a"), anonymous=UNKNOWN),
+}
+WITHOUT_OFFSETS = {"nothing", "empty-bare"}
+
+
+@dataclass
+class Run:
+    """A machine in one of the states, and what a command did to it."""
+
+    state: str
+    shard: GroupShard = field(init=False)
+    written: list[Record] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.shard = GroupShard(GroupConfig(offset_metadata_max_bytes=20))
+        group = STATES[self.state]
+        if group is not None:
+            self.shard.groups[GROUP] = group
+        if self.state not in WITHOUT_OFFSETS:
+            old, fresh = NOW.wall_ms - 8 * DAY_MS, NOW.wall_ms - HOUR_MS
+            due, later = NOW.wall_ms - 1, NOW.wall_ms + 1
+            for topic, partition, offset, at_ms, expire_ms, topic_id in (
+                ("a", 0, 1, old, BY_RETENTION, A),
+                ("a", 1, 2, fresh, BY_RETENTION, A),
+                ("b", 0, 3, old, BY_RETENTION, B),
+                ("b", 1, 4, fresh, BY_RETENTION, bytes(16)),
+                ("b", 2, 5, fresh, due, B),
+                ("b", 3, 6, old, later, B),
+                ("c", 0, 7, fresh, BY_RETENTION, b"c" * 16),
+                ("d", 0, 8, fresh, BY_RETENTION, D_BEFORE),
+            ):
+                committed = CommittedOffset(offset, 0, "", at_ms, expire_ms, topic_id, -1)
+                self.apply(commit_record(GROUP, topic, partition, committed))
+
+    def apply(self, record: Record) -> None:
+        """Take in a record as it comes back from the log."""
+        key, value = record.encode()
+        kind = record.kind
+        decoded = None if value is None else kind.decode_value(value)
+        if kind is OFFSET_COMMIT_RECORD:
+            read = Record(kind, kind.decode_key(key), decoded)
+            self.shard.apply(read, len(self.written))
+            self.written.append(read)
+        else:
+            assert decoded is None
+            del self.shard.groups[kind.decode_key(key).group]
+
+    def decide(self, command: Any) -> Decision:
+        """Ask twice: a decision changes nothing, and is the same every time."""
+        before = self.offsets()
+        decision = self.shard.decide(command, NOW)
+        assert self.shard.decide(command, NOW) == decision
+        assert self.offsets() == before
+        return decision
+
+    def offsets(self) -> str:
+        """Everything that is committed."""
+        found = [
+            f"{topic}{partition}={committed.offset}"
+            for topic, partitions in self.shard.offsets.of_group(GROUP).items()
+            for partition, committed in partitions.items()
+        ]
+        return " ".join(sorted(found)) or "-"
+
+    def replayed(self) -> dict[str, Any]:
+        """The offsets that a fresh machine has after the same records."""
+        fresh = GroupShard(GroupConfig())
+        for at, record in enumerate(self.written):
+            fresh.apply(record, at)
+        return {group: fresh.offsets.of_group(group) for group in fresh.offsets.group_ids()}
+
+
+def command_of(text: str) -> Any:
+    """Read a command: a verb, who asks, and places such as a0, or a0=5 with an offset."""
+    verb, *words = text.split()
+    if verb == "commit":
+        return _commit(words)
+    if verb == "fetch":
+        return _fetch(words)
+    if verb == "delete-offsets":
+        topics = [
+            OffsetDeleteRequestTopic(topic, [OffsetDeleteRequestPartition(at) for at in indexes])
+            for topic, indexes in _by_topic(words).items()
+        ]
+        return OffsetDelete(Caller("", "", 0), OffsetDeleteRequest(GROUP, topics))
+    if verb == "delete-group":
+        return DeleteGroup(GROUP)
+    return {"expire": ExpireOffsets, "topics-deleted": TopicsDeleted}[verb](GROUP, IMAGE)
+
+
+IDENTITIES = {
+    "anonymous": (-1, ""),
+    "member": (7, "member"),
+    "late-member": (1, "member"),
+    "stranger": (7, "stranger"),
+}
+
+
+def _commit(words: list[str]) -> OffsetCommit:
+    version, who, *places = words
+    generation, member_id = IDENTITIES[who]
+    request = OffsetCommitRequest(GROUP, generation, member_id)
+    for place in places:
+        if place.startswith("keep-ms="):
+            request.retention_time_ms = int(place.removeprefix("keep-ms="))
+            continue
+        name, _, rest = place.partition("=")
+        offset, _, metadata = rest.partition(":")
+        partition = OffsetCommitRequestPartition(int(name[1:]), int(offset), 3, metadata or None)
+        topic_id = IMAGE.ids[name[0]]
+        request.topics.append(OffsetCommitRequestTopic(name[0], topic_id, [partition]))
+    return OffsetCommit(Caller("", "", int(version[1:])), request)
+
+
+def _fetch(words: list[str]) -> OffsetFetch:
+    who, *places = words
+    epoch, member_id = IDENTITIES[who]
+    topics = [
+        OffsetFetchRequestTopics(topic, partition_indexes=indexes)
+        for topic, indexes in _by_topic(places).items()
+    ]
+    request = OffsetFetchRequestGroup(
+        GROUP, member_id or None, epoch, None if places == ["all"] else topics
+    )
+    return OffsetFetch(Caller("", "", 9), request, require_stable=True, topics=IMAGE)
+
+
+def _by_topic(places: list[str]) -> dict[str, list[int]]:
+    topics: dict[str, list[int]] = {}
+    for place in places:
+        if place != "all":
+            topics.setdefault(place[0], []).append(int(place[1:]))
+    return topics
+
+
+def shown_response(response: Any) -> str:
+    """A response in the table's words."""
+    if isinstance(response, OffsetCommitResponse):
+        return _shown_codes(response.topics)
+    if isinstance(response, OffsetDeleteResponse):
+        return _named(response.error_code) or _shown_codes(response.topics) or "ok"
+    if isinstance(response, OffsetFetchResponseGroup):
+        assert response.group_id == GROUP
+        found = [
+            f"{topic.name}{each.partition_index}={_found(each)}"
+            for topic in response.topics
+            for each in topic.partitions
+        ]
+        return _named(response.error_code) or " ".join(found) or "no topics"
+    if isinstance(response, ErrorCode):
+        return _named(response) or "ok"
+    assert response is None
+    return "-"
+
+
+def _found(each: Any) -> str:
+    assert each.error_code == ErrorCode.NONE
+    if each.committed_offset == -1:
+        assert (each.committed_leader_epoch, each.metadata) == (-1, "")
+        return "none"
+    return str(each.committed_offset)
+
+
+def _shown_codes(topics: list[Any]) -> str:
+    return " ".join(
+        f"{topic.name}{each.partition_index}:{_named(each.error_code) or 'ok'}"
+        for topic in topics
+        for each in topic.partitions
+    )
+
+
+def _named(code: int) -> str:
+    return ErrorCode(code).name if code else ""
+
+
+def shown_records(decision: Decision) -> str:
+    """What a decision writes and causes, in the table's words."""
+    shown = [_shown_record(record) for record in decision.records]
+    assert decision.changes == ()
+    assert decision.effects in {(), (HEARD,)}
+    if decision.effects:
+        shown.append("+heard")
+    return " ".join(shown) or "-"
+
+
+def _shown_record(record: Record) -> str:
+    if record.kind is GROUP_METADATA_RECORD:
+        assert record.value is None
+        return "-group"
+    place = f"{record.key.topic}{record.key.partition}"
+    value = record.value
+    if value is None:
+        return f"-{place}"
+    assert value.commit_timestamp == NOW.wall_ms
+    assert value.topic_id == IMAGE.ids[record.key.topic]
+    if record.version == 1:
+        return f"{place}={value.offset}!{value.expire_timestamp - NOW.wall_ms}"
+    assert (record.version, value.expire_timestamp) == (4, BY_RETENTION)
+    return f"{place}={value.offset}"

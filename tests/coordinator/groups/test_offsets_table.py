@@ -1,0 +1,83 @@
+"""Every state of a group meets every command about offsets; offsets_table.txt says the outcome.
+
+``python -m tests.coordinator.groups.test_offsets_table`` writes it anew; read the difference.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.coordinator.groups.offset_commands import (
+    GROUP,
+    STATES,
+    Run,
+    command_of,
+    shown_records,
+    shown_response,
+)
+
+TABLE = Path(__file__).with_name("offsets_table.txt")
+COLUMNS = 4
+
+
+def read_table() -> tuple[list[str], dict[tuple[str, str], list[str]]]:
+    """The head of the file, and what each state answers, writes and is left with by command."""
+    head = []
+    rows: dict[tuple[str, str], list[str]] = {}
+    command = ""
+    for line in TABLE.read_text().splitlines():
+        if line.startswith("#"):
+            head.append(line)
+        elif line and not line.startswith(" "):
+            command = line
+        elif line:
+            state, *rest = (cell.strip() for cell in line.split("|"))
+            assert len(rest) == COLUMNS - 1, line
+            assert (command, state) not in rows, line
+            rows[command, state] = rest
+    return head, rows
+
+
+HEAD, ROWS = read_table()
+COMMANDS = list(dict.fromkeys(command for command, _ in ROWS))
+
+
+def outcome(state: str, command: str) -> list[str]:
+    run = Run(state)
+    decision = run.decide(command_of(command))
+    for record in decision.records:
+        run.apply(record)
+    left = run.offsets()
+    live = {group: run.shard.offsets.of_group(group) for group in run.shard.offsets.group_ids()}
+    assert run.replayed() == live, "a restart would not give the same (O8)"
+    kept = "group" if GROUP in run.shard.groups else "no group"
+    keys = run.shard.keys()
+    assert (GROUP in keys) == (left != "-" or kept == "group")
+    return [shown_response(decision.response), shown_records(decision), f"{kept}, {left}"]
+
+
+@pytest.mark.parametrize(("command", "state"), ROWS, ids=[f"{s}-{c}" for c, s in ROWS])
+def test_row(command, state):
+    assert outcome(state, command) == ROWS[command, state]
+
+
+def test_the_table_is_complete():
+    assert set(ROWS) == {(command, state) for command in COMMANDS for state in STATES}
+
+
+def rewrite() -> None:
+    lines = list(HEAD)
+    for command in COMMANDS:
+        rows = [[state, *outcome(state, command)] for state in STATES]
+        widths = [max(len(row[at]) for row in rows) for at in range(COLUMNS)]
+        lines += ["", command]
+        for row in rows:
+            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            lines.append(("  " + " | ".join(cells)).rstrip())
+    TABLE.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    rewrite()
