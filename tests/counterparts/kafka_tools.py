@@ -14,6 +14,11 @@ DELETE_RECORDS = "org.apache.kafka.tools.DeleteRecordsCommand"
 PRODUCER_PERFORMANCE = "org.apache.kafka.tools.ProducerPerformance"
 BROKER_API_VERSIONS = "org.apache.kafka.tools.BrokerApiVersionsCommand"
 CONFIGS = "kafka.admin.ConfigCommand"
+CONSUMER_GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+GROUPS = "org.apache.kafka.tools.GroupsCommand"
+CONSUMER_PERFORMANCE = "org.apache.kafka.tools.ConsumerPerformance"
+VERIFIABLE_PRODUCER = "org.apache.kafka.tools.VerifiableProducer"
+VERIFIABLE_CONSUMER = "org.apache.kafka.tools.VerifiableConsumer"
 DUMP_LOG_SEGMENTS = "org.apache.kafka.tools.DumpLogSegments"
 
 

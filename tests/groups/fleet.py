@@ -1,0 +1,292 @@
+"""Groups of members as processes: start, pause, kill, add; wait until the group is whole again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.counterparts.jars import kafka_class_path
+from tests.counterparts.java import java
+from tests.counterparts.kafka_tools import CONSOLE_CONSUMER, VERIFIABLE_CONSUMER
+from tests.groups.events import (
+    ASSIGNED,
+    LOST,
+    READ,
+    REVOKED,
+    Event,
+    Partition,
+    Tail,
+    read_console,
+    read_journal,
+    read_verifiable,
+)
+
+_REPOSITORY = Path(__file__).parents[2]
+WAIT_S = 90
+STOP_S = 20
+# A consumer is small; many of them share a machine with two cores.
+JVM_OPTIONS = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+_READERS = {"console": read_console, "verifiable": read_verifiable}
+_CLIENTS = "org.apache.kafka.clients.consumer"
+JAVA_ASSIGNORS = {
+    "range": f"{_CLIENTS}.RangeAssignor",
+    "cooperative-sticky": f"{_CLIENTS}.CooperativeStickyAssignor",
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How the members of a group are made."""
+
+    name: str
+    library: str
+    """confluent, kafka_python, aiokafka, console or verifiable."""
+    protocol: str = "classic"
+    assignor: str = "range"
+    static: bool = False
+    session_ms: int = 3000
+
+    @property
+    def is_java(self) -> bool:
+        return self.library in _READERS
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a fleet's members connect and write."""
+
+    servers: str
+    topic: str
+    directory: Path
+
+
+class Member:
+    """One member as a process."""
+
+    def __init__(self, kind: Kind, place: Place, group: str, name: str, instance: str) -> None:
+        self.name = name
+        self.kind = kind
+        self.instance = instance
+        self.killed_ns = 0
+        self.started_ns = time.time_ns()
+        self._output = place.directory / f"{name}.events"
+        self._errors = place.directory / f"{name}.stderr"
+        self._tail = Tail(self._output, _READERS.get(kind.library, read_journal))
+        self._is_paused = False
+        self.was_paused = False
+        command = _java_command if kind.is_java else _python_command
+        with self._errors.open("wb") as errors, self._output.open("ab") as output:
+            self._process = subprocess.Popen(
+                command(self, place, group),
+                stdin=subprocess.DEVNULL,
+                stdout=output if kind.is_java else errors,
+                stderr=errors,
+                env={**os.environ, "PYTHONPATH": str(_REPOSITORY)},
+            )
+
+    @property
+    def output(self) -> Path:
+        return self._output
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process lives and is not paused."""
+        return self._process.poll() is None and not self._is_paused
+
+    def events(self) -> list[Event]:
+        """Return what the member has written down up to now."""
+        return self._tail.events()
+
+    def owned(self) -> set[Partition]:
+        """Return what the member believes to be assigned to it; tools that do not tell: none."""
+        owned: set[Partition] = set()
+        for event in self.events():
+            if event.kind == ASSIGNED:
+                owned.update(event.partitions)
+            elif event.kind in {REVOKED, LOST}:
+                owned.difference_update(event.partitions)
+        return owned
+
+    def pause(self) -> None:
+        """Stop the process in its tracks; it believes that no time passes."""
+        self._process.send_signal(signal.SIGSTOP)
+        self._is_paused = True
+        self.was_paused = True
+
+    def resume(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+        self._is_paused = False
+
+    def kill(self) -> None:
+        """Kill -9."""
+        self._process.kill()
+        self._process.wait()
+        self.killed_ns = time.time_ns()
+
+    def kill_if_running(self) -> None:
+        """Leave nothing behind."""
+        if self._process.poll() is None:
+            self.kill()
+
+    def first_read_ns(self) -> int:
+        """Return when the member read its first record."""
+        return next(event.at_ns for event in self.events() if event.kind == READ)
+
+    def unexpected_end(self) -> str | None:
+        """Return how the process ended, when it ended by itself and not well."""
+        code = self._process.poll()
+        # After SIGTERM a JVM ends with 143.
+        if self.killed_ns or code in {None, 0, 143}:
+            return None
+        return f"{self.name} ended with {code}: {self.errors()}"
+
+    def ask_to_leave(self) -> None:
+        """SIGTERM: commit, leave the group, exit."""
+        if self._is_paused:
+            self.resume()
+        if self._process.poll() is None:
+            self._process.terminate()
+
+    def wait_until_gone(self) -> None:
+        """Wait for the end after `ask_to_leave`; a member that hangs is an error of the test."""
+        try:
+            self._process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"{self.name} did not stop: {self.errors()}") from None
+
+    def errors(self) -> str:
+        """Return the end of what the process printed for people."""
+        return self._errors.read_text(errors="replace")[-2000:]
+
+
+class Group:
+    """A group and all members it ever had."""
+
+    def __init__(self, kind: Kind, place: Place, prefix: str) -> None:
+        self.kind = kind
+        self.name = f"{prefix}-{kind.name}"
+        self.members: list[Member] = []
+        self._place = place
+
+    @property
+    def running(self) -> list[Member]:
+        return [member for member in self.members if member.is_running]
+
+    def add(self, instance: str = "") -> Member:
+        """Start a member; a static one may take the place of one that is gone."""
+        name = f"{self.name}-{len(self.members)}"
+        if self.kind.static and not instance:
+            instance = f"instance-{len(self.members)}"
+        member = Member(self.kind, self._place, self.name, name, instance)
+        self.members.append(member)
+        return member
+
+    def events(self) -> dict[str, list[Event]]:
+        return {member.name: member.events() for member in self.members}
+
+    def covers(self, ends: dict[Partition, int], members: Iterable[Member]) -> bool:
+        """Return whether the members have read records behind `ends` of every partition."""
+        behind = {place for member in members for place in _read_behind(member, ends)}
+        return behind >= ends.keys()
+
+    def is_busy(self, ends: dict[Partition, int]) -> bool:
+        """Return whether every running member has read a record behind `ends`."""
+        return all(any(_read_behind(member, ends)) for member in self.running)
+
+    def idle(self, ends: dict[Partition, int]) -> list[str]:
+        """Return the running members that have read nothing behind `ends`, with what they say."""
+        idle = [member for member in self.running if not _read_behind(member, ends)]
+        return [f"{member.name} has {member.owned()} {member.errors()}" for member in idle]
+
+    def unexpected_ends(self) -> list[str]:
+        """Return the errors of members that ended although nobody killed them."""
+        return [end for member in self.members if (end := member.unexpected_end())]
+
+
+def _read_behind(member: Member, ends: dict[Partition, int]) -> set[Partition]:
+    found = set()
+    for event in reversed(member.events()):
+        if event.kind == READ:
+            places = {(t, p): o for t, p, o, _value in event.records if o >= ends.get((t, p), 1e18)}
+            found.update(places)
+            if len(found) == len(ends):
+                break
+    return found
+
+
+def wait_for(
+    condition: Callable[[], bool], what: Callable[[], str], *, timeout_s: float = WAIT_S
+) -> float:
+    """Wait until something is so; returns the seconds it took."""
+    started = time.monotonic()
+    while not condition():
+        assert time.monotonic() - started < timeout_s, f"after {timeout_s} s not so: {what()}"
+        time.sleep(0.1)
+    return time.monotonic() - started
+
+
+def _python_command(member: Member, place: Place, group: str) -> list[str]:
+    settings = {
+        "library": member.kind.library,
+        "name": member.name,
+        "servers": place.servers,
+        "group": group,
+        "topics": [place.topic],
+        "journal": str(member.output),
+        "protocol": member.kind.protocol,
+        "assignor": member.kind.assignor,
+        "instance": member.instance or None,
+        "session_ms": member.kind.session_ms,
+        "heartbeat_ms": min(500, member.kind.session_ms // 3),
+    }
+    return [sys.executable, "-m", "tests.groups", json.dumps(settings)]
+
+
+def _java_command(member: Member, place: Place, group: str) -> list[str]:
+    kind = member.kind
+    properties = {
+        "client.id": member.name,
+        "group.protocol": kind.protocol,
+        "auto.offset.reset": "earliest",
+        "auto.commit.interval.ms": "200",
+        "fetch.max.wait.ms": "100",
+        "reconnect.backoff.max.ms": "500",
+        "metadata.max.age.ms": "2000",
+        "default.api.timeout.ms": "60000",
+    }
+    if kind.protocol == "classic":
+        properties["session.timeout.ms"] = str(kind.session_ms)
+        properties["heartbeat.interval.ms"] = "500"
+        properties["partition.assignment.strategy"] = JAVA_ASSIGNORS[kind.assignor]
+    else:
+        properties["group.remote.assignor"] = kind.assignor
+    if member.instance:
+        properties["group.instance.id"] = member.instance
+    configuration = place.directory / f"{member.name}.properties"
+    configuration.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    # Its log goes nowhere: what it says of a broker that is down for a moment is not asked for.
+    command = [str(java()), *JVM_OPTIONS, "-cp", kafka_class_path()]
+    common = ["--bootstrap-server", place.servers, "--topic", place.topic]
+    common += ["--command-config", str(configuration)]
+    if kind.library == "verifiable":
+        # What this tool takes from its own options wins over the file.
+        chosen = ["--group-protocol", kind.protocol, "--group-id", group, "--verbose"]
+        if kind.protocol == "classic":
+            chosen += ["--session-timeout", str(kind.session_ms)]
+            chosen += ["--assignment-strategy", JAVA_ASSIGNORS[kind.assignor]]
+        else:
+            chosen += ["--group-remote-assignor", kind.assignor]
+        if member.instance:
+            chosen += ["--group-instance-id", member.instance]
+        return [*command, VERIFIABLE_CONSUMER, *common, *chosen]
+    printed = ["print.partition=true", "print.offset=true", "print.key=true"]
+    formatting = [part for each in printed for part in ("--formatter-property", each)]
+    return [*command, CONSOLE_CONSUMER, *common, "--group", group, *formatting]

@@ -1,0 +1,123 @@
+"""A member on confluent-kafka, which is librdkafka: both protocols, eager and cooperative."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from tests.groups.events import ASSIGNED, LOST, REVOKED, Partition
+from tests.groups.member import (
+    MOST_RECORDS,
+    POLL_MS,
+    CommitRefused,
+    CommitUnsure,
+    Progress,
+    Settings,
+)
+
+REFUSALS = {
+    KafkaError.ILLEGAL_GENERATION,
+    KafkaError.UNKNOWN_MEMBER_ID,
+    KafkaError.REBALANCE_IN_PROGRESS,
+    KafkaError.FENCED_INSTANCE_ID,
+    KafkaError.STALE_MEMBER_EPOCH,
+    KafkaError.FENCED_MEMBER_EPOCH,
+}
+
+
+def _configuration(settings: Settings) -> dict[str, Any]:
+    configuration = {
+        "bootstrap.servers": settings.servers,
+        "client.id": settings.name,
+        "group.id": settings.group,
+        "group.protocol": settings.protocol,
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": "earliest",
+        "fetch.wait.max.ms": 100,
+        "topic.metadata.refresh.interval.ms": 2000,
+        "reconnect.backoff.ms": 50,
+        "reconnect.backoff.max.ms": 500,
+    }
+    if settings.instance:
+        configuration["group.instance.id"] = settings.instance
+    if settings.protocol == "consumer":
+        # The broker decides about times; librdkafka refuses the classic settings here.
+        configuration["group.remote.assignor"] = settings.assignor
+    else:
+        configuration["partition.assignment.strategy"] = settings.assignor
+        configuration["session.timeout.ms"] = settings.session_ms
+        configuration["heartbeat.interval.ms"] = settings.heartbeat_ms
+    return configuration
+
+
+class Member:
+    """The consumer and its journal."""
+
+    def __init__(self, settings: Settings, progress: Progress) -> None:
+        self._progress = progress
+        self._consumer = Consumer(_configuration(settings))
+        self._consumer.subscribe(
+            [settings.pattern] if settings.pattern else list(settings.topics),
+            on_assign=self._assigned,
+            on_revoke=self._revoked,
+            on_lost=self._lost,
+        )
+
+    def run(self) -> None:
+        progress = self._progress
+        while not progress.stopping:
+            messages = self._consumer.consume(MOST_RECORDS, POLL_MS / 1000)
+            progress.read(map(_record, filter(_is_record, messages)))
+            if progress.is_due():
+                self._commit()
+        self._commit()
+        self._consumer.close()
+
+    def _assigned(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._progress.note(ASSIGNED, map(_place, partitions))
+
+    def _revoked(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._commit()
+        self._progress.note(REVOKED, map(_place, partitions))
+
+    def _lost(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._progress.note(LOST, map(_place, partitions))
+
+    def _commit(self) -> None:
+        with self._progress.commit() as (attempt, offsets):
+            if offsets:
+                self._send_commit(attempt, offsets)
+
+    def _send_commit(self, attempt: str, offsets: dict[Partition, int]) -> None:
+        asked = [TopicPartition(t, p, o, metadata=attempt) for (t, p), o in offsets.items()]
+        try:
+            answered = self._consumer.commit(offsets=asked, asynchronous=False)
+        except KafkaException as error:
+            raise _failed(error.args[0]) from error
+        for each in answered:
+            if each.error is not None:
+                raise _failed(each.error) from KafkaException(each.error)
+
+
+def _failed(error: KafkaError) -> Exception:
+    return CommitRefused() if error.code() in REFUSALS else CommitUnsure()
+
+
+def _is_record(message: Message) -> bool:
+    # What else comes this way is a broker that is down for a moment, and the like.
+    return message.error() is None
+
+
+def _record(message: Message) -> tuple[str, int, int, bytes | None]:
+    return message.topic(), message.partition(), message.offset(), message.value()
+
+
+def _place(partition: TopicPartition) -> Partition:
+    return partition.topic, partition.partition
+
+
+def run(settings: Settings, progress: Progress) -> None:
+    """Be a member until told to stop."""
+    Member(settings, progress).run()

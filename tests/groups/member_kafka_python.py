@@ -1,0 +1,129 @@
+"""A member on kafka-python: the classic protocol, eager and cooperative."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.errors import (
+    CommitFailedError,
+    FencedInstanceIdError,
+    IllegalGenerationError,
+    KafkaError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+from kafka.structs import OffsetAndMetadata
+
+from tests.groups.events import ASSIGNED, LOST, REVOKED, Partition
+from tests.groups.member import (
+    MOST_RECORDS,
+    POLL_MS,
+    CommitRefused,
+    CommitUnsure,
+    Progress,
+    Settings,
+)
+
+COMMIT_TIMEOUT_MS = 10_000
+ASSIGNORS = {
+    "range": RangePartitionAssignor,
+    "cooperative-sticky": CooperativeStickyAssignor,
+}
+REFUSALS = (
+    CommitFailedError,
+    FencedInstanceIdError,
+    IllegalGenerationError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+
+
+class Listener(ConsumerRebalanceListener):
+    """Writes down what comes and goes.
+
+    It is called on the thread that does the I/O and cannot commit: what was not committed when the
+    group is rebalanced is read again.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def on_partitions_assigned(self, assigned: list[TopicPartition]) -> None:
+        self._progress.note(ASSIGNED, map(_place, assigned))
+
+    def on_partitions_revoked(self, revoked: list[TopicPartition]) -> None:
+        self._progress.note(REVOKED, map(_place, revoked))
+
+    def on_partitions_lost(self, lost: list[TopicPartition]) -> None:
+        self._progress.note(LOST, map(_place, lost))
+
+
+class Member:
+    """The consumer and its journal."""
+
+    def __init__(self, settings: Settings, progress: Progress) -> None:
+        self._progress = progress
+        static: dict[str, Any] = (
+            {"group_instance_id": settings.instance} if settings.instance else {}
+        )
+        self._consumer = KafkaConsumer(
+            bootstrap_servers=settings.servers,
+            client_id=settings.name,
+            group_id=settings.group,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            partition_assignment_strategy=[ASSIGNORS[settings.assignor]],
+            session_timeout_ms=settings.session_ms,
+            heartbeat_interval_ms=settings.heartbeat_ms,
+            fetch_max_wait_ms=100,
+            metadata_max_age_ms=2000,
+            **static,
+        )
+        self._consumer.subscribe(
+            topics=() if settings.pattern else list(settings.topics),
+            pattern=settings.pattern,
+            listener=Listener(progress),
+        )
+
+    def run(self) -> None:
+        progress = self._progress
+        while not progress.stopping:
+            polled = self._consumer.poll(timeout_ms=POLL_MS, max_records=MOST_RECORDS)
+            records = (record for batch in polled.values() for record in batch)
+            progress.read((r.topic, r.partition, r.offset, r.value) for r in records)
+            if progress.is_due():
+                self._commit()
+        self._commit()
+        self._consumer.close()
+
+    def _commit(self) -> None:
+        with self._progress.commit() as (attempt, offsets):
+            if offsets:
+                self._send_commit(attempt, offsets)
+
+    def _send_commit(self, attempt: str, offsets: dict[Partition, int]) -> None:
+        asked = {
+            TopicPartition(topic, partition): OffsetAndMetadata(offset, attempt)
+            for (topic, partition), offset in offsets.items()
+        }
+        try:
+            self._consumer.commit(asked, timeout_ms=COMMIT_TIMEOUT_MS)
+        except REFUSALS as error:
+            raise CommitRefused from error
+        except KafkaError as error:
+            raise CommitUnsure from error
+
+
+def _place(partition: TopicPartition) -> Partition:
+    return partition.topic, partition.partition
+
+
+def run(settings: Settings, progress: Progress) -> None:
+    """Be a member until told to stop."""
+    # On a terminal it would report every broker that is down for a moment.
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    Member(settings, progress).run()

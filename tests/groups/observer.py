@@ -1,0 +1,177 @@
+"""What a group has committed, as anybody may ask: by OffsetFetch, and from __consumer_offsets."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+
+from protocol.api import prefix
+from protocol.messages.offset_commit_record import OFFSET_COMMIT_RECORD
+from protocol.messages.offset_fetch import (
+    OFFSET_FETCH,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+)
+from tests.counterparts.broker_process import BrokerProcess
+from tests.counterparts.wire_client import WireClient
+from tests.groups.events import Partition
+
+INTERVAL_S = 0.1
+OFFSETS_TOPIC = "__consumer_offsets"
+READ_S = 60
+Place = tuple[str, str, int]
+"""Group, topic, partition."""
+
+
+class Seen(NamedTuple):
+    """One answer about all groups, and when it was asked for."""
+
+    asked_ns: int
+    offsets: dict[Place, int]
+
+
+def committed(broker: BrokerProcess, groups: Sequence[str]) -> dict[Place, int]:
+    """Return all committed offsets of the groups."""
+    with WireClient(broker) as client:
+        return _ask(client, groups)
+
+
+def _ask(client: WireClient, groups: Sequence[str]) -> dict[Place, int]:
+    asked = [OffsetFetchRequestGroup(group, topics=None) for group in groups]
+    response = client.ask(OFFSET_FETCH, OffsetFetchRequest(groups=asked), 9)
+    errors = {group.group_id: group.error_code for group in response.groups if group.error_code}
+    if errors:
+        raise ConnectionError(f"OffsetFetch answered {errors}")
+    return {
+        (group.group_id, topic.name, partition.partition_index): partition.committed_offset
+        for group in response.groups
+        for topic in group.topics
+        for partition in topic.partitions
+    }
+
+
+class Observer:
+    """Asks again and again in a thread; a broker that does not answer is asked later."""
+
+    def __init__(self, broker: BrokerProcess, groups: Sequence[str]) -> None:
+        self.seen: list[Seen] = []
+        self._broker = broker
+        self._groups = list(groups)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="observer")
+
+    def _run(self) -> None:
+        while not self._stopping.wait(INTERVAL_S):
+            try:
+                with WireClient(self._broker) as client:
+                    while not self._stopping.wait(INTERVAL_S):
+                        self._look(client)
+            except OSError:
+                # The broker is down, or has not loaded its groups: no answer is no evidence.
+                continue
+
+    def _look(self, client: WireClient) -> None:
+        asked_ns = time.time_ns()
+        offsets = _ask(client, self._groups)
+        # Hours of the same answer would fill the memory and say nothing.
+        if not self.seen or self.seen[-1].offsets != offsets:
+            self.seen.append(Seen(asked_ns, offsets))
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+
+class Commit(NamedTuple):
+    """A commit, or the end of one, as it stands in __consumer_offsets."""
+
+    place: Place
+    offset: int | None
+    """None: a tombstone."""
+    metadata: str
+
+
+def commits_in_log(servers: str) -> list[Commit]:
+    """Return everything about offsets in __consumer_offsets, in the order of each partition."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "reader-of-offsets",
+            "enable.auto.commit": False,
+            "fetch.wait.max.ms": 50,
+        }
+    )
+    try:
+        return _read_to_the_end(consumer)
+    finally:
+        consumer.close()
+
+
+def _read_to_the_end(consumer: Consumer) -> list[Commit]:
+    partitions = consumer.list_topics(OFFSETS_TOPIC, READ_S).topics[OFFSETS_TOPIC].partitions
+    left: dict[int, int] = {}
+    for number in partitions:
+        place = TopicPartition(OFFSETS_TOPIC, number)
+        low, high = consumer.get_watermark_offsets(place, timeout=READ_S)
+        if high > low:
+            left[number] = high
+    consumer.assign([TopicPartition(OFFSETS_TOPIC, number, OFFSET_BEGINNING) for number in left])
+    found: list[Commit] = []
+    deadline = time.monotonic() + READ_S
+    while left:
+        assert time.monotonic() < deadline, f"{OFFSETS_TOPIC} could not be read to its end: {left}"
+        for message in consumer.consume(1000, 0.2):
+            if message.error() is not None:
+                raise KafkaException(message.error())
+            found.extend(_decoded(message.key(), message.value()))
+        positions = consumer.position([TopicPartition(OFFSETS_TOPIC, number) for number in left])
+        left = {
+            each.partition: left[each.partition]
+            for each in positions
+            if each.offset < left[each.partition]
+        }
+    return found
+
+
+def _decoded(key: bytes, value: bytes | None) -> list[Commit]:
+    # Version 0 of the key was made by brokers before 0.9, version 1 is what there is; 2 and more
+    # are the groups themselves.
+    if prefix(key) != OFFSET_COMMIT_RECORD.key_type:
+        return []
+    place = OFFSET_COMMIT_RECORD.decode_key(key)
+    name: Place = (place.group, place.topic, place.partition)
+    if value is None:
+        return [Commit(name, None, "")]
+    commit = OFFSET_COMMIT_RECORD.decode_value(value)
+    # librdkafka's Python binding sends the zero byte at the end of the C string, too.
+    return [Commit(name, commit.offset, commit.metadata.rstrip("\0"))]
+
+
+def last_by_partition(commits: Sequence[Commit]) -> dict[Place, int]:
+    """Return what the log says is committed: the last of each place, tombstones being none."""
+    last: dict[Place, int] = {}
+    for commit in commits:
+        if commit.offset is None:
+            last.pop(commit.place, None)
+        else:
+            last[commit.place] = commit.offset
+    return last
+
+
+def as_partition(place: Place) -> Partition:
+    """Return a place without its group."""
+    return place[1], place[2]

@@ -1,0 +1,53 @@
+"""Groups of three with every client: nothing lost, nothing committed read again, nothing goes back.
+
+One broker and one load for all groups, so that what takes time is waited for once. In each group a
+member is paused for longer than its session, one is killed with -9 and one is added under load;
+static members restart; the broker is killed with -9 in the middle, and once more at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.groups.scenario import BROKER_SETTINGS, KINDS, PARTITIONS, Outcome, short_life
+from tests.interop.administration import create
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
+NAMES = [kind.name for kind in KINDS]
+
+
+@pytest.fixture(scope="module")
+def outcome(broker_class, tmp_path_factory) -> Iterator[Outcome]:
+    """What became of all groups after a short and hard life."""
+    directory = tmp_path_factory.mktemp("groups")
+    told: list[str] = []
+    with broker_class(directory / "broker", **BROKER_SETTINGS) as broker:
+        create(broker.bootstrap_servers, "life", partitions=PARTITIONS)
+        try:
+            outcome, figures = short_life(broker, "life", KINDS, directory, told.append)
+        finally:
+            print("\n".join(told))
+        print("\n".join(figures))
+        yield outcome
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_a_group_loses_nothing_and_goes_back_nowhere(outcome, kind):
+    assert outcome.violations(kind) == []
+
+
+def test_all_records_were_taken(outcome):
+    assert outcome.failures == []
+    assert len(set(outcome.acked.values())) == len(outcome.acked) > 0
+
+
+def test_offsets_survive_kill_9(outcome):
+    assert outcome.changed_by_restart() == []
+    assert len(outcome.after_kill) == len(NAMES) * PARTITIONS
+
+
+def test_static_members_restart_unnoticed(outcome):
+    """The others are told nothing, which is checked in `violations`; here that it was tried."""
+    assert outcome.static_restarts.keys() == {"static-classic", "static-consumer"}
