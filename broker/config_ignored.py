@@ -50,15 +50,6 @@ socket.connection.setup.timeout.max.ms LONG 30000
 socket.connection.setup.timeout.ms LONG 10000
 
 # The group coordinator works without it.
-group.consumer.assignment.interval.ms INT 1000
-group.consumer.assignors LIST uniform,range
-group.consumer.max.assignment.interval.ms INT 15000
-group.consumer.max.heartbeat.interval.ms INT 15000
-group.consumer.max.session.timeout.ms INT 60000
-group.consumer.migration.policy STRING bidirectional
-group.consumer.min.assignment.interval.ms INT 0
-group.consumer.min.heartbeat.interval.ms INT 5000
-group.consumer.min.session.timeout.ms INT 45000
 group.coordinator.append.linger.ms INT -1
 group.coordinator.background.threads INT 2
 group.coordinator.cached.buffer.max.bytes INT 1048588

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from broker.config import BROKER_CONFIGS, BrokerConfig
 from broker.config_environment import from_environment, ignored_variables
+from broker.config_groups import check_consumer_groups
 from broker.config_ignored import IGNORED_CONFIGS, is_ignored
 from broker.config_listeners import parse_listeners
 from broker.config_properties import Property
@@ -86,6 +87,7 @@ def check_together(config: BrokerConfig) -> None:
     _ = config.http_address
     _ = config.data_directory
     check_topic_configs({}, config)
+    check_consumer_groups(config)
     if config.message_max_bytes >= config.journal_file_bytes:
         reason = (
             f"message.max.bytes ({config.message_max_bytes}) must be smaller than "

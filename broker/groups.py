@@ -10,7 +10,7 @@ from broker.coordination import Coordination
 from broker.topic_names import GROUP_OFFSETS
 from coordinator.decision import Timer
 from coordinator.groups.commands import Caller, ExpireOffsets, TimerExpired, TopicsDeleted
-from coordinator.groups.config import GroupConfig
+from coordinator.groups.config import ConsumerTimes, GroupConfig
 from coordinator.groups.shard import GroupShard
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Groups(Coordination):
         self.image = CatalogueImage(server.catalogue)
         super().__init__(
             GROUP_OFFSETS,
-            lambda: GroupShard(group_config(server.config)),
+            lambda: GroupShard(group_config(server.config, self.consumer_times)),
             self._timer_expired,
             catalogue=server.catalogue,
             clock=server.clock,
@@ -119,10 +119,23 @@ class Groups(Coordination):
         """Use changed settings from the next command on."""
         for machine in self.machines:
             assert isinstance(machine, GroupShard)
-            machine.config = group_config(config)
+            machine.config = group_config(config, self.consumer_times)
+
+    def consumer_times(self, group_id: str) -> ConsumerTimes:
+        """What holds for one consumer group: its own settings, or else the broker's."""
+        session_ms, heartbeat_ms, assignment_ms = (
+            self._catalogue.group_value(group_id, f"consumer.{name}.ms")
+            for name in ("session.timeout", "heartbeat.interval", "assignment.interval")
+        )
+        assert isinstance(session_ms, int)
+        assert isinstance(heartbeat_ms, int)
+        assert isinstance(assignment_ms, int)
+        return ConsumerTimes(session_ms, heartbeat_ms, assignment_ms)
 
 
-def group_config(config: BrokerConfig) -> GroupConfig:
+def group_config(
+    config: BrokerConfig, consumer_times: Callable[[str], ConsumerTimes]
+) -> GroupConfig:
     """What of the broker's configuration the group coordinator goes by."""
     return GroupConfig(
         initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
@@ -131,9 +144,10 @@ def group_config(config: BrokerConfig) -> GroupConfig:
         max_size=config.group_max_size,
         offset_metadata_max_bytes=config.offset_metadata_max_bytes,
         offsets_retention_ms=config.offsets_retention_minutes * 60_000,
-        consumer_session_timeout_ms=config.group_consumer_session_timeout_ms,
-        consumer_heartbeat_interval_ms=config.group_consumer_heartbeat_interval_ms,
         consumer_max_size=config.group_consumer_max_size,
+        consumer_times=consumer_times,
+        consumer_assignors=tuple(dict.fromkeys(config.group_consumer_assignors)),
+        consumer_migration_policy=config.group_consumer_migration_policy.lower(),
     )
 
 

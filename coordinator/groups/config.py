@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class ConsumerTimes(NamedTuple):
+    """What may be set for one consumer group by itself, in ms."""
+
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 5_000
+    assignment_interval_ms: int = 1_000
+    """Shortest time between two assignments (KIP-1263)."""
+
+
+def _default_times(_group_id: str) -> ConsumerTimes:
+    return ConsumerTimes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,17 +30,11 @@ class GroupConfig:
     max_size: int = 2_147_483_647
     offset_metadata_max_bytes: int = 4_096
     offsets_retention_ms: int = 7 * 24 * 60 * 60 * 1000
-    consumer_session_timeout_ms: int = 45_000
-    consumer_min_session_timeout_ms: int = 45_000
-    consumer_max_session_timeout_ms: int = 60_000
-    consumer_heartbeat_interval_ms: int = 5_000
-    consumer_min_heartbeat_interval_ms: int = 5_000
-    consumer_max_heartbeat_interval_ms: int = 15_000
+    consumer_times: Callable[[str], ConsumerTimes] = _default_times
+    """By group id: a group may have settings of its own."""
     consumer_max_size: int = 2_147_483_647
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     """Server-side assignors on offer; the first one is the default."""
-    consumer_assignment_interval_ms: int = 1_000
-    """Shortest time between two assignments of one group (KIP-1263)."""
     consumer_regex_refresh_interval_ms: int = 600_000
     """Longest time before a regular expression is compared with all topics again."""
     consumer_migration_policy: str = "bidirectional"

@@ -50,6 +50,8 @@ OTHER_LIMITS = {
     "group.initial.rebalance.delay.ms",
     "group.min.session.timeout.ms",
     "group.max.session.timeout.ms",
+    "group.consumer.assignors",
+    "group.consumer.migration.policy",
     "follower.replication.throttled.replicas",
     "leader.replication.throttled.replicas",
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from coordinator.decision import Decision, Effect, Now, Record, Schedule, Timer
 from coordinator.groups.commands import TopicsImage
-from coordinator.groups.config import GroupConfig
+from coordinator.groups.config import ConsumerTimes, GroupConfig
 from coordinator.groups.consumer import patterns, records, timers
 from coordinator.groups.consumer.apply import TopicsSeen
 from coordinator.groups.consumer.group import ConsumerGroup
@@ -40,6 +40,7 @@ class Draft:
         """``group`` is the one of the shard, or one that its records are about to make."""
         self.group = group
         self.config: GroupConfig = shard.config
+        self.times: ConsumerTimes = shard.config.consumer_times(group.group_id)
         self.topics = topics
         self.now = now
         self.epoch = group.epoch
@@ -160,7 +161,7 @@ class Draft:
     def _may_assign(self) -> bool:
         """A time in the future means that the wall clock was set back: do not wait for it."""
         age_ms = self.now.wall_ms - self.group.assignment_timestamp_ms
-        return not 0 <= age_ms < self.config.consumer_assignment_interval_ms
+        return not 0 <= age_ms < self.times.assignment_interval_ms
 
     def reconcile(
         self,

@@ -243,7 +243,7 @@ def _answered(
     response = ConsumerGroupHeartbeatResponse(
         member_id=moved.member_id,
         member_epoch=moved.member_epoch,
-        heartbeat_interval_ms=draft.config.consumer_heartbeat_interval_ms,
+        heartbeat_interval_ms=draft.times.heartbeat_interval_ms,
     )
     if request.member_epoch == JOINING or _is_full(request) or before.assigned != moved.assigned:
         topics = [TopicPartitions(*each) for each in listed(moved.assigned)]

@@ -25,7 +25,7 @@ OF_A_MEMBER: Final = (SESSION, REBALANCE, REJOIN, RESYNC)
 
 def session(group_id: str, member: Member, config: GroupConfig, now: Now) -> Schedule:
     """Start a member's session again."""
-    timeout_ms = config.consumer_session_timeout_ms
+    timeout_ms = config.consumer_times(group_id).session_timeout_ms
     if member.classic is not None:
         timeout_ms = member.classic.session_timeout_ms
     return Schedule(Timer(group_id, SESSION, member.member_id), now.tick_ms + timeout_ms)
