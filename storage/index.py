@@ -16,6 +16,7 @@ import struct
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 TIME_ENTRY = struct.Struct(">qi")
@@ -53,6 +54,11 @@ class OffsetIndex:
     def last_position(self) -> int:
         """Byte position of the last entry; 0 without entries."""
         return self._positions[-1] if self._positions else 0
+
+    def entries(self) -> Iterator[tuple[int, int]]:
+        """Every entry, as (its batch's last offset, its position)."""
+        for relative, position in zip(self._offsets, self._positions, strict=True):
+            yield self.base_offset + relative, position
 
     def append(self, offset: int, position: int) -> None:
         """Add an entry behind all others."""
@@ -147,6 +153,11 @@ class TimeIndex:
     def last_timestamp(self) -> int:
         """Timestamp of the last entry; -1 without entries."""
         return self._timestamps[-1] if self._timestamps else NO_TIMESTAMP
+
+    def entries(self) -> Iterator[TimeEntry]:
+        """Every entry."""
+        for timestamp, relative in zip(self._timestamps, self._offsets, strict=True):
+            yield TimeEntry(timestamp, self.base_offset + relative)
 
     def maybe_append(self, timestamp: int, offset: int) -> bool:
         """Add an entry if it says more than the last one does."""

@@ -26,6 +26,7 @@ COMMANDS = {
     "produce": "write lines of standard input to a topic",
     "consume": "print the records of a topic",
     "dump-log": "show what the files of a data directory say",
+    "check": "look whether a data directory is whole, as a start would",
 }
 """Name and one line of help of each command; ``dump-log`` is the module ``dump_log``."""
 

@@ -1,0 +1,259 @@
+"""``barnabas check``: would a broker start from this data directory, and is all of it whole?
+
+It goes through the same recovery as a start, on a scratch copy of the directory, so the directory
+itself is not changed; then every batch, index and producer of every partition is verified.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from broker.adoption import adopt_if_foreign
+from broker.catalogue import Catalogue, new_cluster_id
+from broker.cli import configuration
+from broker.cli.arguments import add_format
+from broker.cli.errors import FAILED, OK, USAGE, CommandError, report
+from broker.cli.output import Progress, count_text, print_json, print_table
+from broker.cli.scratch import CHANGES, DATA, ScratchFileSystem, link_tree
+from broker.config import BrokerConfig
+from broker.config_types import ConfigError
+from broker.identity import read_properties
+from storage.adoption import CLEAN_SHUTDOWN, is_foreign
+from storage.check import verify
+from storage.committer import Committer, Listener
+from storage.errors import StorageError
+from storage.io import AlreadyLocked, LocalFileSystem
+from storage.journal import CommitGroup
+from storage.log_store import CHECKPOINT_NAMES, LOCK_NAME, LogStore
+from storage.metastore.interface import MetaStoreError
+from storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
+from storage.partition_log import PartitionLog
+from storage.recovery import RecoveryReport, open_store
+
+_KAFKA_LOCK_NAME = ".lock"
+_SIGNS = (*CHECKPOINT_NAMES, FILE_NAME, CLEAN_SHUTDOWN)
+"""Files of which a broker's data directory has at least one."""
+
+
+@dataclass
+class Checked:
+    """What was found: how the last broker ended, and each partition with its problems."""
+
+    stopped: str
+    report: RecoveryReport
+    partitions: list[dict[str, Any]]
+
+    @property
+    def problems(self) -> list[str]:
+        """Everything that is wrong."""
+        return [problem for each in self.partitions for problem in each["problems"]]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add which directory, and the settings that its broker has."""
+    parser.usage = "barnabas check [server.properties] [options]"
+    parser.epilog = (
+        "The directory is not changed, and no broker may be using it. The temporary directory "
+        "needs room for what a start would read back from the journal. "
+        "Exit code 1: something is damaged."
+    )
+    configuration.add_arguments(parser)
+    parser.add_argument(
+        "-d", "--directory", metavar="PATH", help="the data directory (default: log.dirs)"
+    )
+    add_format(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check a directory; the exit code says whether all is well."""
+    if arguments.directory is not None:
+        arguments.override = [*arguments.override, f"log.dirs={arguments.directory}"]
+    config = configuration.load(arguments).config
+    directory = config.data_directory
+    if not os.path.isdir(directory):
+        raise CommandError(f"{directory}: not a directory", USAGE)
+    if not any(os.path.exists(os.path.join(directory, name)) for name in _SIGNS):
+        raise CommandError(f"{directory}: no broker's data is in it", USAGE)
+    with _locked(directory), _scratch_directory() as scratch:
+        try:
+            checked = _check(directory, scratch, config)
+        except (ConfigError, StorageError, MetaStoreError) as error:
+            raise CommandError(_original(str(error), scratch, directory)) from None
+        except OSError as error:
+            place = _original(str(error.filename or directory), scratch, directory)
+            raise CommandError(f"{place}: {error.strerror or error}") from None
+        _print(checked, arguments.format)
+        for problem in checked.problems:
+            report(_original(problem, scratch, directory), FAILED)
+    if checked.problems:
+        raise CommandError(f"{directory}: {count_text(len(checked.problems), 'problem')}")
+    return OK
+
+
+def _original(text: str, scratch: str, directory: str) -> str:
+    """Name the files of the directory, not those that stood for them."""
+    return text.replace(os.path.join(scratch, DATA), directory)
+
+
+@contextmanager
+def _locked(directory: str) -> Iterator[None]:
+    """Keep brokers away; raises CommandError when one is there already.
+
+    A lock file that is not there is held by nobody, and on this medium perhaps cannot be made.
+    """
+    files = LocalFileSystem(read_only=True)
+    held = []
+    try:
+        for name in (LOCK_NAME, _KAFKA_LOCK_NAME):
+            path = os.path.join(directory, name)
+            if os.path.exists(path):
+                held.append(files.lock(path))
+        yield
+    except AlreadyLocked:
+        raise CommandError(f"{directory}: a broker is using this data directory") from None
+    except PermissionError as error:
+        raise CommandError(f"{error.filename}: {error.strerror}") from None
+    finally:
+        for lock in held:
+            lock.release()
+
+
+@contextmanager
+def _scratch_directory() -> Iterator[str]:
+    scratch = tempfile.mkdtemp(prefix="barnabas-check-")
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch)
+
+
+def _check(directory: str, scratch: str, config: BrokerConfig) -> Checked:
+    """Recover the logs and verify them; raises what a start would."""
+    root = link_tree(directory, scratch)
+    files = ScratchFileSystem(os.path.join(scratch, CHANGES))
+    properties = read_properties(files, root)
+    metastore = SqliteMetaStore.open(
+        files.join(root, FILE_NAME),
+        node_id=properties.node_id if properties is not None else config.node_id,
+        new_cluster_id=properties.cluster_id if properties is not None else new_cluster_id(),
+    )
+    store = LogStore(files, root, engine=_NoEngine(), now_ms=lambda: 0)
+    try:
+        is_kafkas = is_foreign(files, root)
+        adopt_if_foreign(files, root, metastore, config)
+        catalogue = Catalogue(metastore, store, config)
+        found = open_store(
+            store,
+            catalogue.load(),
+            leader_epoch=metastore.boot_epoch + 1,
+            removable=catalogue.deleted_directories,
+            deleted_ids=catalogue.deleted_partition_ids,
+        )
+        stopped = "kafka" if is_kafkas else "clean" if found.clean else "crash"
+        return Checked(stopped, found, list(_verify_all(store)))
+    finally:
+        store.abandon()
+        metastore.close()
+        files.close()
+
+
+def _verify_all(store: LogStore) -> Iterator[dict[str, Any]]:
+    """Yield what there is to say of each partition."""
+    logs = sorted(store.logs.values(), key=lambda log: (log.topic, log.partition))
+    with Progress() as progress:
+        for number, log in enumerate(logs):
+            progress.show(f"{number:,} of {count_text(len(logs), 'partition')} checked: {log}")
+            yield {
+                "topic": log.topic,
+                "partition": log.partition,
+                "start_offset": log.log_start_offset,
+                "end_offset": log.next_offset,
+                "segments": len(log.segments),
+                "bytes": sum(segment.size_bytes for segment in log.segments),
+                "problems": _problems_of(log),
+            }
+
+
+def _problems_of(log: PartitionLog) -> list[str]:
+    try:
+        return verify(log, same_intervals=False)
+    except StorageError as error:
+        return [str(error)]
+
+
+_STOPPED = {
+    "kafka": "left by Apache Kafka after a clean stop",
+    "clean": "left after a clean stop",
+    "crash": "left by a crash, or by a kill",
+}
+
+
+def _print(checked: Checked, output_format: str) -> None:
+    found = checked.report
+    if output_format == "json":
+        print_json(
+            {
+                "stopped": checked.stopped,
+                "journal_groups": found.journal_groups,
+                "batches_replayed": found.batches_replayed,
+                "partitions": checked.partitions,
+            }
+        )
+        return
+    print(_STOPPED[checked.stopped])
+    print(
+        f"a start reads {count_text(found.journal_groups, 'journal group')} "
+        f"with {count_text(found.batches_replayed, 'batch', 'batches')}"
+    )
+    print()
+    print_table(
+        ("TOPIC", "PARTITION", "START", "END", "SEGMENTS", "BYTES", "PROBLEMS"),
+        [
+            (
+                each["topic"],
+                each["partition"],
+                each["start_offset"],
+                each["end_offset"],
+                each["segments"],
+                each["bytes"],
+                len(each["problems"]),
+            )
+            for each in checked.partitions
+        ],
+    )
+
+
+class _NoEngine:
+    """The store's engine where nothing is appended: recovery does its work by itself."""
+
+    def schedule(self, callback: Callable[[], None]) -> None:
+        """See ``Engine``: there is no next turn of a loop."""
+
+    def call(self, callback: Callable[[], None]) -> None:
+        """See ``Engine``: no thread has anything to say."""
+
+    def run_aside(self, work: Callable[[], None]) -> None:
+        """See ``Engine``: there is no checkpoint."""
+
+    def start_committer(self, committer: Committer, listener: Listener) -> _NoRunner:
+        """See ``Engine``."""
+        del committer, listener
+        return _NoRunner()
+
+
+class _NoRunner:
+    """Commits nothing."""
+
+    def submit(self, group: CommitGroup) -> None:
+        """See ``Runner``: nothing is appended, so nothing comes."""
+        raise AssertionError(f"{group} was submitted while checking")
+
+    def stop(self) -> None:
+        """See ``Runner``: nothing runs."""

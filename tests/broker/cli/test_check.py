@@ -1,0 +1,274 @@
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from broker.cli import check as check_module
+from broker.cli import produce, scratch
+from broker.testing import Broker
+from storage.check import verify
+from tests.broker.cli.command import Served, barnabas, command, environment
+from tests.broker.cli.inline import Shell
+
+STEM = "00000000000000000000"
+
+
+def fill(shell, topic, count):
+    lines = "".join(f"key:{number} {'x' * 80}\n" for number in range(count))
+    assert shell("produce", topic, "-K", ":", stdin=lines.encode()).exit_code == 0
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory):
+    """The data directory of a broker that was stopped, with several segments in a partition."""
+    return written(tmp_path_factory.mktemp("stopped"), crash=False)
+
+
+@pytest.fixture(scope="module")
+def crashed(tmp_path_factory):
+    """The same of one that was killed."""
+    return written(tmp_path_factory.mktemp("crashed"), crash=True)
+
+
+def written(directory, *, crash):
+    patch = pytest.MonkeyPatch()
+    patch.setattr(produce, "_READ_BYTES", 32_768)
+    with Broker(storage=directory / "data") as broker:
+        shell = Shell(patch, broker.bootstrap_servers)
+        shell("topics", "create", "orders", "-p", "2", "-X", "segment.bytes=1048576")
+        shell("topics", "create", "gone", "prices")
+        shell("produce", "gone", stdin=b"x\n")
+        fill(shell, "orders", 15_000)
+        shell("topics", "delete", "gone")
+        shell("topics", "alter", "orders", "-X", "index.interval.bytes=100")
+        fill(shell, "orders", 1000)
+        if crash:
+            broker.crash()
+            shutil.copytree(directory / "data", directory / "killed")
+            broker.restart()
+    patch.undo()
+    return directory / ("killed" if crash else "data")
+
+
+@pytest.fixture
+def check(monkeypatch):
+    """Run ``barnabas check``."""
+    shell = Shell(monkeypatch, "")
+    return lambda *arguments: shell("check", *arguments, server=False)
+
+
+def content(directory):
+    return {
+        path.relative_to(directory): path.read_bytes()
+        for path in sorted(directory.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("how", ["stopped", "crashed"])
+def test_a_good_directory(check, request, how):
+    directory = request.getfixturevalue(how)
+    before = content(directory)
+    lines = check("-d", directory).lines
+    assert lines[0].startswith("left by a crash" if how == "crashed" else "left after a clean stop")
+    assert lines[3] == "TOPIC PARTITION START END SEGMENTS BYTES PROBLEMS"
+    rows = [line.split() for line in lines[4:]]
+    assert [row[:3] for row in rows] == [
+        ["orders", "0", "0"],
+        ["orders", "1", "0"],
+        ["prices", "0", "0"],
+    ]
+    assert sum(int(row[3]) for row in rows) == 16_000
+    assert max(int(row[4]) for row in rows) > 1
+    assert {row[6] for row in rows} == {"0"}
+    assert content(directory) == before
+
+
+def test_json(check, crashed):
+    found = check("-d", crashed, "--format", "json").json
+    assert found["stopped"] == "crash"
+    assert found["batches_replayed"] > 1
+    assert found["journal_groups"] > 1
+    first = found["partitions"][0]
+    assert (first["topic"], first["partition"], first["problems"]) == ("orders", 0, [])
+
+
+def test_nothing_is_left_behind(check, stopped, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    assert check("-d", stopped).exit_code == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_broker_starts_from_what_was_checked(check, crashed, tmp_path):
+    directory = tmp_path / "data"
+    shutil.copytree(crashed, directory)
+    assert check("-d", directory).exit_code == 0
+    with Broker(storage=directory) as broker:
+        for log in broker.server.logs.logs.values():
+            assert verify(log, same_intervals=False) == []
+    assert check("-d", directory).lines[0] == "left after a clean stop"
+
+
+def test_settings_are_those_of_the_configuration(check, stopped, tmp_path):
+    (tmp_path / "server.properties").write_text(f"log.dirs={stopped}\n")
+    assert check(tmp_path / "server.properties").exit_code == 0
+    assert check(f"-Xlog.dirs={stopped}").exit_code == 0
+
+
+# ------------------------------------------------------------------------------------------ damage
+
+
+@pytest.fixture
+def copy(stopped, tmp_path):
+    directory = tmp_path / "data"
+    shutil.copytree(stopped, directory)
+    return directory
+
+
+@pytest.fixture
+def killed_copy(crashed, tmp_path):
+    directory = tmp_path / "data"
+    shutil.copytree(crashed, directory)
+    return directory
+
+
+def flip(path, position):
+    data = bytearray(path.read_bytes())
+    data[position] ^= 0x10
+    path.write_bytes(data)
+
+
+def sealed_segment(directory):
+    return next(
+        path
+        for path in sorted(directory.glob("orders-*/*.log"))
+        if len(list(path.parent.glob("*.log"))) > 1
+    )
+
+
+def test_damage_in_a_sealed_segment(check, copy):
+    path = sealed_segment(copy)
+    flip(path, 5000)
+    ended = check("-d", copy)
+    assert ended.exit_code == 1
+    place, last = ended.stderr.splitlines()
+    assert place == f"barnabas: {path} at byte 0: checksum mismatch (D2)"
+    assert last == f"barnabas: {copy}: 1 problem"
+    assert "left after a clean stop" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("suffix", "position", "expected"),
+    [
+        (".index", 3, "wrong entry in its offset index"),
+        (".timeindex", 7, "wrong entry in its time"),
+    ],
+)
+def test_damage_in_an_index(check, copy, suffix, position, expected):
+    path = sealed_segment(copy).with_suffix(suffix)
+    assert path.stat().st_size > 24
+    flip(path, position)
+    ended = check("-d", copy)
+    assert ended.exit_code == 1
+    assert expected in ended.stderr
+
+
+def test_damage_that_keeps_a_broker_from_starting(check, copy):
+    path = max(copy.glob("orders-0/*.log"))
+    with path.open("r+b") as file:
+        file.truncate(100)
+    error = check("-d", copy).error
+    assert error.startswith(f"{path} is corrupt at byte 100: the file should hold ")
+
+
+def test_damage_in_the_journal(check, killed_copy):
+    path = killed_copy / "barnabas-journal-0000"
+    dumped = barnabas("dump-log", "--format", "json", path, cwd=killed_copy).stdout
+    groups = [row for row in map(json.loads, dumped.splitlines()) if row["row"] == "group"]
+    middle = groups[len(groups) // 2]
+    flip(path, middle["position"] + middle["size"] - 1)
+    error = check("-d", killed_copy).error
+    assert error.startswith(f"{path} is corrupt at byte {middle['position']}: group ")
+
+
+def test_damaged_metadata(check, copy):
+    for path in copy.glob("barnabas-metadata.sqlite*"):
+        path.write_bytes(b"damaged " * 1024)
+    error = check("-d", copy).error
+    assert f"{copy}/barnabas-metadata.sqlite" in error
+
+
+def test_a_stray_directory(check, copy):
+    (copy / "stray-0").mkdir()
+    (copy / "stray-0" / f"{STEM}.log").write_bytes(b"")
+    assert f"{copy}/stray-0: no topic owns it" in check("-d", copy).error
+
+
+# ------------------------------------------------------------------------- what cannot be checked
+
+
+def test_no_directory(check, tmp_path):
+    ended = check("-d", tmp_path / "missing")
+    assert (ended.exit_code, ended.stderr) == (
+        2,
+        f"barnabas: {tmp_path}/missing: not a directory\n",
+    )
+    ended = check("-d", tmp_path)
+    assert ended.stderr == f"barnabas: {tmp_path}: no broker's data is in it\n"
+    assert ended.exit_code == 2
+
+
+def test_a_broker_is_using_it(tmp_path):
+    with Served(tmp_path):
+        ended = barnabas("check", cwd=tmp_path)
+    assert ended.stderr == "barnabas: ./data: a broker is using this data directory\n"
+    assert ended.returncode == 1
+
+
+def test_a_broker_cannot_start_meanwhile(check, copy, monkeypatch):
+    refused = []
+    real = check_module._check
+
+    def check_while_a_broker_tries(*arguments):
+        refused.append(barnabas("serve", f"-Xlog.dirs={copy}", cwd=copy.parent))
+        return real(*arguments)
+
+    monkeypatch.setattr(check_module, "_check", check_while_a_broker_tries)
+    assert check("-d", copy).exit_code == 0
+    assert "another broker is using this data directory" in refused[0].stderr
+
+
+def test_no_room_for_the_scratch_copy(check, copy, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device", "/tmp/x")
+
+    monkeypatch.setattr(scratch.os, "symlink", full)
+    assert check("-d", copy).error == "/tmp/x: No space left on device"
+
+
+def test_it_is_not_killed_by_a_closed_pipe(copy, tmp_path):
+    with subprocess.Popen(
+        command("check", "-d", copy),
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(timeout=60) == 1
+
+
+def test_a_directory_that_cannot_be_written(check, copy):
+    for path in [copy, *copy.rglob("*")]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    try:
+        assert check("-d", copy).exit_code == 0
+    finally:
+        for path in [copy, *copy.rglob("*")]:
+            path.chmod(0o755)
+    assert os.access(copy, os.W_OK)
