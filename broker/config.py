@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from itertools import dropwhile
 from typing import Any, Final
 
 from broker.config_listeners import Endpoint, endpoints_of, parse_http_listener
@@ -474,73 +475,6 @@ class BrokerConfig:
         "Most members of a group of the new protocol.",
         at_least(1),
     )
-    group_consumer_min_session_timeout_ms: int = setting(
-        "group.consumer.min.session.timeout.ms",
-        INT,
-        45_000,
-        "Shortest session timeout of groups of the new protocol.",
-        at_least(1),
-    )
-    group_consumer_max_session_timeout_ms: int = setting(
-        "group.consumer.max.session.timeout.ms",
-        INT,
-        60_000,
-        "Longest session timeout of groups of the new protocol.",
-        at_least(1),
-    )
-    group_consumer_min_heartbeat_interval_ms: int = setting(
-        "group.consumer.min.heartbeat.interval.ms",
-        INT,
-        5000,
-        "Shortest heartbeat interval of groups of the new protocol.",
-        at_least(1),
-    )
-    group_consumer_max_heartbeat_interval_ms: int = setting(
-        "group.consumer.max.heartbeat.interval.ms",
-        INT,
-        15_000,
-        "Longest heartbeat interval of groups of the new protocol.",
-        at_least(1),
-    )
-    group_consumer_assignment_interval_ms: int = setting(
-        "group.consumer.assignment.interval.ms",
-        INT,
-        1000,
-        "Shortest time between two assignments of a group of the new protocol.",
-        at_least(0),
-        update=CLUSTER_WIDE,
-    )
-    group_consumer_min_assignment_interval_ms: int = setting(
-        "group.consumer.min.assignment.interval.ms",
-        INT,
-        0,
-        "Lower limit of group.consumer.assignment.interval.ms.",
-        at_least(0),
-    )
-    group_consumer_max_assignment_interval_ms: int = setting(
-        "group.consumer.max.assignment.interval.ms",
-        INT,
-        15_000,
-        "Upper limit of group.consumer.assignment.interval.ms.",
-        at_least(0),
-    )
-    group_consumer_assignors: tuple[str, ...] = setting(
-        "group.consumer.assignors",
-        LIST,
-        ("uniform", "range"),
-        "Assignors that members may ask for; the first one is the default.",
-        OneOf(("uniform", "range")),
-    )
-    group_consumer_migration_policy: str = setting(
-        "group.consumer.migration.policy",
-        STRING,
-        "bidirectional",
-        "Which way a group with members may change its protocol.",
-        Matches(
-            "(?i)(bidirectional|upgrade|downgrade|disabled)",
-            "bidirectional, upgrade, downgrade or disabled",
-        ),
-    )
 
     # ---------- transactions
     transaction_max_timeout_ms: int = setting(
@@ -719,17 +653,23 @@ class BrokerConfig:
         return directories[0]
 
     def synonyms(self, names: Iterable[str]) -> Iterator[ConfigSynonym]:
-        """Yield where the values of ``names`` come from, as DescribeConfigs lists them.
+        """Yield where the value of the first of ``names`` may come from, as DescribeConfigs does.
 
-        Everything that was set, in the order of ``names``, then the default of the first.
+        By source and then in the order of ``names``. What stands before the first place of the
+        first name is left out: Kafka does not say that log.retention.ms comes from an hours key.
         """
         names = tuple(names)
+        places = [
+            ConfigSynonym(name, each.text, each.source)
+            for name in names
+            for each in self.settings.get(name, ())
+        ]
+        places.sort(key=lambda place: place.source)
         for name in names:
-            for each in self.settings.get(name, ()):
-                yield ConfigSynonym(name, each.text, each.source)
-        default = BROKER_CONFIGS[names[0]].default_text if names else None
-        if default is not None:
-            yield ConfigSynonym(names[0], default, ConfigSource.DEFAULT)
+            default = BROKER_CONFIGS[name].default_text
+            if default is not None:
+                places.append(ConfigSynonym(name, default, ConfigSource.DEFAULT))
+        yield from dropwhile(lambda place: place.name != names[0], places)
 
     def describe(self) -> list[ConfigEntry]:
         """Return every key with its value, source and synonyms, as DescribeConfigs does."""
@@ -743,7 +683,7 @@ class BrokerConfig:
             type=key.type,
             source=given[0].source if given else ConfigSource.DEFAULT,
             read_only=key.update is READ_ONLY,
-            synonyms=tuple(self.synonyms((key.name,))),
+            synonyms=tuple(self.synonyms(_NAMES.get(key.name, (key.name,)))),
             documentation=key.doc,
         )
 
@@ -795,3 +735,10 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = {key.name: key for key in _FIEL
 
 FIELD_NAMES: Final[Mapping[str, str]] = {key.name: name for name, key in _FIELDS.items()}
 """The attribute of BrokerConfig that holds a key's value."""
+
+_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    name: key.synonyms[place:]
+    for key in TOPIC_CONFIGS.values()
+    for place, name in enumerate(key.synonyms)
+}
+"""The keys that give a topic its default: each with those that count when it is not set."""

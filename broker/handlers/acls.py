@@ -33,7 +33,7 @@ NO_AUTHORIZER = "No Authorizer is configured."
 def describe_acls(context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
     """Say that there is no access control."""
     del context, request
-    raise KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
+    raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker")
 
 
 @serves(CREATE_ACLS, versions=(1, 3))

@@ -114,7 +114,8 @@ def _partition_count(context: RequestContext, asked: CreatableTopic) -> int:
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"Unable to replicate the partition {factor} time(s): The target replication factor "
-            f"of {factor} cannot be reached because only 1 broker(s) are registered.",
+            f"of {factor} cannot be reached because only 1 broker(s) are registered or some "
+            "brokers have all their log directories cordoned.",
         )
     if asked.num_partitions == USE_DEFAULT:
         return context.broker.catalogue.broker_config.num_partitions

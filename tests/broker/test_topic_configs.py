@@ -235,8 +235,17 @@ def test_describe_names_sources_and_synonyms():
 def test_describe_takes_hours_for_milliseconds():
     broker = BROKER.with_settings({"log.retention.hours": (Setting("2", STATIC, "x"),)})
     entry = entries({}, broker)["retention.ms"]
-    assert (entry.value, entry.source) == ("7200000", STATIC)
-    assert entry.synonyms == (("log.retention.hours", "2", STATIC),)
+    # Kafka takes the value and does not say where from, so that it passes for a default.
+    assert (entry.value, entry.source) == ("7200000", ConfigSource.DEFAULT)
+    assert entry.synonyms == ()
+    dynamic = broker.with_dynamic({"log.retention.ms": "5"})
+    entry = entries({}, dynamic)["retention.ms"]
+    assert (entry.value, entry.source) == ("5", ConfigSource.DYNAMIC_DEFAULT_BROKER)
+    assert entry.synonyms == (
+        ("log.retention.ms", "5", ConfigSource.DYNAMIC_DEFAULT_BROKER),
+        ("log.retention.hours", "2", STATIC),
+        ("log.retention.hours", "168", ConfigSource.DEFAULT),
+    )
 
 
 def test_storage_gets_kafkas_defaults():

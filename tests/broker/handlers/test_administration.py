@@ -273,7 +273,7 @@ async def test_a_credential_is_refused_not_stored(administration):
 async def test_security_is_disabled(administration):
     described = await administration.ask(DESCRIBE_ACLS, DescribeAclsRequest(1, operation=1), 3)
     assert (described.error_code, described.resources) == (ErrorCode.SECURITY_DISABLED, [])
-    assert described.error_message == "No Authorizer is configured."
+    assert described.error_message == "No Authorizer is configured on the broker"
     created = await administration.ask(
         CREATE_ACLS, CreateAclsRequest([AclCreation(2, "t", 3, "User:a", "*", 3, 3)]), 3
     )

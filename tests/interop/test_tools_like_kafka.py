@@ -1,0 +1,204 @@
+"""Apache Kafka's administration tools say of Barnabas what they say of Apache Kafka 4.3.0.
+
+One script of commands runs against both, each broker in a thread of its own; exit codes and every
+line but stack traces must be equal. What differs on purpose is listed with its reason, and must
+differ.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from protocol.messages.produce import (
+    PRODUCE,
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from protocol.records import Record, encode_batch
+from tests.counterparts import kafka_tools
+from tests.counterparts.apache_kafka import ApacheKafka
+from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.broker_process import BrokerProcess
+from tests.counterparts.kafka_tools import ToolResult, run_tool
+from tests.counterparts.wire_client import WireClient
+
+pytestmark = [pytest.mark.timeout(240), pytest.mark.filterwarnings("ignore")]
+
+ACLS = "org.apache.kafka.tools.AclCommand"
+ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
+LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
+REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
+
+TOPIC = "a"
+PLACES = {
+    "delete": {"partitions": [{"topic": TOPIC, "partition": 0, "offset": 3}], "version": 1},
+    "elect": {"partitions": [{"topic": TOPIC, "partition": 0}]},
+    "move": {"version": 1, "partitions": [{"topic": TOPIC, "partition": 0, "replicas": [1]}]},
+    "elsewhere": {"version": 1, "partitions": [{"topic": TOPIC, "partition": 0, "replicas": [2]}]},
+}
+"""Files that tools read; "@name" in a command stands for the path of one."""
+
+
+def topics(*arguments: str) -> tuple[str, ...]:
+    return (kafka_tools.TOPICS, *arguments)
+
+
+def configs(kind: str, name: str | None, *arguments: str) -> tuple[str, ...]:
+    entity = ("--entity-default",) if name is None else ("--entity-name", name) if name else ()
+    return (kafka_tools.CONFIGS, "--entity-type", kind, *entity, *arguments)
+
+
+DESCRIBE = "--describe"
+SCRIPT: dict[str, tuple[str, ...]] = {
+    "create a topic": topics(
+        *("--create", "--topic", TOPIC, "--partitions", "2", "--config", "retention.ms=60000")
+    ),
+    "create it again": topics("--create", "--topic", TOPIC),
+    "create with two replicas": topics("--create", "--topic", "b", "--replication-factor", "2"),
+    "describe topics": topics(DESCRIBE),
+    "grow a topic": topics("--alter", "--topic", TOPIC, "--partitions", "3"),
+    "delete records": (kafka_tools.DELETE_RECORDS, "--offset-json-file", "@delete"),
+    "sizes": (LOG_DIRS, DESCRIBE, "--topic-list", TOPIC),
+    "producers": (TRANSACTIONS, "describe-producers", "--topic", TOPIC, "--partition", "1"),
+    "describe topics' settings": configs("topics", "", DESCRIBE),
+    "set the broker": configs("brokers", "1", "--alter", "--add-config", "log.retention.ms=5000"),
+    "set all brokers": configs("brokers", None, "--alter", "--add-config", "log.retention.ms=6000"),
+    "set the broker wrongly": configs("brokers", "1", "--alter", "--add-config", "node.id=2"),
+    "describe the broker": configs("brokers", "1", DESCRIBE),
+    "describe all brokers": configs("brokers", None, DESCRIBE),
+    "describe users": configs("users", "", DESCRIBE),
+    "limit a user": configs("users", "u", "--alter", "--add-config", "producer_byte_rate=1000"),
+    "let a user in": configs("users", "u", "--alter", "--add-config", "SCRAM-SHA-256=[password=p]"),
+    "describe clients": configs("clients", "", DESCRIBE),
+    "set a group": configs(
+        "groups", "g", "--alter", "--add-config", "consumer.session.timeout.ms=50000"
+    ),
+    "set a group wrongly": configs(
+        "groups", "g", "--alter", "--add-config", "consumer.session.timeout.ms=5"
+    ),
+    "quieten loggers": configs("broker-loggers", "1", "--alter", "--add-config", "root=ERROR"),
+    "elect everywhere": (ELECTION, "--election-type", "preferred", "--all-topic-partitions"),
+    "elect somewhere": (ELECTION, "--election-type", "preferred", "--path-to-json-file", "@elect"),
+    "list moves": (REASSIGN, "--list"),
+    "move nowhere": (REASSIGN, "--execute", "--reassignment-json-file", "@move"),
+    "verify a move": (REASSIGN, "--verify", "--reassignment-json-file", "@move"),
+    "move elsewhere": (REASSIGN, "--execute", "--reassignment-json-file", "@elsewhere"),
+    "list rules": (ACLS, "--list"),
+    "delete a topic": topics("--delete", "--topic", TOPIC),
+}
+
+ON_PURPOSE = {
+    "describe topics": "Kafka makes min.insync.replicas a dynamic default of its own",
+    "describe all brokers": "Kafka makes min.insync.replicas a dynamic default of its own",
+    "limit a user": "Kafka stores the quota; here it would limit nobody",
+    "let a user in": "Kafka stores the credential; here nobody authenticates with it",
+}
+
+
+def run(broker: BrokerProcess) -> dict[str, ToolResult]:
+    """Run the whole script against one broker."""
+    files = broker.directory / "files"
+    files.mkdir()
+    for name, content in PLACES.items():
+        (files / name).write_text(json.dumps(content))
+    results = {}
+    for label, (main_class, *arguments) in SCRIPT.items():
+        given = [str(files / each[1:]) if each.startswith("@") else each for each in arguments]
+        results[label] = run_tool(
+            main_class, "--bootstrap-server", broker.bootstrap_servers, *given
+        )
+        if label == "create it again":
+            produce_one_batch(broker)
+    return results
+
+
+def produce_one_batch(broker: BrokerProcess) -> None:
+    """Append five records in one batch, so that sizes are equal."""
+    records = [Record(offset, 1_790_000_000_000, None, b"x" * 100) for offset in range(5)]
+    batch = PartitionProduceData(0, memoryview(encode_batch(records)))
+    request = ProduceRequest(None, -1, 10_000, [TopicProduceData(TOPIC, partition_data=[batch])])
+    with WireClient(broker) as client:
+        response = client.ask(PRODUCE, request, 9)
+    assert response.responses[0].partition_responses[0].error_code == 0
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """What every command said of Barnabas and of Apache Kafka."""
+    directory = tmp_path_factory.mktemp("tools")
+    with BarnabasProcess(directory / "ours") as ours, ApacheKafka(directory / "theirs") as theirs:
+        brokers = (ours, theirs)
+        with ThreadPoolExecutor(2) as pool:
+            results = list(pool.map(run, brokers))
+        said = [
+            {label: comparable(result, broker) for label, result in each.items()}
+            for each, broker in zip(results, brokers, strict=True)
+        ]
+        yield said[0], said[1]
+
+
+def comparable(result: ToolResult, broker: BrokerProcess) -> tuple[int, list[str]]:
+    """Return the exit code and the lines, without what two brokers cannot have in common."""
+    text = result.output.replace(broker.bootstrap_servers, "<broker>")
+    text = text.replace(str(broker.data_directory), "<data>").replace(str(broker.directory), "<at>")
+    text = re.sub(r"TopicId: \S+", "TopicId: <id>", text)
+    text = re.sub(r"^\S+Z main ERROR ", "", text, flags=re.MULTILINE)
+    lines = [line for line in text.splitlines() if not re.match(r"\s+(at|\.\.\.) ", line)]
+    return result.exit_code, [_sorted_json(line) for line in lines]
+
+
+def _sorted_json(line: str) -> str:
+    """Bring a line of JSON, whose lists come in any order, into one order."""
+    if not line.startswith("{"):
+        return line
+    return json.dumps(_in_order(json.loads(line)), sort_keys=True)
+
+
+def _in_order(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _in_order(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return sorted((_in_order(each) for each in value), key=repr)
+    return value
+
+
+@pytest.mark.parametrize("label", SCRIPT)
+def test_tools_say_the_same(outputs, label):
+    ours, theirs = (each[label] for each in outputs)
+    if label in ON_PURPOSE:
+        assert ours != theirs
+    else:
+        assert ours == theirs
+
+
+def test_what_is_refused_here_is_refused_in_words(outputs):
+    said = {label: "\n".join(lines) for label, (_, lines) in outputs[0].items()}
+    assert "This broker has no quotas: it would limit nobody." in said["limit a user"]
+    assert "a credential would protect nothing" in said["let a user in"]
+
+
+def test_the_script_does_what_it_says(outputs):
+    """Equal answers could be equally wrong."""
+    codes = {label: code for label, (code, _) in outputs[0].items()}
+    refused = {
+        "create it again",
+        "create with two replicas",
+        "set the broker wrongly",
+        "set a group wrongly",
+        "limit a user",
+        "let a user in",
+        "move elsewhere",
+        "list rules",
+    }
+    assert {label for label, code in codes.items() if code} == refused
+    assert "low_watermark: 3" in "\n".join(outputs[0]["delete records"][1])
+    assert re.search(r'"size": [1-9]', "\n".join(outputs[0]["sizes"][1]))
+    assert len(outputs[0]["producers"][1]) == 1
