@@ -11,6 +11,7 @@ from broker.handlers import configs as configs
 from broker.handlers import consumer_groups as consumer_groups
 from broker.handlers import coordinators as coordinators
 from broker.handlers import fetch as fetch
+from broker.handlers import group_administration as group_administration
 from broker.handlers import group_offsets as group_offsets
 from broker.handlers import groups as groups
 from broker.handlers import list_offsets as list_offsets

@@ -16,6 +16,7 @@ from typing import Final
 
 from broker.dispatch import Deferred, RequestContext, serves
 from coordinator.groups.classic.liveness import SEVERAL_MEMBERS_SINCE
+from coordinator.groups.classic.responses import join_error
 from coordinator.groups.commands import Caller, Heartbeat, JoinGroup, LeaveGroup, SyncGroup
 from protocol.errors import ErrorCode
 from protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest, HeartbeatResponse
@@ -55,15 +56,16 @@ def join_group(
         pending.complete(response)
 
     def refuse(code: ErrorCode) -> JoinGroupResponse:
-        return JoinGroupResponse(error_code=code, member_id=request.member_id)
+        return join_error(code, request.member_id)
 
     groups = context.broker.groups
     code = group_refusal(context, request.group_id) or _session_refusal(context, request)
     if code:
-        return refuse(code)
+        respond(refuse(code))
+        return pending
     caller = caller_of(context)
     new_member_id = f"{request.group_instance_id or caller.client_id}-{uuid.uuid4()}"
-    command = JoinGroup(caller, request, groups.new_ticket(), new_member_id)
+    command = JoinGroup(caller, request, groups.new_ticket(), new_member_id, groups.image)
     groups.submit(request.group_id, command, respond, refuse)
     return pending
 
@@ -92,7 +94,7 @@ def sync_group(
     code = code or group_refusal(context, request.group_id)
     if code:
         return _refuse_sync(code)
-    command = SyncGroup(caller_of(context), request, groups.new_ticket())
+    command = SyncGroup(caller_of(context), request, groups.new_ticket(), groups.image)
     groups.submit(request.group_id, command, pending.complete, _refuse_sync)
     return pending
 
@@ -138,8 +140,9 @@ def leave_group(
     code = group_refusal(context, request.group_id)
     if code:
         return _refuse_leave(code)
-    command = LeaveGroup(caller_of(context), request)
-    context.broker.groups.submit(request.group_id, command, respond, _refuse_leave)
+    groups = context.broker.groups
+    command = LeaveGroup(caller_of(context), request, groups.image)
+    groups.submit(request.group_id, command, respond, _refuse_leave)
     return pending
 
 

@@ -24,6 +24,7 @@ from protocol.messages.create_acls import CreateAclsRequest
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from protocol.messages.delete_acls import DeleteAclsRequest
+from protocol.messages.delete_groups import DeleteGroupsRequest
 from protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -34,6 +35,7 @@ from protocol.messages.describe_acls import DescribeAclsRequest
 from protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from protocol.messages.describe_groups import DescribeGroupsRequest
 from protocol.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 from protocol.messages.describe_producers import DescribeProducersRequest
 from protocol.messages.describe_producers import TopicRequest as ProducersOfTopic
@@ -57,6 +59,7 @@ from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from protocol.messages.list_config_resources import ListConfigResourcesRequest
+from protocol.messages.list_groups import ListGroupsRequest
 from protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -98,6 +101,7 @@ TOPIC = 2
 SECURITY_DISABLED = 54
 
 UNKNOWN_MEMBER_ID = 25
+GROUP_ID_NOT_FOUND = 69
 
 REFUSED = {
     "ConsumerGroupHeartbeat": {69},  # GROUP_ID_NOT_FOUND
@@ -108,6 +112,8 @@ REFUSED = {
     "SyncGroup": {UNKNOWN_MEMBER_ID},
     "Heartbeat": {UNKNOWN_MEMBER_ID},
     "LeaveGroup": {0, UNKNOWN_MEMBER_ID},
+    "DescribeGroups": {0, GROUP_ID_NOT_FOUND},
+    "DeleteGroups": {GROUP_ID_NOT_FOUND},
 }
 
 Sample = Callable[[str, bytes, str, bytes], Any]
@@ -184,6 +190,9 @@ SAMPLES: dict[str, Sample] = {
     "LeaveGroup": lambda _name, _id, _n, _i: LeaveGroupRequest(
         "group", "member", [MemberIdentity("member")]
     ),
+    "ListGroups": lambda _name, _id, _n, _i: ListGroupsRequest(["Stable"], ["classic"]),
+    "DescribeGroups": lambda _name, _id, _n, _i: DescribeGroupsRequest(["no-group"]),
+    "DeleteGroups": lambda _name, _id, _n, _i: DeleteGroupsRequest(["no-group"]),
     "ConsumerGroupHeartbeat": lambda _name, _id, _n, _i: ConsumerGroupHeartbeatRequest(
         "no-group", "member", 1
     ),

@@ -13,7 +13,7 @@ from coordinator.groups.classic.rebalance import (
     prepare_rebalance,
     rebalance_or_go_on,
 )
-from coordinator.groups.classic.responses import everybody, fenced_join, generation_of, join_error
+from coordinator.groups.classic.responses import everybody, generation_of, join_error
 from coordinator.groups.classic.states import State
 from coordinator.groups.classic.turn import Turn
 from coordinator.groups.commands import JoinGroup
@@ -91,7 +91,7 @@ def _join(turn: Turn, command: JoinGroup) -> Decision:
         return _add_member(turn, command, request.member_id)
     code = group.refuse_member(request.member_id, request.group_instance_id)
     if code:
-        return Decision(fenced_join(code, request.member_id))
+        return Decision(join_error(code, request.member_id))
     return _join_again(turn, command)
 
 

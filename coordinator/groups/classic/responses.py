@@ -10,11 +10,6 @@ from protocol.messages.sync_group import SyncGroupResponse
 
 def join_error(code: ErrorCode, member_id: str = "") -> JoinGroupResponse:
     """Answer that there is no generation to be in."""
-    return JoinGroupResponse(error_code=code, member_id=member_id)
-
-
-def fenced_join(code: ErrorCode, member_id: str) -> JoinGroupResponse:
-    """Answer a member whose ids do not fit: Kafka leaves the protocol's name null here."""
     return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=None)
 
 

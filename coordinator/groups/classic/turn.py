@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from coordinator.decision import Answer, Cancel, Decision, Effect, Now, Record, Schedule, Timer
 from coordinator.groups.classic.group import SESSION, ClassicGroup, Member
 from coordinator.groups.classic.records import group_record
-from coordinator.groups.classic.responses import fenced_join, join_error
+from coordinator.groups.classic.responses import join_error
 from coordinator.groups.classic.states import PREVIOUS, State
 from protocol.errors import ErrorCode
 from protocol.messages.sync_group import SyncGroupResponse
@@ -168,7 +168,7 @@ class Turn:
         """Put a restarted static member in the place of its earlier life, which is fenced."""
         group = self.group
         code = ErrorCode.FENCED_INSTANCE_ID
-        self.answer_join(old_id, fenced_join(code, old_id))
+        self.answer_join(old_id, join_error(code, old_id))
         self.answer_sync(old_id, SyncGroupResponse(error_code=code))
         self.end_session(old_id)
         self._count(group.members.pop(old_id), -1)

@@ -1,0 +1,144 @@
+"""ListGroups 0-5, DescribeGroups 0-6, DeleteGroups 0-2: groups of every type, for administrators.
+
+Version notes. ListGroups: v4 states, v5 types. DescribeGroups: v3 the allowed operations, v4 static
+members, v6 an error for a group that is not there (Dead before). It describes classic groups;
+consumer groups have ConsumerGroupDescribe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+from broker.dispatch import Deferred, RequestContext, serves
+from broker.handlers.groups import group_refusal
+from broker.operations import NOT_ASKED, ON_GROUP
+from coordinator.groups.classic import ClassicGroup, describe
+from coordinator.groups.commands import DeleteGroup
+from coordinator.groups.group import CLASSIC
+from coordinator.groups.shard import GroupShard
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.delete_groups import (
+    DELETE_GROUPS,
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+from protocol.messages.describe_groups import (
+    DESCRIBE_GROUPS,
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from protocol.messages.list_groups import (
+    LIST_GROUPS,
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+
+DEAD: Final = "Dead"
+"""State of a group that is not there."""
+NOT_FOUND_SINCE: Final = 6
+"""Version of DescribeGroups."""
+GROUPS_PER_REQUEST_MAX: Final = 10_000
+"""Groups that one request may name."""
+
+
+@serves(LIST_GROUPS, versions=(0, 5))
+def list_groups(context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
+    """Name all groups, or those of some states and types; case does not matter."""
+    groups = context.broker.groups
+    if not groups.is_coordinator():
+        return ListGroupsResponse()
+    if groups.is_loading:
+        return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    states = {state.strip().lower() for state in request.states_filter}
+    types = {name.lower() for name in request.types_filter}
+    found = [
+        group
+        for machine in groups.machines
+        if isinstance(machine, GroupShard)
+        for group in _groups_of(machine)
+        if (not states or group.group_state.lower() in states)
+        and (not types or group.group_type in types)
+    ]
+    return ListGroupsResponse(groups=found)
+
+
+def _groups_of(machine: GroupShard) -> Iterator[ListedGroup]:
+    group_ids = machine.keys()
+    for group_id in group_ids:
+        group = machine.groups.get(group_id)
+        if group is None:  # It has offsets, and never had a member.
+            yield ListedGroup(group_id, "", "Empty", CLASSIC)
+        else:
+            yield ListedGroup(group_id, group.protocol_type, group.state_name, group.type_name)
+
+
+@serves(DESCRIBE_GROUPS, versions=(0, 6))
+def describe_groups(
+    context: RequestContext, request: DescribeGroupsRequest
+) -> DescribeGroupsResponse:
+    """Describe classic groups with their members."""
+    _refuse_too_many(len(request.groups))
+    operations = ON_GROUP if request.include_authorized_operations else NOT_ASKED
+    described = [_described(context, group_id) for group_id in request.groups]
+    for group in described:
+        if not group.error_code:
+            group.authorized_operations = operations
+    return DescribeGroupsResponse(groups=described)
+
+
+def _described(context: RequestContext, group_id: str) -> DescribedGroup:
+    code = group_refusal(context, group_id)
+    if code:
+        return DescribedGroup(error_code=code, group_id=group_id)
+    machine = context.broker.groups.machine_of(group_id)
+    assert isinstance(machine, GroupShard)
+    group = machine.groups.get(group_id)
+    if isinstance(group, ClassicGroup):
+        return describe(group)
+    if group is None and machine.offsets.of_group(group_id):
+        return describe(ClassicGroup(group_id))
+    not_found = DescribedGroup(group_id=group_id, group_state=DEAD)
+    if context.api_version >= NOT_FOUND_SINCE:
+        what = "not found" if group is None else "not a classic group"
+        not_found.error_code = ErrorCode.GROUP_ID_NOT_FOUND
+        not_found.error_message = f"Group {group_id} {'' if group is None else 'is '}{what}."
+    return not_found
+
+
+@serves(DELETE_GROUPS, versions=(0, 2))
+def delete_groups(
+    context: RequestContext, request: DeleteGroupsRequest
+) -> DeleteGroupsResponse | Deferred[DeleteGroupsResponse]:
+    """Remove empty groups with their offsets; each has an answer of its own."""
+    _refuse_too_many(len(request.groups_names))
+    groups = context.broker.groups
+    pending: Deferred[DeleteGroupsResponse] = Deferred()
+    results = {group_id: DeletableGroupResult(group_id) for group_id in request.groups_names}
+    missing = set(results)
+
+    def answer(group_id: str, code: ErrorCode) -> None:
+        results[group_id].error_code = code
+        missing.discard(group_id)
+        if not missing:
+            pending.complete(DeleteGroupsResponse(results=list(results.values())))
+
+    for group_id in results:
+        code = group_refusal(context, group_id)
+        if code:
+            answer(group_id, code)
+        else:
+            respond = partial(answer, group_id)
+            groups.submit(group_id, DeleteGroup(group_id), respond, lambda code: code)
+    return pending if results else DeleteGroupsResponse()
+
+
+def _refuse_too_many(count: int) -> None:
+    if count > GROUPS_PER_REQUEST_MAX:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"at most {GROUPS_PER_REQUEST_MAX} groups per request"
+        )
