@@ -177,7 +177,7 @@ def test_damage_in_an_index(check, copy, suffix, position, expected):
 
 
 def test_damage_that_keeps_a_broker_from_starting(check, copy):
-    path = max(copy.glob("orders-0/*.log"))
+    path = max(copy.glob("orders-*/*.log"))
     with path.open("r+b") as file:
         file.truncate(100)
     error = check("-d", copy).error
