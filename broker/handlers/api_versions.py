@@ -26,6 +26,16 @@ METADATA_VERSION = "metadata.version"
 METADATA_VERSION_RANGE = (7, 30)
 """Kafka 3.3 to 4.3. Tools read the broker's release from the finalized level."""
 
+GROUP_VERSION = "group.version"
+GROUP_VERSION_RANGE = (0, 1)
+"""1: there are groups of the consumer protocol (KIP-848); clients and tools decide by it."""
+
+FEATURES = {METADATA_VERSION: METADATA_VERSION_RANGE, GROUP_VERSION: GROUP_VERSION_RANGE}
+"""All features with the levels supported; the highest one is in force."""
+
+LEVEL_0_SINCE = 4
+"""Older clients fail when the lowest supported level is 0 (KIP-1022)."""
+
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 """Names and versions of client software, as KIP-511 allows them."""
 
@@ -35,13 +45,18 @@ def api_versions(context: RequestContext, request: ApiVersionsRequest) -> ApiVer
     """Answer with every API served here; works before authentication."""
     if context.api_version >= 3 and not names_its_software(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    low, high = METADATA_VERSION_RANGE
     return ApiVersionsResponse(
         api_keys=advertised(context.broker.routes),
-        supported_features=[SupportedFeatureKey(METADATA_VERSION, low, high)],
+        supported_features=[
+            SupportedFeatureKey(name, low, high)
+            for name, (low, high) in FEATURES.items()
+            if low > 0 or context.api_version >= LEVEL_0_SINCE
+        ],
         # Never below 0, or clients ignore the finalized features.
         finalized_features_epoch=0,
-        finalized_features=[FinalizedFeatureKey(METADATA_VERSION, high, high)],
+        finalized_features=[
+            FinalizedFeatureKey(name, high, high) for name, (_, high) in FEATURES.items()
+        ],
     )
 
 

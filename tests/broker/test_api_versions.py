@@ -46,13 +46,15 @@ async def test_the_response_header_has_no_tags_in_any_version(client, version):
 
 
 @pytest.mark.parametrize("version", [3, 4])
-async def test_the_level_is_finalized(client, version):
+async def test_the_levels_are_finalized(client, version):
     response = await asked(client, version, body())
-    assert [(f.name, f.min_version, f.max_version) for f in response.supported_features] == [
-        ("metadata.version", 7, 30)
-    ]
+    supported = [(f.name, f.min_version, f.max_version) for f in response.supported_features]
+    # Clients before version 4 fail when a lowest level is 0.
+    from_0 = [("group.version", 0, 1)] if version >= 4 else []
+    assert supported == [("metadata.version", 7, 30), *from_0]
     assert [(f.name, f.max_version_level) for f in response.finalized_features] == [
-        ("metadata.version", 30)
+        ("metadata.version", 30),
+        ("group.version", 1),
     ]
     assert response.finalized_features_epoch >= 0
 
