@@ -475,6 +475,73 @@ class BrokerConfig:
         "Most members of a group of the new protocol.",
         at_least(1),
     )
+    group_consumer_min_session_timeout_ms: int = setting(
+        "group.consumer.min.session.timeout.ms",
+        INT,
+        45_000,
+        "Shortest session timeout of groups of the new protocol.",
+        at_least(1),
+    )
+    group_consumer_max_session_timeout_ms: int = setting(
+        "group.consumer.max.session.timeout.ms",
+        INT,
+        60_000,
+        "Longest session timeout of groups of the new protocol.",
+        at_least(1),
+    )
+    group_consumer_min_heartbeat_interval_ms: int = setting(
+        "group.consumer.min.heartbeat.interval.ms",
+        INT,
+        5000,
+        "Shortest heartbeat interval of groups of the new protocol.",
+        at_least(1),
+    )
+    group_consumer_max_heartbeat_interval_ms: int = setting(
+        "group.consumer.max.heartbeat.interval.ms",
+        INT,
+        15_000,
+        "Longest heartbeat interval of groups of the new protocol.",
+        at_least(1),
+    )
+    group_consumer_assignment_interval_ms: int = setting(
+        "group.consumer.assignment.interval.ms",
+        INT,
+        1000,
+        "Shortest time between two assignments of a group of the new protocol.",
+        at_least(0),
+        update=CLUSTER_WIDE,
+    )
+    group_consumer_min_assignment_interval_ms: int = setting(
+        "group.consumer.min.assignment.interval.ms",
+        INT,
+        0,
+        "Lower limit of group.consumer.assignment.interval.ms.",
+        at_least(0),
+    )
+    group_consumer_max_assignment_interval_ms: int = setting(
+        "group.consumer.max.assignment.interval.ms",
+        INT,
+        15_000,
+        "Upper limit of group.consumer.assignment.interval.ms.",
+        at_least(0),
+    )
+    group_consumer_assignors: tuple[str, ...] = setting(
+        "group.consumer.assignors",
+        LIST,
+        ("uniform", "range"),
+        "Assignors that members may ask for; the first one is the default.",
+        OneOf(("uniform", "range")),
+    )
+    group_consumer_migration_policy: str = setting(
+        "group.consumer.migration.policy",
+        STRING,
+        "bidirectional",
+        "Which way a group with members may change its protocol.",
+        Matches(
+            "(?i)(bidirectional|upgrade|downgrade|disabled)",
+            "bidirectional, upgrade, downgrade or disabled",
+        ),
+    )
 
     # ---------- transactions
     transaction_max_timeout_ms: int = setting(
