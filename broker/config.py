@@ -672,6 +672,12 @@ class BrokerConfig:
         "Address for /metrics, /livez, /readyz and /config, host:port; an empty host means every "
         "interface, an empty value none at all.",
     )
+    metrics_partitions: bool = setting(
+        "barnabas.metrics.partitions",
+        BOOLEAN,
+        True,
+        "Whether /metrics has series for each partition.",
+    )
     log_level: str = setting(
         "barnabas.log.level",
         STRING,

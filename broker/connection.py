@@ -23,6 +23,7 @@ import logging
 import os
 from collections import deque
 from struct import Struct
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from broker.dispatch import (
@@ -293,6 +294,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         slots = self._slots
         out = self._out
+        now_ns = perf_counter_ns() if slots else 0
         while slots:
             head = slots[0]
             if isinstance(head, Deferred):
@@ -301,6 +303,8 @@ class Connection(asyncio.BufferedProtocol):
                     break
                 out += chunks
                 self._out_bytes += len(chunks[0]) if len(chunks) == 1 else sum(map(len, chunks))
+                assert head.route is not None
+                head.route.times.observe(now_ns - head.begun_ns, head.requests)
             else:
                 out.extend(head)
                 size = sum(map(len, head))
@@ -418,9 +422,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def _take_short(self, route: Route, shortcut: Shortcut) -> bool:
         """Let the latest request's shortcut take what comes next; False: that is not like it."""
+        begun_ns = perf_counter_ns()
         pending = shortcut.take(self._frames)
         if pending is None:
             return False
+        pending.begun_ns = begun_ns
+        pending.route = route
         self.requests += pending.requests
         route.requests += pending.requests
         self._slots.append(pending)
@@ -430,6 +437,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _handle(self, frame: memoryview) -> None:
         """Decode one request, call its handler, and answer or note that an answer is owed."""
+        begun_ns = perf_counter_ns()
         key_and_version, correlation_id, client_size = _request_header(frame)
         position = HEADER_BYTES
         client = None
@@ -460,14 +468,16 @@ class Connection(asyncio.BufferedProtocol):
             return
         if isinstance(response, Deferred):
             if response.response is None:
+                response.begun_ns = begun_ns
                 self._defer(response, route, version, correlation_id)
                 return
             response = response.response
         elif route.is_coroutine:
-            self._start(response, route, request, version, correlation_id)
+            self._start(response, route, request, version, correlation_id, begun_ns)
             return
         chunks, size = encoded(encode, response, version, correlation_id, flexible_answer)
         self._answer(chunks, size)
+        route.times.observe(perf_counter_ns() - begun_ns)
 
     def _plan(self, frame: memoryview, key_and_version: int, client: bytes | None) -> Plan | None:
         """Prepare everything that stays the same for requests of this key, version and client.
@@ -522,9 +532,11 @@ class Connection(asyncio.BufferedProtocol):
         request: Any,  # noqa: ANN401
         version: int,
         correlation_id: int,
+        begun_ns: int,
     ) -> None:
         """Run a coroutine handler; nothing else of this connection is handled meanwhile."""
         parked: Parked[Any] = Parked()
+        parked.begun_ns = begun_ns
         self._owe(parked, route, version, correlation_id)
         self._server.start_request(self._run(coroutine, route, request, parked))
 

@@ -21,11 +21,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from protocol.api import Api
 from protocol.errors import ErrorCode
+from storage.counts import Histogram
 
 if TYPE_CHECKING:
     from broker.connection import Connection
@@ -51,9 +52,19 @@ class Deferred(Generic[Response]):
     the loop's thread, once; it encodes and queues, and never runs another handler.
     """
 
-    __slots__ = ("chunks", "connection", "correlation_id", "response", "route", "version")
+    __slots__ = (
+        "begun_ns",
+        "chunks",
+        "connection",
+        "correlation_id",
+        "response",
+        "route",
+        "version",
+    )
 
     parked: ClassVar[bool] = False
+    requests = 1
+    """How many requests this answers."""
 
     def __init__(self) -> None:
         self.chunks: list[Any] | None = None
@@ -62,6 +73,7 @@ class Deferred(Generic[Response]):
         self.route: Route | None = None
         self.version = 0
         self.correlation_id = 0
+        self.begun_ns = 0
 
     def complete(self, response: Response) -> None:
         """Answer; before the handler has returned as well as long after the client left."""
@@ -161,6 +173,8 @@ class Route:
     refuse: Callable[[Any, ErrorCode, str | None], Any] | None
     shortcut: Callable[[RequestContext], Shortcut] | None = None
     requests: int = 0
+    times: Histogram = field(default_factory=Histogram)
+    """How long requests took, from their decoding until the answer is written; in nanoseconds."""
 
     @property
     def key(self) -> int:
@@ -174,8 +188,8 @@ class Route:
 
     def copy(self, **changes: Any) -> Route:  # noqa: ANN401
         """Return a route like this one, with its own counter."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Route(**(values | {"requests": 0} | changes))
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return Route(**(values | {"requests": 0, "times": Histogram()} | changes))
 
 
 class Routes:

@@ -307,7 +307,8 @@ class ProduceShortcut:
         except Refused:
             return None  # Nothing was changed: the ordinary way is refused likewise, and says why.
         if group is None:
-            return None  # An old duplicate; asked again, the log says the same again.
+            log.counts.duplicates -= 1  # Asked again, the log says, and counts, the same again.
+            return None
         frames.skip(end)
         answer = self._answer[:]
         _pack_correlation_id(answer, 4, correlation_id)

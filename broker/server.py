@@ -34,12 +34,15 @@ from broker.http.server import HttpServer
 from broker.identity import read_properties, settle_identity
 from broker.metrics.collectors import register_collectors
 from broker.metrics.families import Metrics
+from broker.metrics.kafka import TopicTraffic, Windows
+from broker.metrics.loop import LoopMonitor
 from broker.socket_server import Listener, ListenError, SocketServer
 from broker.waiting import FetchWaits
 from storage.io import FileSystem, LocalFileSystem
 from storage.log_store import LogStore, StoreCallbacks, StoreSettings
 from storage.metastore.interface import MetaStore
 from storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
+from storage.partition_log import PartitionLog
 from storage.recovery import RecoveryReport, lock_directory, open_store
 
 logger = logging.getLogger("broker.server")
@@ -78,7 +81,10 @@ class BrokerServer:
         self.groups: Groups
         self.sockets: SocketServer
         self.metrics = Metrics()
-        register_collectors(self)
+        self.traffic = TopicTraffic()
+        windows = Windows(self)
+        self.loop_monitor = LoopMonitor(windows.turn)
+        register_collectors(self, self.traffic, windows)
         self.stage = Stage.OPENING
         self.http: HttpServer | None = None
         self.failure: BaseException | None = None
@@ -136,6 +142,7 @@ class BrokerServer:
         await self._cancel_tasks()
         await self.catalogue.close()
         await self._last_checkpoint()
+        self.loop_monitor.stop()
         if self.http is not None:
             await self.http.stop()
         if self.failure is not None:
@@ -158,6 +165,7 @@ class BrokerServer:
     def abandon(self) -> None:
         """Let go of files and threads without writing anything more."""
         self._engine.dead = True
+        self.loop_monitor.stop()
         if self.http is not None:
             self.http.close()
         if hasattr(self, "catalogue"):
@@ -224,6 +232,7 @@ class BrokerServer:
             logger.error("no /metrics, /livez and /readyz: %s", error)  # noqa: TRY400  one line
             return
         self.http = http
+        self.loop_monitor.start()
 
     def _open_storage(self) -> RecoveryReport:
         config = self.config
@@ -260,7 +269,7 @@ class BrokerServer:
             self.metastore,
             self.logs,
             config,
-            on_log_removed=self.fetch_waits.wake,
+            on_log_removed=self._log_removed,
             on_topic_deleted=lambda topic: self.groups.forget_topic(topic.name),
             on_config_changed=self._use_config,
             on_fatal=self.fatal,
@@ -331,6 +340,10 @@ class BrokerServer:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self.fatal(error)
+
+    def _log_removed(self, log: PartitionLog) -> None:
+        self.fetch_waits.wake(log)
+        self.traffic.log_removed(log)
 
     def _use_config(self, config: BrokerConfig) -> None:
         self.config = config

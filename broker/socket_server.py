@@ -101,6 +101,10 @@ class SocketServer:
         self.listeners = [Listener(e.name, e.host, e.port, e.advertised) for e in config.endpoints]
         self.connections: set[Connection] = set()
         self.backlogged = False
+        self.connections_accepted = 0
+        self.connections_refused = 0
+        self.closed_received_bytes = 0
+        self.closed_sent_bytes = 0
         self._config = config
         self._complaints = Complaints(clock)
         self._max_connections = min(config.max_connections, files_for_connections())
@@ -169,6 +173,17 @@ class SocketServer:
 
     def admit(self, connection: Connection) -> str | None:
         """Take a new connection in, or return why not."""
+        refused = self._refusal_of(connection)
+        if refused is not None:
+            self.connections_refused += 1
+            return refused
+        self.connections.add(connection)
+        self.connections_accepted += 1
+        self._per_host[connection.peer_host] += 1
+        self._all_gone.clear()
+        return None
+
+    def _refusal_of(self, connection: Connection) -> str | None:
         if self._stopping:
             return "the broker is stopping"
         if len(self.connections) >= self._max_connections:
@@ -176,9 +191,6 @@ class SocketServer:
         host = connection.peer_host
         if self._per_host[host] >= self._config.max_connections_per_ip:
             return f"max.connections.per.ip of {self._config.max_connections_per_ip} reached"
-        self.connections.add(connection)
-        self._per_host[host] += 1
-        self._all_gone.clear()
         return None
 
     def forget(self, connection: Connection) -> None:
@@ -186,6 +198,8 @@ class SocketServer:
         if connection not in self.connections:
             return
         self.connections.remove(connection)
+        self.closed_received_bytes += connection.received_bytes
+        self.closed_sent_bytes += connection.sent_bytes
         host = connection.peer_host
         self._per_host[host] -= 1
         if not self._per_host[host]:

@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
+from storage.counts import Histogram
 from storage.io import Buffer
 from storage.journal import CommitGroup, Operation, SegmentFile, StoredBatches
 from storage.journal_files import JournalFiles
@@ -60,12 +61,20 @@ class Listener(Protocol):
 class Committer:
     """Commits groups to the journal and applies their operations; one caller at a time for each."""
 
-    def __init__(self, files: JournalFiles, listener: Listener) -> None:
-        """``files`` must have been started."""
+    def __init__(
+        self,
+        files: JournalFiles,
+        listener: Listener,
+        flush_times: Histogram | None = None,
+        flush_batches: Histogram | None = None,
+    ) -> None:
+        """``files`` must have been started. What a flush took, and held, is counted if asked."""
         self._files = files
         self._listener = listener
         self._unwritten: deque[CommitGroup] = deque()
         self._lacks_spare = False
+        self._flush_times = flush_times or Histogram()
+        self._flush_batches = flush_batches or Histogram(shift=0)
         # Each of the two is changed by one thread only.
         self._committed_bytes = 0
         self._written_bytes = 0
@@ -98,7 +107,10 @@ class Committer:
             table = b"".join([group.table for group in groups])
             bodies: list[Buffer] = [chunk for group in groups for chunk in group.chunks]
             append = partial(self._files.append, entry_count, table, bodies, size)
+            begun_ns = time.perf_counter_ns()
             sequence = until_there_is_room(append, self._listener)
+            self._flush_times.observe(time.perf_counter_ns() - begun_ns)
+            self._flush_batches.observe(sum(group.batches for group in groups))
         for group in groups:
             group.sequence = sequence
         self._unwritten.extend(groups)

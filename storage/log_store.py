@@ -23,6 +23,7 @@ from storage.checkpoint import (
 )
 from storage.committer import Committer, Listener, until_there_is_room
 from storage.config import LogConfig
+from storage.counts import Histogram
 from storage.io import FileSystem, Lock
 from storage.journal import CommitGroup, Journal, Operation
 from storage.journal_files import JournalFiles
@@ -141,6 +142,10 @@ class LogStore:
         self.generation = 0
         self.lock: Lock | None = None
         self.files: JournalFiles | None = None
+        self.flush_times = Histogram()
+        """How long one write to the journal took until it was durable, in nanoseconds."""
+        self.flush_batches = Histogram(shift=0)
+        """How many batches it made durable."""
         self._runner: Runner | None = None
         self._throttled = False
         self._backlogged = False
@@ -188,7 +193,8 @@ class LogStore:
     def start(self, files: JournalFiles) -> None:
         """Begin to commit. Recovery has run; ``files`` is at the start of a new run of groups."""
         self.files = files
-        self._runner = self.engine.start_committer(Committer(files, self), self)
+        committer = Committer(files, self, self.flush_times, self.flush_batches)
+        self._runner = self.engine.start_committer(committer, self)
 
     # Partitions
 

@@ -31,6 +31,7 @@ from protocol.records import (
 from storage.batch_rules import BatchRules
 from storage.checkpoint import encode_leader_epochs
 from storage.config import LOG_APPEND_TIME, LogConfig
+from storage.counts import LogCounts, Traffic
 from storage.errors import (
     InvalidProducerEpoch,
     InvalidTransactionState,
@@ -132,6 +133,7 @@ class PartitionLog:
         self.batches_since_snapshot = 0
         self.appended_bytes = 0
         self._announced_bytes = 0
+        self.counts = LogCounts()
         self.closed = False
         self.damage: str | None = None
         """What was found unreadable in this log, once it was reported."""
@@ -169,6 +171,7 @@ class PartitionLog:
                 )
             original = decision.duplicate
             if original is not None:
+                self.counts.duplicates += 1
                 return Appended(
                     original.base_offset,
                     original.timestamp,
@@ -379,6 +382,30 @@ class PartitionLog:
             return None
         return self._journal.newest_group()
 
+    # Counting
+
+    def start_counting(self) -> None:
+        """Count what comes from now on: what recovery replayed is no traffic."""
+        counts = self.counts
+        counts.opened_offset = self.next_offset
+        counts.opened_bytes = self.appended_bytes
+        counts.batches = -self.batches_since_snapshot
+
+    def traffic(self) -> Traffic:
+        """What went through this log since it was opened."""
+        counts = self.counts
+        appended = counts.batches + self.batches_since_snapshot
+        return Traffic(
+            self.next_offset - counts.opened_offset,
+            self.appended_bytes - counts.opened_bytes,
+            appended + counts.duplicates + counts.refused,
+            counts.duplicates,
+            counts.refused,
+            counts.reads,
+            counts.failed_reads,
+            counts.read_bytes,
+        )
+
     # Segments
 
     def _segment_for(
@@ -417,6 +444,7 @@ class PartitionLog:
         data = encode_snapshot(self.producers)
         self.snapshot_offset = offset
         self.snapshot_offsets.add(offset)
+        self.counts.batches += self.batches_since_snapshot
         self.batches_since_snapshot = 0
         return partial(self.directory.write_file, file_stem(offset) + SNAPSHOT_SUFFIX, data)
 

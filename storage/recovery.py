@@ -364,6 +364,7 @@ def _finish(log: PartitionLog) -> None:
     """Everything recovered is durable in the journal or before it: show it."""
     log.high_watermark = log.next_offset
     log.drop_segments_below_start()
+    log.start_counting()
 
 
 def _highest_epoch(store: LogStore) -> int:

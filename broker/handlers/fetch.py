@@ -107,6 +107,8 @@ class _Result:
 
     data: list[tuple[Asked, PartitionData]] = field(default_factory=list)
     logs: list[PartitionLog] = field(default_factory=list)
+    sent: list[tuple[PartitionLog, int]] = field(default_factory=list)
+    """The logs with data to answer, and how much of it; counted once it is answered."""
     size_bytes: int = 0
     urgent: bool = False
     """There is something to tell at once, however little: an error, or that more can be had."""
@@ -184,8 +186,10 @@ class _Reader:
         try:
             return self._read_log(log, asked, result)
         except Refused as refused:
+            log.counts.failed_reads += 1
             return _failed(asked.request, error_code_of(refused))
         except (Corrupt, OSError) as damage:
+            log.counts.failed_reads += 1
             _report(log, damage)
             return _failed(asked.request, ErrorCode.KAFKA_STORAGE_ERROR)
 
@@ -205,6 +209,7 @@ class _Reader:
         isolation = self.request.isolation_level
         room = self._max_bytes - result.size_bytes
         result.logs.append(log)
+        log.counts.reads += 1
         records, upper_offset = _NOTHING, wanted.fetch_offset
         # The first partition with data gets at least one batch, however small the bounds are.
         at_least_one = result.size_bytes == 0
@@ -218,7 +223,9 @@ class _Reader:
                 records = _NOTHING
             elif len(records) < self._min_bytes and upper_offset < log.visible_end(isolation):
                 result.urgent = True  # The rest is elsewhere: in memory, in the next segment.
-        result.size_bytes += len(records)
+        if len(records):
+            result.sent.append((log, len(records)))
+            result.size_bytes += len(records)
         aborted = None
         if isolation == READ_COMMITTED:
             aborted = _aborted(log, wanted.fetch_offset, upper_offset) if len(records) else []
@@ -282,6 +289,8 @@ class _Reader:
             last.partitions.append(data)
         if session is not None:
             served_first(session, served)
+        for log, size_bytes in result.sent:
+            log.counts.read_bytes += size_bytes
         return response
 
 

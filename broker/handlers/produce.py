@@ -112,6 +112,7 @@ def _produce_topic(
         try:
             appended = _append(partitions[index], data, stable=stable)
         except Refused as refused:
+            partitions[index].log.counts.refused += 1
             results.append(_refused(index, error_code_of(refused), str(refused)))
             continue
         base_offset, append_time_ms, log_start_offset, durable = appended

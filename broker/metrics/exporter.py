@@ -1,0 +1,55 @@
+"""Family 2: the names of kafka_exporter, which dashboards for topics and lag ask for.
+
+Its ``kafka_consumergroup_*`` belong to the group coordinator and are registered there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from broker.http.pages import Stage
+from broker.metrics.families import GAUGE, Family, Sample, labels, value
+
+if TYPE_CHECKING:
+    from broker.server import BrokerServer
+    from storage.partition_log import PartitionLog
+
+
+def exporter_families(server: BrokerServer) -> Iterator[Family]:
+    """Yield brokers and topics."""
+    yield value("kafka_brokers", GAUGE, "Brokers in the cluster.", 1)
+    if server.stage < Stage.RECOVERED:
+        return
+    yield Family(
+        "kafka_topic_partitions",
+        GAUGE,
+        "Partitions of a topic.",
+        [
+            (labels(topic=topic.name), len(topic.partitions))
+            for topic in server.catalogue.topics.values()
+        ],
+    )
+
+
+def exporter_partition_families(server: BrokerServer) -> Iterator[Family]:
+    """Yield what each partition shows."""
+
+    def samples(look: Callable[[PartitionLog], int]) -> Iterator[Sample]:
+        for topic in list(server.catalogue.topics.values()):
+            for partition in topic.partitions:
+                key = labels(partition=partition.index, topic=topic.name)
+                yield key, look(partition.log)
+
+    node_id = server.node_id
+    looks: tuple[tuple[str, str, Callable[[PartitionLog], int]], ...] = (
+        ("current_offset", "Next offset that a reader meets.", lambda log: log.high_watermark),
+        ("oldest_offset", "First offset.", lambda log: log.log_start_offset),
+        ("leader", "Broker that leads the partition.", lambda _: node_id),
+        ("leader_is_preferred", "1: it is the one that should.", lambda _: 1),
+        ("replicas", "Replicas.", lambda _: 1),
+        ("in_sync_replica", "Replicas in sync.", lambda _: 1),
+        ("under_replicated_partition", "1: a replica is behind.", lambda _: 0),
+    )
+    for name, doc, look in looks:
+        yield Family(f"kafka_topic_partition_{name}", GAUGE, doc, samples(look))

@@ -1,0 +1,232 @@
+"""Family 1: Kafka's own metrics, by the names that the JMX exporter's usual rules give them.
+
+Dashboards made for Kafka ask for these. The names were compared with the MBeans of a running
+Kafka 4.3.0 (tests/broker/metrics/kafka_mbeans.txt). Labels of brokers, replicas and controllers
+have the one value that a single broker can have.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from broker.http.pages import Stage
+from broker.metrics.families import COUNTER, GAUGE, SUMMARY, Family, Sample, labels, value
+from broker.metrics.histograms import Window, summary_samples
+from broker.metrics.process import disk_bytes
+from storage.counts import Histogram, Traffic
+
+if TYPE_CHECKING:
+    from broker.catalogue import Topic
+    from broker.server import BrokerServer
+    from storage.partition_log import PartitionLog
+
+TOPIC_COUNTERS: Final[tuple[tuple[str, str, Callable[[Traffic], int]], ...]] = (
+    ("messagesin", "Records appended.", lambda traffic: traffic.records),
+    ("bytesin", "Bytes of batches appended.", lambda traffic: traffic.bytes_in),
+    ("bytesout", "Bytes of batches sent.", lambda traffic: traffic.bytes_out),
+    ("totalproducerequests", "Batches offered.", lambda traffic: traffic.appends),
+    ("totalfetchrequests", "Reads of partitions.", lambda traffic: traffic.reads),
+    ("failedproducerequests", "Batches refused.", lambda traffic: traffic.refused),
+    ("failedfetchrequests", "Reads refused.", lambda traffic: traffic.failed_reads),
+)
+
+# Kafka's BrokerState.
+_BROKER_STATES: Final = {
+    Stage.OPENING: 2,
+    Stage.RECOVERED: 2,
+    Stage.PREPARED: 2,
+    Stage.LISTENING: 3,
+    Stage.STOPPING: 7,
+}
+
+
+class TopicTraffic:
+    """What went through topics, deleted ones included, so that sums never go back."""
+
+    def __init__(self) -> None:
+        self.deleted = Traffic()
+
+    def log_removed(self, log: PartitionLog) -> None:
+        """Keep the counts of a partition that is no more."""
+        self.deleted = self.deleted.plus(log.traffic())
+
+    def by_topic(self) -> Callable[[Topic], Traffic]:
+        """Return a function that adds up a topic's partitions, once for all families."""
+        known: dict[bytes, Traffic] = {}
+
+        def look_up(topic: Topic) -> Traffic:
+            traffic = known.get(topic.topic_id)
+            if traffic is None:
+                traffic = Traffic()
+                for partition in topic.partitions:
+                    traffic = traffic.plus(partition.log.traffic())
+                known[topic.topic_id] = traffic
+            return traffic
+
+        return look_up
+
+
+class Windows:
+    """The recent part of histograms, of which Kafka's names promise quantiles."""
+
+    def __init__(self, server: BrokerServer) -> None:
+        self._server = server
+        self._windows: dict[Histogram, Window] = {}
+
+    def turn(self) -> None:
+        """Begin another interval."""
+        wanted = [route.times for route in self._server.routes if route.requests]
+        if self._server.stage >= Stage.RECOVERED:
+            wanted.append(self._server.logs.flush_times)
+        self._windows = {histogram: self.of(histogram) for histogram in wanted}
+        for window in self._windows.values():
+            window.turn()
+
+    def of(self, histogram: Histogram) -> Window:
+        """Return the recent part of a histogram."""
+        return self._windows.get(histogram) or Window(histogram)
+
+
+def kafka_families(
+    server: BrokerServer, traffic: TopicTraffic, windows: Windows
+) -> Iterator[Family]:
+    """Yield what the broker as a whole, its topics and its APIs show."""
+    yield value(
+        "kafka_server_kafkaserver_brokerstate", GAUGE, "3: running.", _BROKER_STATES[server.stage]
+    )
+    disk = disk_bytes()
+    if disk is not None:
+        for name, number in zip(("read", "write"), disk, strict=True):
+            doc = f"Bytes this process made the disks {name}."
+            yield value(f"kafka_server_kafkaserver_linux_disk_{name}_bytes", GAUGE, doc, number)
+    if server.stage < Stage.RECOVERED:
+        return
+    yield from _topic_families(server, traffic)
+    yield from _replica_families(server)
+    yield from _socket_families(server)
+    yield from _request_families(server, windows)
+    yield Family(
+        "kafka_log_logflushstats_logflushrateandtimems",
+        SUMMARY,
+        "Milliseconds until a write was durable: here of the journal, which all logs share.",
+        summary_samples(windows.of(server.logs.flush_times)),
+    )
+
+
+def _topic_families(server: BrokerServer, traffic: TopicTraffic) -> Iterator[Family]:
+    topics = list(server.catalogue.topics.values())
+    by_topic = traffic.by_topic()
+
+    def samples(count: Callable[[Traffic], int]) -> Iterator[Sample]:
+        total = count(traffic.deleted)
+        for topic in topics:
+            number = count(by_topic(topic))
+            total += number
+            yield labels(topic=topic.name), number
+        yield "", total
+
+    for name, doc, count in TOPIC_COUNTERS:
+        family = f"kafka_server_brokertopicmetrics_{name}_total"
+        yield Family(family, COUNTER, f"{doc} Without a topic: of all.", samples(count))
+
+
+def _replica_families(server: BrokerServer) -> Iterator[Family]:
+    topics = server.catalogue.topics
+    partitions = sum(len(topic.partitions) for topic in topics.values())
+    producers = sum(len(log.producers) for log in server.logs.logs.values())
+    for name, doc, number in (
+        ("partitioncount", "Partitions.", partitions),
+        ("leadercount", "Partitions led by this broker.", partitions),
+        ("underreplicatedpartitions", "Partitions with a replica behind.", 0),
+        ("underminisrpartitioncount", "Partitions with too few replicas.", 0),
+        ("atminisrpartitioncount", "Partitions with no replica to spare.", partitions),
+        ("offlinereplicacount", "Replicas that are not there.", 0),
+        ("produceridcount", "Producers whose sequence numbers are known.", producers),
+    ):
+        yield value(f"kafka_server_replicamanager_{name}", GAUGE, doc, number)
+    for name, doc, number in (
+        ("activecontrollercount", "Controllers in charge.", 1),
+        ("activebrokercount", "Brokers that are there.", 1),
+        ("fencedbrokercount", "Brokers that are shut out.", 0),
+        ("offlinepartitionscount", "Partitions without a leader.", 0),
+        ("preferredreplicaimbalancecount", "Partitions led by another replica.", 0),
+        ("globaltopiccount", "Topics.", len(topics)),
+        ("globalpartitioncount", "Partitions of all topics.", partitions),
+    ):
+        yield value(f"kafka_controller_kafkacontroller_{name}", GAUGE, doc, number)
+    yield value(
+        "kafka_controller_controllerstats_uncleanleaderelections_total",
+        COUNTER,
+        "Leaders chosen at the price of records; here there is nothing to choose.",
+        0,
+    )
+
+
+def _socket_families(server: BrokerServer) -> Iterator[Family]:
+    idle = server.loop_monitor.idle_share
+    doc = "Idle share of the event loop, over a minute."
+    yield value(
+        "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent", GAUGE, doc, idle
+    )
+    yield value("kafka_network_socketserver_networkprocessoravgidle_percent", GAUGE, doc, idle)
+    open_now = Counter(connection.listener.name for connection in server.sockets.connections)
+    yield Family(
+        "kafka_server_socket_server_metrics_connection_count",
+        GAUGE,
+        "Open connections.",
+        [
+            (labels(listener=listener.name, networkProcessor=0), open_now[listener.name])
+            for listener in server.listeners
+        ],
+    )
+
+
+def _request_families(server: BrokerServer, windows: Windows) -> Iterator[Family]:
+    asked = [route for route in server.routes if route.requests]
+    yield Family(
+        "kafka_network_requestmetrics_requests_total",
+        COUNTER,
+        "Requests.",
+        [(labels(request=route.name), route.requests) for route in asked],
+    )
+
+    def samples() -> Iterator[Sample]:
+        for route in asked:
+            yield from summary_samples(windows.of(route.times), f'request="{route.name}"')
+
+    yield Family(
+        "kafka_network_requestmetrics_totaltimems",
+        SUMMARY,
+        "Milliseconds from a request to its answer; quantiles are of the last minutes.",
+        samples(),
+    )
+
+
+def kafka_partition_families(server: BrokerServer) -> Iterator[Family]:
+    """Yield what each partition shows."""
+
+    def samples(look: Callable[[PartitionLog], int]) -> Iterator[Sample]:
+        for topic in list(server.catalogue.topics.values()):
+            for partition in topic.partitions:
+                yield labels(topic=topic.name, partition=partition.index), look(partition.log)
+
+    looks: tuple[tuple[str, str, Callable[[PartitionLog], int]], ...] = (
+        ("kafka_log_log_size", "Bytes of all segments.", lambda log: log.size_bytes),
+        ("kafka_log_log_numlogsegments", "Segments.", lambda log: len(log.segments)),
+        ("kafka_log_log_logstartoffset", "First offset.", lambda log: log.log_start_offset),
+        ("kafka_log_log_logendoffset", "Next offset.", lambda log: log.next_offset),
+        ("kafka_cluster_partition_replicascount", "Replicas.", lambda _: 1),
+        ("kafka_cluster_partition_insyncreplicascount", "Replicas in sync.", lambda _: 1),
+        ("kafka_cluster_partition_underreplicated", "1: a replica is behind.", lambda _: 0),
+        ("kafka_cluster_partition_underminisr", "1: too few replicas.", lambda _: 0),
+        ("kafka_cluster_partition_atminisr", "1: no replica to spare.", lambda _: 1),
+        (
+            "kafka_cluster_partition_laststableoffsetlag",
+            "Offsets that an open transaction keeps from readers of committed records.",
+            lambda log: log.high_watermark - log.last_stable_offset,
+        ),
+    )
+    for name, doc, look in looks:
+        yield Family(name, GAUGE, doc, samples(look))

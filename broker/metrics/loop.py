@@ -1,0 +1,66 @@
+"""How busy the event loop is, and how late: looked at once a second, at no request's cost."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable
+from typing import Final
+
+from storage.counts import Histogram
+
+INTERVAL_SECONDS: Final = 1.0
+TICKS_PER_WINDOW: Final = 60
+AVERAGE_SECONDS: Final = 60.0
+"""Kafka's idle shares are averages that forget over a minute."""
+
+
+class LoopMonitor:
+    """Measures the loop that it was started on.
+
+    Busy is the time its thread had a processor; what it waited for one, or for the interpreter
+    lock, shows in the lag. ``on_window`` is called every minute.
+    """
+
+    def __init__(self, on_window: Callable[[], None] = lambda: None) -> None:
+        self.lag = Histogram()
+        """How late a timer fired, in nanoseconds."""
+        self.idle_share = 1.0
+        self.busy_ns = 0
+        self._on_window = on_window
+        self._handle: asyncio.TimerHandle | None = None
+        self._due_ns = 0
+        self._seen_ns = 0
+        self._seen_busy_ns = 0
+        self._ticks = 0
+
+    def start(self) -> None:
+        """Measure from now on."""
+        self._seen_ns = time.perf_counter_ns()
+        self._seen_busy_ns = time.thread_time_ns()
+        self._schedule()
+
+    def stop(self) -> None:
+        """Measure no more."""
+        if self._handle is not None:
+            self._handle.cancel()
+
+    def _schedule(self) -> None:
+        self._due_ns = time.perf_counter_ns() + int(INTERVAL_SECONDS * 1e9)
+        self._handle = asyncio.get_running_loop().call_later(INTERVAL_SECONDS, self._tick)
+
+    def _tick(self) -> None:
+        now_ns, busy_ns = time.perf_counter_ns(), time.thread_time_ns()
+        # uvloop counts in whole milliseconds and may be a little early.
+        self.lag.observe(max(now_ns - self._due_ns, 0))
+        passed_ns, worked_ns = now_ns - self._seen_ns, busy_ns - self._seen_busy_ns
+        self.busy_ns += worked_ns
+        forgotten = 1 - math.exp(-passed_ns / 1e9 / AVERAGE_SECONDS)
+        idle_share = 1 - min(worked_ns / passed_ns, 1)
+        self.idle_share += (idle_share - self.idle_share) * forgotten
+        self._seen_ns, self._seen_busy_ns = now_ns, busy_ns
+        self._ticks += 1
+        if self._ticks % TICKS_PER_WINDOW == 0:
+            self._on_window()
+        self._schedule()

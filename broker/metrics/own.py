@@ -1,0 +1,161 @@
+"""Family 3: what only this broker has, by Prometheus' rules: base units, one unit per metric."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from broker.http.pages import Stage
+from broker.metrics.families import COUNTER, GAUGE, HISTOGRAM, Family, Sample, labels, value
+from broker.metrics.histograms import NANOSECONDS, count_samples, duration_samples
+from broker.version import __version__
+
+if TYPE_CHECKING:
+    from broker.metrics.kafka import TopicTraffic
+    from broker.server import BrokerServer
+
+_BUILD: Final = labels(version=__version__, python=platform.python_version())
+
+
+def own_families(server: BrokerServer, traffic: TopicTraffic) -> Iterator[Family]:
+    """Yield loop, requests, journal and sockets."""
+    yield Family("barnabas_build_info", GAUGE, "What is running.", [(_BUILD, 1)])
+    yield from _loop_families(server)
+    yield from _request_families(server)
+    yield from _socket_families(server)
+    if server.stage < Stage.RECOVERED:
+        return
+    yield from _journal_families(server)
+    yield _duplicates(server, traffic)
+
+
+def _loop_families(server: BrokerServer) -> Iterator[Family]:
+    monitor = server.loop_monitor
+    yield Family(
+        "barnabas_loop_lag_seconds",
+        HISTOGRAM,
+        "How late the event loop came to a timer, looked at once a second.",
+        duration_samples(monitor.lag),
+    )
+    yield value(
+        "barnabas_loop_busy_seconds_total",
+        COUNTER,
+        "Processor time of the event loop's thread.",
+        monitor.busy_ns / NANOSECONDS,
+    )
+
+
+def _request_families(server: BrokerServer) -> Iterator[Family]:
+    def samples() -> Iterator[Sample]:
+        for route in server.routes:
+            if route.requests:
+                yield from duration_samples(route.times, f'api="{route.name}"')
+
+    yield Family(
+        "barnabas_request_seconds",
+        HISTOGRAM,
+        "From the decoding of a request until its answer is written; waits for the disk and for "
+        "data included.",
+        samples(),
+    )
+
+
+def _socket_families(server: BrokerServer) -> Iterator[Family]:
+    sockets = server.sockets
+    connections = list(sockets.connections)
+    received = sum(connection.received_bytes for connection in connections)
+    sent = sum(connection.sent_bytes for connection in connections)
+    for name, doc, number in (
+        ("connections_accepted_total", "Connections taken in.", sockets.connections_accepted),
+        ("connections_refused_total", "Connections turned away.", sockets.connections_refused),
+        (
+            "received_bytes_total",
+            "Bytes received from clients.",
+            received + sockets.closed_received_bytes,
+        ),
+        ("sent_bytes_total", "Bytes sent to clients.", sent + sockets.closed_sent_bytes),
+    ):
+        yield value(f"barnabas_{name}", COUNTER, doc, number)
+    yield value("barnabas_connections", GAUGE, "Open connections.", len(connections))
+    yield value(
+        "barnabas_large_frame_bytes",
+        GAUGE,
+        "Memory in use for requests too large for a connection's own buffer.",
+        sockets.frame_budget.used_bytes,
+    )
+
+
+def _journal_families(server: BrokerServer) -> Iterator[Family]:
+    store = server.logs
+    files = store.files
+    assert files is not None
+    yield Family(
+        "barnabas_flush_seconds",
+        HISTOGRAM,
+        "How long one write to the journal took until it was durable.",
+        duration_samples(store.flush_times),
+    )
+    yield Family(
+        "barnabas_flush_batches",
+        HISTOGRAM,
+        "Batches that one write to the journal made durable.",
+        count_samples(store.flush_batches),
+    )
+    yield value(
+        "barnabas_journal_written_bytes_total",
+        COUNTER,
+        "Bytes written to the journal.",
+        files.appended_bytes,
+    )
+    for name, doc, number in (
+        ("journal_bytes", "Journal that a start after a crash would read.", files.used_bytes),
+        (
+            "journal_backlog_bytes",
+            "Bytes in memory that are not in the segments yet.",
+            store.journal.backlog_bytes,
+        ),
+        ("producers_held_back", "1: producers wait for the disk.", int(server.sockets.backlogged)),
+        ("disk_full", "1: appends are refused for want of room.", int(store.full)),
+        ("disk_free_bytes", "Room on the disk.", store.file_system.free_bytes(store.root)),
+    ):
+        yield value(f"barnabas_{name}", GAUGE, doc, number)
+
+
+def _duplicates(server: BrokerServer, traffic: TopicTraffic) -> Family:
+    """Return how often exactly once had work to do."""
+    topics = list(server.catalogue.topics.values())
+
+    def samples() -> Iterator[Sample]:
+        total = traffic.deleted.duplicates
+        for topic in topics:
+            number = sum(partition.log.counts.duplicates for partition in topic.partitions)
+            total += number
+            yield labels(topic=topic.name), number
+        yield "", total
+
+    return Family(
+        "barnabas_duplicate_batches_total",
+        COUNTER,
+        "Batches that had been written already and were not written again. Without a topic: of "
+        "all.",
+        samples(),
+    )
+
+
+def own_partition_families(server: BrokerServer) -> Iterator[Family]:
+    """Yield what each partition shows."""
+
+    def samples() -> Iterator[Sample]:
+        for topic in list(server.catalogue.topics.values()):
+            for partition in topic.partitions:
+                log = partition.log
+                key = labels(topic=topic.name, partition=partition.index)
+                yield key, log.high_watermark - log.last_stable_offset
+
+    yield Family(
+        "barnabas_stable_offset_lag",
+        GAUGE,
+        "High watermark minus last stable offset: grows while a transaction hangs.",
+        samples(),
+    )

@@ -1,0 +1,74 @@
+"""What is counted, as plain integers, where it happens: 0.04 us each, and nothing is computed.
+
+Whoever shows it (``/metrics``) reads it on the loop; of what a storage thread counts it may see a
+moment between two additions.
+"""
+
+from typing import Final, NamedTuple
+
+MICROSECOND_BITS: Final = 10
+"""2**10 ns is 1.024 us: the lowest bound of a histogram of durations in nanoseconds."""
+
+
+class Histogram:
+    """Counts by powers of two: 0.09 us for each observation.
+
+    ``counts[0]`` is what is less than ``2**shift``, ``counts[n]`` what is less than
+    ``2**(shift + n)``. So a quantile is known to within a factor of two, better by interpolation.
+    """
+
+    __slots__ = ("counts", "shift", "sum")
+
+    def __init__(self, shift: int = MICROSECOND_BITS) -> None:
+        self.counts = [0] * 64
+        self.shift = shift
+        self.sum = 0
+
+    def observe(self, value: int, times: int = 1) -> None:
+        """Count a value that is not negative, as that of ``times`` things."""
+        self.counts[(value >> self.shift).bit_length()] += times
+        self.sum += value * times
+
+
+class LogCounts:
+    """What a log counts beside what it has to know anyway."""
+
+    __slots__ = (
+        "batches",
+        "duplicates",
+        "failed_reads",
+        "opened_bytes",
+        "opened_offset",
+        "read_bytes",
+        "reads",
+        "refused",
+    )
+
+    def __init__(self) -> None:
+        self.opened_offset = 0
+        self.opened_bytes = 0
+        self.batches = 0
+        """Up to the latest snapshot."""
+        self.duplicates = 0
+        self.refused = 0
+        self.reads = 0
+        self.failed_reads = 0
+        self.read_bytes = 0
+
+
+class Traffic(NamedTuple):
+    """What went through a log since it was opened."""
+
+    records: int = 0
+    bytes_in: int = 0
+    appends: int = 0
+    """Batches offered, refused and repeated ones included."""
+    duplicates: int = 0
+    refused: int = 0
+    reads: int = 0
+    failed_reads: int = 0
+    bytes_out: int = 0
+
+    def plus(self, other: "Traffic") -> "Traffic":
+        """Add two."""
+        return Traffic(*map(int.__add__, self, other))

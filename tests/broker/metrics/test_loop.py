@@ -1,0 +1,43 @@
+import asyncio
+import time
+
+from broker.metrics import loop as module
+from broker.metrics.loop import LoopMonitor
+from tests.broker.toy import until
+
+BOTH_LOOPS = True
+
+
+async def test_a_loop_that_is_held_up_is_late_and_busy(monkeypatch):
+    monkeypatch.setattr(module, "INTERVAL_SECONDS", 0.02)
+    monkeypatch.setattr(module, "AVERAGE_SECONDS", 0.1)
+    windows = []
+    monkeypatch.setattr(module, "TICKS_PER_WINDOW", 2)
+    monitor = LoopMonitor(lambda: windows.append(1))
+    monitor.start()
+    deadline = time.monotonic() + 0.3
+    while time.monotonic() < deadline:
+        pass
+    await until(lambda: sum(monitor.lag.counts) >= 1)
+    assert monitor.lag.sum >= 200_000_000  # It should have come after 20 ms.
+    assert monitor.busy_ns >= 50_000_000  # Other processes may have had the processor.
+    assert monitor.idle_share < 0.95
+    await until(lambda: len(windows) >= 2)
+    monitor.stop()
+    seen = sum(monitor.lag.counts)
+    await asyncio.sleep(0.06)
+    assert sum(monitor.lag.counts) == seen
+
+
+async def test_a_loop_that_sleeps_is_idle(monkeypatch):
+    monkeypatch.setattr(module, "INTERVAL_SECONDS", 0.05)
+    monitor = LoopMonitor()
+    monitor.start()
+    await until(lambda: sum(monitor.lag.counts) >= 3)
+    monitor.stop()
+    assert monitor.idle_share > 0.5
+    assert 0 <= monitor.busy_ns < 150_000_000
+
+
+def test_stopping_what_was_not_started():
+    LoopMonitor().stop()
