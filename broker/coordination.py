@@ -8,7 +8,8 @@ Rules of this file:
   lane meanwhile, in order; decisions for different keys share one group of the journal. Commands
   that do not read what others like them write (``shares_lane``) need not wait for each other.
 * What does not become durable leaves no trace: an append is refused before the state has changed,
-  and a disk that fails stops the process (D9).
+  and a disk that fails stops the process (D9). So does a mistake in taking in what is durable, for
+  the state is not what the log says then; one in deciding only fails its command.
 * At start every record of the topic goes through the same ``apply`` as in live traffic: for a
   moment before clients come, and if that is not enough in the background, while the keys of the
   partitions that are not read yet are answered COORDINATOR_LOAD_IN_PROGRESS.
@@ -101,13 +102,15 @@ class _Lane:
 class Shard:
     """One partition of the internal topic with its machine."""
 
-    __slots__ = ("is_loaded", "lanes", "log", "machine")
+    __slots__ = ("is_gone", "is_loaded", "lanes", "log", "machine")
 
     def __init__(self, log: PartitionLog, machine: Machine) -> None:
         self.log = log
         self.machine = machine
         self.lanes: dict[str, _Lane] = {}
         self.is_loaded = False
+        self.is_gone = False
+        """Whether the topic was deleted: what is under way comes to nothing."""
 
 
 class Coordination:
@@ -124,9 +127,11 @@ class Coordination:
         after: Callable[[], None],
         spawn: Callable[[Coroutine[Any, Any, None], str], None],
         on_fatal: Callable[[BaseException], None],
+        batch_max_bytes: int,
     ) -> None:
         """``timer_command`` makes the command a timer comes back as.
 
+        ``batch_max_bytes``: what one decision may write; the journal takes no more in one piece.
         ``after`` runs behind what a timer caused: answers leave then.
         """
         self.topic_name = topic_name
@@ -137,12 +142,13 @@ class Coordination:
         self._after = after
         self._spawn = spawn
         self._on_fatal = on_fatal
+        self._batch_max_bytes = batch_max_bytes
         self._topic: Topic | None = None
         self._shards: list[Shard] = []
         self._timers: dict[Timer, ClockTimer] = {}
         self._expired_timers: dict[Timer, object] = {}
         """Commands of timers that wait in their lane."""
-        self._parked: dict[int, Respond] = {}
+        self._parked: dict[int, _Waiting] = {}
         self._last_ticket = 0
         self.records_replayed = 0
 
@@ -242,9 +248,16 @@ class Coordination:
             timer.cancel()
         self._timers.clear()
         self._expired_timers.clear()
+        waiting = list(self._parked.values())
         self._parked.clear()
+        for shard in self._shards:
+            shard.is_gone = True
+            waiting += [each for lane in shard.lanes.values() for each in lane.waiting]
+            shard.lanes.clear()
         self._shards = []
         self._topic = None
+        for each in waiting:
+            self._refuse(each, ErrorCode.NOT_COORDINATOR)
 
     def partition_of(self, key: str) -> int:
         """The partition whose machine knows ``key``."""
@@ -298,6 +311,12 @@ class Coordination:
         if batch is None:
             self._finish(shard, decision, 0, waiting)
             return
+        if len(batch) > self._batch_max_bytes:
+            logger.warning(
+                "decision too large topic=%s key=%s bytes=%d", self.topic_name, key, len(batch)
+            )
+            self._refuse(waiting, ErrorCode.UNKNOWN_SERVER_ERROR)
+            return
         try:
             appended = shard.log.append_records(batch)
         except Refused as refused:
@@ -309,13 +328,12 @@ class Coordination:
         assert appended.durable is not None
 
         def durable() -> None:
-            lane.in_flight -= 1
-            try:
-                self._finish(shard, decision, appended.base_offset, waiting)
-            except Exception as error:  # noqa: BLE001  State and log differ now (D9).
-                self._on_fatal(error)
+            if shard.is_gone:
+                self._refuse(waiting, ErrorCode.NOT_COORDINATOR)
                 return
-            self._go_on(shard, key, lane)
+            lane.in_flight -= 1
+            if self._finish(shard, decision, appended.base_offset, waiting):
+                self._go_on(shard, key, lane)
 
         appended.durable.add_waiter(durable)
 
@@ -330,8 +348,21 @@ class Coordination:
 
     def _finish(
         self, shard: Shard, decision: Decision, base_offset: int, waiting: _Waiting
+    ) -> bool:
+        """Take in what is durable, then answer; False when the broker cannot go on."""
+        try:
+            self._take_in(shard, decision, base_offset, waiting)
+        except Exception as error:  # noqa: BLE001  What is in memory is right no more (D9).
+            self._on_fatal(error)
+            return False
+        if decision.response is not None:
+            waiting.respond(decision.response)
+        return True
+
+    def _take_in(
+        self, shard: Shard, decision: Decision, base_offset: int, waiting: _Waiting
     ) -> None:
-        """Apply what is durable, take the effects, answer."""
+        """Apply records and changes, park an answer that has to wait, take the effects."""
         for number, record in enumerate(decision.records):
             shard.machine.apply(record, base_offset + number)
         for change in decision.changes:
@@ -339,16 +370,16 @@ class Coordination:
         if decision.response is None:
             ticket = getattr(waiting.command, "ticket", None)
             if ticket is not None:
-                self._parked[ticket] = waiting.respond
+                self._parked[ticket] = waiting
         self._take_effects(decision.effects)
-        if decision.response is not None:
-            waiting.respond(decision.response)
 
     def _refuse(self, waiting: _Waiting, code: ErrorCode) -> None:
-        command = waiting.command
+        """Answer with an error; a timer comes again, unless its key is not known here any more."""
         if waiting.refuse is not None:
             waiting.respond(waiting.refuse(code))
-        elif isinstance(timer := getattr(command, "timer", None), Timer):
+            return
+        timer = getattr(waiting.command, "timer", None)
+        if isinstance(timer, Timer) and code != ErrorCode.NOT_COORDINATOR:
             self._start_timer(timer, RETRY_MS)
 
     def _take_effects(self, effects: Iterable[Effect]) -> None:
@@ -362,9 +393,9 @@ class Coordination:
                 self._answer(effect)
 
     def _answer(self, answer: Answer) -> None:
-        respond = self._parked.pop(answer.ticket, None)
-        assert respond is not None, answer
-        respond(answer.response)
+        waiting = self._parked.pop(answer.ticket, None)
+        assert waiting is not None, answer
+        waiting.respond(answer.response)
 
     def _start_timer(self, timer: Timer, delay_ms: int) -> None:
         self._stop_timer(timer)

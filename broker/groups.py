@@ -66,6 +66,7 @@ class Groups(Coordination):
             after=server.flush_answers,
             spawn=server.spawn,
             on_fatal=server.fatal,
+            batch_max_bytes=server.config.journal_file_bytes // 2,
         )
         self._server = server
 
@@ -89,7 +90,9 @@ class Groups(Coordination):
         self._ask_each(self._group_ids(), lambda key: ExpireOffsets(key, self.image))
 
     def forget_topic(self, name: str) -> None:
-        """Drop the offsets of a topic that was deleted."""
+        """Drop the offsets of a topic that was deleted, or everything with the groups' own."""
+        if not self.is_coordinator():
+            return
         holders = [
             group_id
             for machine in self.machines

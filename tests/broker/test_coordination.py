@@ -1,0 +1,524 @@
+"""What runs the coordinators: lanes, parked answers, timers, refusals, replay, topics that go.
+
+The machine here is a toy whose records are offset commits: a key has one number. The journal
+commits when the test says ``sync``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from broker.clock import ManualClock
+from broker.coordination import RETRY_MS, Coordination, java_hash
+from broker.topic_names import GROUP_OFFSETS
+from coordinator.decision import Answer, Cancel, Decision, Now, Record, Schedule, Timer
+from protocol.errors import ErrorCode
+from protocol.messages.offset_commit_record import (
+    OFFSET_COMMIT_RECORD,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from protocol.records import Record as LogRecord
+from protocol.records import control_batch, encode_batch
+from tests.broker.harness import Administration
+from tests.storage.engines import InlineEngine
+
+Decide = Callable[["Toy", Now], Decision]
+
+
+@dataclass(frozen=True)
+class Do:
+    """A command that is decided by a function of the test's."""
+
+    decide: Decide
+    shares_lane: bool = False
+    ticket: int | None = None
+
+
+@dataclass(frozen=True)
+class Expired:
+    """A timer that has come; adds one to its key."""
+
+    timer: Timer
+
+
+class Toy:
+    """Numbers by key, a list of what was changed, and answers that wait."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.offsets: list[int] = []
+        self.changes: list[object] = []
+        self.timers: tuple[Timer, ...] = ()
+
+    def decide(self, command: Any, now: Now) -> Decision:
+        if isinstance(command, Expired):
+            return put(command.timer.key, self.numbers.get(command.timer.key, 0) + 1)(self, now)
+        return command.decide(self, now)
+
+    def apply(self, record: Record, offset: int) -> None:
+        if record.value is None:
+            del self.numbers[record.key.group]
+        else:
+            assert record.value.offset >= 0, "a mistake in apply"
+            self.numbers[record.key.group] = record.value.offset
+        self.offsets.append(offset)
+
+    def change(self, change: object) -> None:
+        assert change != "mistake"
+        self.changes.append(change)
+
+    def begin(self, now: Now) -> tuple[Schedule, ...]:
+        return tuple(
+            Schedule(Timer(key, "begun"), now.tick_ms + 1000)
+            for key, number in self.numbers.items()
+            if number == 99
+        )
+
+    def keys(self) -> list[str]:
+        return list(self.numbers)
+
+
+def record_of(key: str, number: int | None) -> Record:
+    value = None if number is None else OffsetCommitValue(number)
+    return Record(OFFSET_COMMIT_RECORD, OffsetCommitKey(key, "topic", 0), value, 4)
+
+
+def put(key: str, number: int | None, response: object = "done", **more: Any) -> Decide:
+    return lambda _toy, _now: Decision(response, (record_of(key, number),), **more)
+
+
+def get(key: str) -> Decide:
+    return lambda toy, _now: Decision(toy.numbers.get(key, "nothing"))
+
+
+def say(**more: Any) -> Decide:
+    return lambda _toy, _now: Decision(**more)
+
+
+def fail(_toy: Toy, _now: Now) -> Decision:
+    raise ZeroDivisionError
+
+
+class Coordinator:
+    """A coordination over a real log on a simulated disk."""
+
+    def __init__(self, partitions: int = 1, administration: Administration | None = None) -> None:
+        self.administration = administration or Administration(engine=InlineEngine())
+        if administration is None:
+            self.create_topic(partitions)
+        self.clock = ManualClock(1_000_000)
+        self.fatal: list[BaseException] = []
+        self.flushed = 0
+        self.spawned: list[Any] = []
+        self.coordination = self.make(self.clock)
+        self.answers: list[object] = []
+
+    def make(self, clock: ManualClock, batch_max_bytes: int = 10_000) -> Coordination:
+        return Coordination(
+            GROUP_OFFSETS,
+            Toy,
+            Expired,
+            catalogue=self.administration.catalogue,
+            clock=clock,
+            after=self._count_flush,
+            spawn=lambda coroutine, _name: self.spawned.append(coroutine),
+            on_fatal=self.fatal.append,
+            batch_max_bytes=batch_max_bytes,
+        )
+
+    def _count_flush(self) -> None:
+        self.flushed += 1
+
+    def create_topic(self, partitions: int) -> None:
+        catalogue = self.administration.catalogue
+        asyncio.run(
+            catalogue.create_topic(GROUP_OFFSETS, partitions, {"cleanup.policy": "compact"})
+        )
+
+    def delete_topic(self) -> None:
+        catalogue = self.administration.catalogue
+        asyncio.run(catalogue.delete_topic(catalogue.topic(GROUP_OFFSETS).topic_id))
+
+    @property
+    def toy(self) -> Any:
+        (machine,) = self.coordination.machines
+        return machine
+
+    def ask(self, decide: Decide, key: str = "k", **more: Any) -> None:
+        assert not self.coordination.refusal(key)
+        self.coordination.submit(key, Do(decide, **more), self.answers.append, lambda code: code)
+
+    def sync(self) -> None:
+        self.administration.step()
+
+    def restarted(self) -> Coordinator:
+        again = Coordinator(administration=self.administration)
+        again.coordination.open()
+        return again
+
+
+@pytest.fixture
+def opened() -> Coordinator:
+    coordinator = Coordinator()
+    coordinator.coordination.open()
+    return coordinator
+
+
+# ------------------------------------------------------------------------------------------- lanes
+
+
+def test_nothing_shows_before_it_is_durable(opened):
+    opened.ask(put("k", 1, changes=("changed",)))
+    assert (opened.answers, opened.toy.numbers, opened.toy.changes) == ([], {}, [])
+    opened.sync()
+    assert (opened.answers, opened.toy.numbers) == (["done"], {"k": 1})
+    assert opened.toy.changes == ["changed"]
+
+
+def test_commands_for_a_key_wait_for_each_other_in_order(opened):
+    opened.ask(put("k", 1))
+    opened.ask(get("k"))
+    opened.ask(lambda toy, now: put("k", toy.numbers["k"] + 1, "second")(toy, now))
+    opened.ask(get("k"))
+    assert opened.answers == []
+    opened.sync()
+    assert opened.answers == ["done", 1, "second", 2]
+    assert opened.toy.offsets == [0, 1]
+
+
+def test_other_keys_do_not_wait_and_share_a_sync(opened):
+    opened.ask(put("k", 1))
+    opened.ask(get("other"), key="other")
+    assert opened.answers == ["nothing"]
+    opened.ask(put("other", 2, "other"), key="other")
+    syncs = opened.administration.logs.journal.batches
+    opened.sync()
+    assert opened.answers == ["nothing", "done", "other"]
+    assert opened.administration.logs.journal.batches == syncs + 2
+
+
+def test_commands_that_share_a_lane_do_not_wait_for_each_other(opened):
+    opened.ask(put("k", 1, "first"), shares_lane=True)
+    opened.ask(put("k", 2, "second"), shares_lane=True)
+    opened.ask(get("k"), shares_lane=True)
+    assert opened.answers == ["nothing"], "it sees what is durable, not what is under way"
+    opened.sync()
+    assert opened.answers == ["nothing", "first", "second"]
+    assert opened.toy.numbers == {"k": 2}
+
+
+def test_who_does_not_share_waits_and_nobody_overtakes(opened):
+    opened.ask(put("k", 1, "first"), shares_lane=True)
+    opened.ask(get("k"))
+    opened.ask(put("k", 2, "second"), shares_lane=True)
+    assert opened.answers == []
+    opened.sync()
+    assert opened.answers == ["first", 1, "second"]
+
+
+def test_what_shares_waits_for_what_does_not(opened):
+    opened.ask(put("k", 1, "alone"))
+    opened.ask(get("k"), shares_lane=True)
+    assert opened.answers == []
+    opened.sync()
+    assert opened.answers == ["alone", 1]
+
+
+def test_keys_fall_to_partitions_by_javas_hash():
+    coordinator = Coordinator(partitions=50)
+    coordinator.coordination.open()
+    # Computed by java.lang.String.hashCode; the third one's is Integer.MIN_VALUE.
+    for key, value in (("group", 98629247), ("naïve-😀", 1285319973), ("polygenelubricants", 0)):
+        assert java_hash(key) == value
+        assert coordinator.coordination.partition_of(key) == value % 50
+
+
+# ---------------------------------------------------------------------------------- parked answers
+
+
+def test_a_parked_answer_comes_with_a_later_decision(opened):
+    first, second = opened.coordination.new_ticket(), opened.coordination.new_ticket()
+    opened.ask(say(changes=("waits",)), ticket=first)
+    opened.ask(put("k", 1, response=None), ticket=second)
+    opened.sync()
+    assert opened.answers == []
+    effects = (Answer(second, "second"), Answer(first, "first"))
+    opened.ask(put("k", 2, "last", effects=effects))
+    assert opened.answers == []
+    opened.sync()
+    assert opened.answers == ["second", "first", "last"]
+
+
+# ------------------------------------------------------------------------------------------ timers
+
+
+def schedule(name: str, after_ms: int, **more: Any) -> Decide:
+    return lambda _toy, now: Decision(
+        "ok", effects=(Schedule(Timer("k", name), now.tick_ms + after_ms),), **more
+    )
+
+
+def test_a_timer_comes_back_as_a_command_and_answers_leave_then(opened):
+    opened.ask(schedule("t", 500))
+    opened.clock.advance(milliseconds=499)
+    assert opened.flushed == 0
+    opened.clock.advance(milliseconds=1)
+    assert opened.flushed == 1
+    opened.sync()
+    assert opened.toy.numbers == {"k": 1}
+    opened.clock.advance(hours=1)
+    opened.sync()
+    assert opened.toy.numbers == {"k": 1}, "once"
+
+
+def test_a_timer_is_scheduled_again_and_cancelled(opened):
+    opened.ask(schedule("t", 500))
+    opened.ask(schedule("t", 800))
+    opened.clock.advance(milliseconds=700)
+    assert opened.flushed == 0
+    opened.ask(say(response="ok", effects=(Cancel(Timer("k", "t")), Cancel(Timer("k", "none")))))
+    opened.clock.advance(hours=1)
+    assert opened.flushed == 0
+
+
+def test_a_timer_is_only_set_when_its_decision_is_durable(opened):
+    opened.ask(put("k", 5, effects=(Schedule(Timer("k", "t"), 0),)))
+    opened.clock.advance(hours=1)
+    assert opened.flushed == 0
+    opened.sync()
+    opened.clock.advance(milliseconds=0)
+    opened.sync()
+    assert opened.toy.numbers == {"k": 6}
+
+
+def test_a_timer_that_is_set_again_while_its_command_waits_does_nothing(opened):
+    opened.ask(schedule("t", 500))
+    opened.ask(put("k", 1, effects=(Schedule(Timer("k", "t"), 10_000),)))
+    opened.clock.advance(milliseconds=500)  # Its command waits in the lane.
+    opened.sync()
+    assert opened.toy.numbers == {"k": 1}
+    opened.clock.advance(milliseconds=9_500)
+    opened.sync()
+    assert opened.toy.numbers == {"k": 2}
+
+
+def test_a_timers_command_comes_again_while_the_disk_is_full(opened):
+    opened.ask(schedule("t", 500))
+    opened.administration.logs.exhausted = True
+    opened.clock.advance(milliseconds=500 + 3 * RETRY_MS)
+    opened.administration.logs.exhausted = False
+    opened.sync()
+    assert opened.toy.numbers == {}
+    opened.clock.advance(milliseconds=RETRY_MS)
+    opened.sync()
+    assert opened.toy.numbers == {"k": 1}
+
+
+# ---------------------------------------------------------------------------------------- refusals
+
+
+def test_a_full_disk_refuses_without_a_trace_and_reads_go_on(opened):
+    opened.ask(put("k", 1))
+    opened.sync()
+    opened.administration.logs.exhausted = True
+    opened.ask(put("k", 2, changes=("trace",)))
+    opened.ask(get("k"))
+    assert opened.answers == ["done", ErrorCode.COORDINATOR_NOT_AVAILABLE, 1]
+    assert opened.toy.changes == []
+    opened.administration.logs.exhausted = False
+    opened.ask(put("k", 3))
+    opened.sync()
+    assert opened.toy.numbers == {"k": 3}
+    assert opened.toy.offsets == [0, 1]
+
+
+def test_a_disk_that_fills_while_commands_wait_refuses_them_one_by_one(opened):
+    opened.ask(put("k", 1))
+    opened.ask(put("k", 2))
+    opened.ask(put("k", 3))
+    opened.administration.logs.exhausted = True
+    opened.sync()
+    full = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert opened.answers == ["done", full, full]
+    opened.ask(get("k"))
+    assert opened.answers[3:] == [1]
+
+
+def test_a_bug_in_deciding_fails_its_command_only(opened, caplog):
+    opened.ask(put("k", 1))
+    opened.ask(fail)
+    opened.ask(get("k"))
+    with caplog.at_level(logging.ERROR):
+        opened.sync()
+    assert opened.answers == ["done", ErrorCode.UNKNOWN_SERVER_ERROR, 1]
+    assert opened.fatal == []
+    assert "command failed" in caplog.text
+    assert "key=k" in caplog.text
+
+
+def test_a_record_that_cannot_be_written_fails_its_command_only(opened, caplog):
+    opened.ask(put("k" * 40_000, 1))
+    assert opened.answers == [ErrorCode.UNKNOWN_SERVER_ERROR]
+    assert "command failed" in caplog.text
+    opened.ask(put("k", 1))
+    opened.sync()
+    assert opened.toy.offsets == [0]
+
+
+def test_a_decision_too_large_for_the_journal_is_refused(opened, caplog):
+    records = tuple(record_of("k", number) for number in range(1000))
+    opened.ask(say(response="done", records=records))
+    assert opened.answers == [ErrorCode.UNKNOWN_SERVER_ERROR]
+    assert "decision too large" in caplog.text
+    opened.sync()
+    assert opened.toy.offsets == []
+
+
+def test_a_mistake_in_taking_in_what_is_durable_stops_the_broker(opened):
+    opened.ask(put("k", -5))
+    opened.ask(get("k"))
+    opened.sync()
+    assert [type(error) for error in opened.fatal] == [AssertionError]
+    assert opened.answers == [], "nothing is answered any more (D9)"
+
+
+def test_a_mistake_in_a_change_stops_the_broker(opened):
+    opened.ask(say(response="done", changes=("mistake",)))
+    assert [type(error) for error in opened.fatal] == [AssertionError]
+    assert opened.answers == []
+
+
+# ------------------------------------------------------------------------------------------ replay
+
+
+def test_a_start_replays_what_was_durable(opened):
+    for number in (1, 2, 3):
+        opened.ask(put("k", number))
+    opened.ask(put("other", 7), key="other")
+    opened.ask(put("gone", 8), key="gone")
+    opened.ask(put("gone", None), key="gone")
+    opened.sync()
+    again = opened.restarted()
+    assert again.toy.numbers == opened.toy.numbers == {"k": 3, "other": 7}
+    assert again.toy.offsets == opened.toy.offsets
+    assert again.coordination.records_replayed == 6
+    assert again.coordination.is_coordinator()
+    assert not again.coordination.is_loading
+
+
+def test_a_start_sets_the_timers_of_what_it_found(opened):
+    opened.ask(put("k", 99))
+    opened.sync()
+    again = opened.restarted()
+    again.clock.advance(milliseconds=1000)
+    again.sync()
+    assert again.toy.numbers == {"k": 100}
+
+
+def append(opened: Coordinator, batch: bytes) -> None:
+    log = opened.administration.catalogue.partition(GROUP_OFFSETS, 0).log
+    log.append_records(memoryview(bytearray(batch)))
+    opened.sync()
+
+
+def test_a_start_passes_over_control_batches_and_unknown_kinds(opened, caplog):
+    append(opened, control_batch(1, 0, commit=True, coordinator_epoch=0, timestamp=0))
+    append(opened, encode_batch([LogRecord(0, 0, b"\x7f\x00unknown", b"value", ())]))
+    opened.ask(put("k", 1))
+    opened.sync()
+    again = opened.restarted()
+    assert again.toy.numbers == {"k": 1}
+    assert "record of unknown kind skipped" in caplog.text
+
+
+class SlowClock(ManualClock):
+    """Time passes with every look at it."""
+
+    def monotonic(self) -> float:
+        self._skipped += 0.01
+        return super().monotonic()
+
+
+def test_what_takes_long_is_replayed_in_the_background():
+    coordinator = Coordinator(partitions=8)
+    coordinator.coordination.open()
+    keys = [f"key-{number}" for number in range(40)]
+    for key in keys:
+        coordinator.ask(put(key, 1), key=key)
+    coordinator.sync()
+    slow = coordinator.make(SlowClock(0))
+    slow.open()
+    assert slow.is_loading
+    refusals = {key: slow.refusal(key) for key in keys}
+    assert set(refusals.values()) == {ErrorCode.NONE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+    for key, code in refusals.items():
+        keys_there = slow.machine_of(key).keys()
+        assert code or key in keys_there
+    (loading,) = coordinator.spawned
+    asyncio.run(loading)
+    assert not slow.is_loading
+    assert {slow.refusal(key) for key in keys} == {ErrorCode.NONE}
+    assert slow.records_replayed == len(keys)
+
+
+# ------------------------------------------------------------------------- the topic comes and goes
+
+
+def test_without_its_topic_there_is_no_coordinator_and_with_it_at_once():
+    coordinator = Coordinator(administration=Administration(engine=InlineEngine()))
+    coordinator.coordination.open()
+    assert coordinator.coordination.refusal("k") == ErrorCode.NOT_COORDINATOR
+    asyncio.run(coordinator.coordination.ensure_topic(3, {}))
+    asyncio.run(coordinator.coordination.ensure_topic(4, {}))
+    assert coordinator.coordination.refusal("k") == ErrorCode.NONE
+    assert len(coordinator.coordination.machines) == 3
+    coordinator.ask(put("k", 1))
+    coordinator.sync()
+    assert coordinator.answers == ["done"]
+
+
+def test_a_topic_that_is_deleted_takes_everything_with_it(opened):
+    gone = ErrorCode.NOT_COORDINATOR
+    ticket = opened.coordination.new_ticket()
+    opened.ask(schedule("t", 500))
+    opened.ask(say(changes=("parked",)), ticket=ticket)
+    late = (Answer(ticket, "late"), Schedule(Timer("k", "u"), 0))
+    opened.ask(put("k", 1, "under way", effects=late))
+    opened.ask(get("k"))
+    opened.delete_topic()
+    assert opened.coordination.refusal("k") == gone
+    assert opened.answers == ["ok", gone, gone], "parked, and waiting in the lane"
+    opened.sync()
+    assert opened.answers == ["ok", gone, gone, gone]
+    opened.clock.advance(hours=1)
+    assert (opened.flushed, opened.fatal) == (0, [])
+
+
+def test_a_topic_made_again_begins_with_nothing(opened):
+    opened.ask(put("k", 1))
+    opened.sync()
+    opened.delete_topic()
+    opened.create_topic(2)
+    assert opened.coordination.refusal("k") == ErrorCode.NONE
+    opened.ask(get("k"))
+    opened.ask(put("k", 5))
+    opened.sync()
+    assert opened.answers == ["done", "nothing", "done"]
+
+
+def test_an_append_to_a_deleted_topic_is_no_longer_coordinated_here(opened):
+    opened.ask(schedule("t", 500))
+    opened.delete_topic()
+    # Nobody has asked since: the timer comes first.
+    opened.clock.advance(milliseconds=500)
+    opened.coordination.submit("k", Do(put("k", 1)), opened.answers.append, lambda code: code)
+    assert opened.answers == ["ok", ErrorCode.NOT_COORDINATOR]
+    opened.clock.advance(hours=1)
+    assert opened.flushed == 1, "a timer of what is gone does not come again"
