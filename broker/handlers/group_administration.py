@@ -12,7 +12,6 @@ from functools import partial
 from typing import Final
 
 from broker.dispatch import Deferred, RequestContext, serves
-from broker.handlers.groups import group_refusal
 from broker.operations import NOT_ASKED, ON_GROUP
 from coordinator.groups.classic import ClassicGroup, describe
 from coordinator.groups.commands import DeleteGroup
@@ -92,7 +91,7 @@ def describe_groups(
 
 
 def _described(context: RequestContext, group_id: str) -> DescribedGroup:
-    code = group_refusal(context, group_id)
+    code = context.broker.groups.refusal(group_id)
     if code:
         return DescribedGroup(error_code=code, group_id=group_id)
     machine = context.broker.groups.machine_of(group_id)
@@ -128,7 +127,7 @@ def delete_groups(
             pending.complete(DeleteGroupsResponse(results=list(results.values())))
 
     for group_id in results:
-        code = group_refusal(context, group_id)
+        code = groups.refusal(group_id)
         if code:
             answer(group_id, code)
         else:

@@ -8,7 +8,10 @@ from protocol.messages.describe_groups import DescribedGroup, DescribedGroupMemb
 
 
 def describe(group: ClassicGroup) -> DescribedGroup:
-    """Tell everything; what members say and own means something in a stable group only."""
+    """Tell everything; what members say under the chosen protocol only while the group is stable.
+
+    During a rebalance the assignments of the generation before are still told, as Kafka does.
+    """
     is_stable = group.state is State.STABLE
     protocol = group.protocol_name if is_stable else None
     return DescribedGroup(
@@ -23,7 +26,7 @@ def describe(group: ClassicGroup) -> DescribedGroup:
                 member.client_id,
                 member.client_host,
                 member.metadata(protocol) if is_stable else b"",
-                member.assignment if is_stable else b"",
+                member.assignment,
             )
             for member in group.members.values()
         ],

@@ -86,8 +86,7 @@ def _join(turn: Turn, command: JoinGroup) -> Decision:
     if request.member_id in group.pending:
         if request.group_instance_id is not None:
             # Ids are never given out to static members in advance; Kafka fails here as well.
-            code = ErrorCode.UNKNOWN_SERVER_ERROR
-            return Decision(join_error(code, request.member_id))
+            return Decision(join_error(ErrorCode.UNKNOWN_SERVER_ERROR))
         return _add_member(turn, command, request.member_id)
     code = group.refuse_member(request.member_id, request.group_instance_id)
     if code:
