@@ -41,9 +41,10 @@ class Container:
         volumes: Mapping[str, Path] | None = None,
         user: tuple[int, int] | None = None,
         read_only: bool = False,
+        host_name: str = "7f3a9c51d2e4",
     ) -> None:
         self.image = image
-        self.host_name = "7f3a9c51d2e4"
+        self.host_name = host_name
         self.environment = {"PATH": DEFAULT_PATH, **image.environment, **(environment or {})}
         self.environment.setdefault("HOSTNAME", self.host_name)
         entry_point = image.config.get("Entrypoint") or []
@@ -80,6 +81,11 @@ class Container:
     def root(self) -> Path:
         """Its root directory, as long as it runs."""
         return Path(f"/proc/{self.process_id}/root")
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its first process has not ended."""
+        return self._unshare.poll() is None
 
     @property
     def output(self) -> str:

@@ -1,14 +1,24 @@
-"""The image in the place of Apache's and Confluent's, started as Testcontainers' modules do it."""
+"""The image in the place of Apache's and Confluent's, started as Testcontainers' modules do it.
+
+What each module does is replayed; testcontainers-python itself also runs, on a socket that it takes
+for Docker's.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from tests.image.clients import brokers, consume, produce
+from tests.image.engine_api import EngineApi
 from tests.image.testcontainers_modules import MODULES
 
+PROGRAM = Path(__file__).with_name("with_testcontainers.py")
 VALUES = [b"%03d" % number for number in range(20)]
 
 
@@ -37,3 +47,34 @@ def test_a_module(container, module):
     kafka.kill()
     assert "Traceback" not in kafka.log
     assert not re.search(r"barnabas: |[Pp]ermission denied", kafka.log), kafka.log
+
+
+@pytest.mark.parametrize("mode", ["zookeeper", "kraft"])
+def test_testcontainers_python(image, tmp_path, mode):
+    with EngineApi(image, tmp_path) as engine:
+        environment = {
+            **os.environ,
+            "DOCKER_HOST": engine.url,
+            # Its cleaner is an image of its own.
+            "TESTCONTAINERS_RYUK_DISABLED": "true",
+        }
+        user = subprocess.Popen(
+            [sys.executable, str(PROGRAM), mode],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            address = user.stdout.readline().strip()
+            assert address, engine.refused
+            produce(address, "orders", VALUES)
+            assert consume(address, "orders", len(VALUES)) == VALUES
+            user.communicate(timeout=30)
+            assert user.returncode == 0
+        finally:
+            user.kill()
+            user.communicate()
+        assert engine.refused == []
+        (kafka,) = engine.containers.values()
+        assert not kafka.started
