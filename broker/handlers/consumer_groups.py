@@ -6,9 +6,10 @@ make up (KIP-1082). ConsumerGroupDescribe: v1 the protocol that a member uses.
 
 from __future__ import annotations
 
-import uuid
+from base64 import urlsafe_b64encode
 from typing import Final
 
+from broker.catalogue import new_topic_id
 from broker.dispatch import Deferred, RequestContext, serves
 from broker.handlers.groups import caller_of, group_refusal
 from broker.operations import NOT_ASKED, ON_GROUP
@@ -43,9 +44,14 @@ def consumer_group_heartbeat(
     if code:
         return _refuse(code)
     pending: Deferred[ConsumerGroupHeartbeatResponse] = Deferred()
-    command = ConsumerGroupHeartbeat(caller_of(context), request, str(uuid.uuid4()), groups.image)
+    command = ConsumerGroupHeartbeat(caller_of(context), request, new_member_id(), groups.image)
     groups.submit(request.group_id, command, pending.complete, _refuse)
     return pending
+
+
+def new_member_id() -> str:
+    """Make up an id for a client of version 0, in the form of Kafka's UUIDs."""
+    return urlsafe_b64encode(new_topic_id()).decode().rstrip("=")
 
 
 def _refuse(code: ErrorCode) -> ConsumerGroupHeartbeatResponse:
