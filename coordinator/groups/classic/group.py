@@ -79,7 +79,7 @@ class ClassicGroup:
     """Member id by instance id."""
     supporters: dict[str, int] = field(default_factory=dict)
     """How many members support each protocol."""
-    topics: frozenset[str] | None = frozenset()
+    topics: frozenset[str] | None = None
     """What the generation's members read; None: not known."""
     stored: Record | None = None
     """The hard state: the group's last record."""

@@ -45,10 +45,13 @@ def decide_join(shard: GroupShard, command: JoinGroup, now: Now) -> Decision:
     assert isinstance(group, ClassicGroup)
     member_id = command.request.member_id
     turn = Turn(group, shard.config, now)
-    if not _has_room(group, member_id, shard.config):
-        turn.remove(member_id)
-        return turn.decision(join_error(ErrorCode.GROUP_MAX_SIZE_REACHED))
-    return _join(turn, command)
+    if _has_room(group, member_id, shard.config):
+        return _join(turn, command)
+    refused = join_error(ErrorCode.GROUP_MAX_SIZE_REACHED)
+    if member_id not in group.members and member_id not in group.pending:
+        return Decision(refused)
+    turn.remove(member_id)
+    return turn.decision(refused)
 
 
 def join_new_group(
