@@ -26,6 +26,12 @@ from tests.image.container import Container
 from tests.image.image import Image
 
 API_VERSION = "1.44"
+BRIDGE = {
+    "Id": "0" * 64,
+    "Name": "bridge",
+    "Driver": "bridge",
+    "IPAM": {"Config": [{"Gateway": "127.0.0.1"}]},
+}
 STREAM = "application/vnd.docker.multiplexed-stream"
 
 
@@ -173,17 +179,31 @@ class _Handler(BaseHTTPRequestHandler):
                          "MemTotal": 1 << 33, "NCPU": 2, "Labels": []})  # fmt: skip
 
     def _networks(self, _: bytes) -> None:
-        self._json(200, [{"Id": "0" * 64, "Name": "bridge", "Driver": "bridge"}])
+        self._json(200, [BRIDGE])
+
+    def _network(self, _: bytes) -> None:
+        self._json(200, BRIDGE)
 
     def _image(self, name: str, _: bytes) -> None:
         config = self.server.image.config
         self._json(200, {"Id": "sha256:" + "0" * 64, "RepoTags": [name], "Config": config,
                          "Architecture": "amd64", "Os": "linux"})  # fmt: skip
 
+    def _images(self, _: bytes) -> None:
+        self._json(200, [])
+
+    def _prune(self, _what: str, _: bytes) -> None:
+        self._json(200, {"SpaceReclaimed": 0})
+
     def _list(self, _: bytes) -> None:
         asked = json.loads(self.query.get("filters", "{}")).get("id", [])
         listed = [
-            {"Names": [f"/{each.name}"], **each.inspect(), "Image": each.wanted["Image"]}
+            {
+                **each.inspect(),
+                "Names": [f"/{each.name}"],
+                "Image": each.wanted["Image"],
+                "Created": 1_767_225_600,
+            }
             for each in self.server.containers.values()
             if not asked or each.id in asked
         ]
@@ -224,8 +244,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _logs(self, name: str, _: bytes) -> None:
         """Send what was written so far and, if asked, what follows until the end."""
-        container = self.server.containers[name]
         self._start_stream()
+        try:
+            self._send_logs(self.server.containers[name])
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True  # it has seen enough
+
+    def _send_logs(self, container: EngineContainer) -> None:
         files = [(1, container.run.output_file), (2, container.run.errors_file)]
         wanted = {1: self.query.get("stdout"), 2: self.query.get("stderr")}
         sent = {1: 0, 2: 0}
@@ -311,6 +336,9 @@ _ROUTES = (
     ("GET", "/version", _Handler._version),
     ("GET", "/info", _Handler._info),
     ("GET", "/networks", _Handler._networks),
+    ("GET", "/networks/bridge", _Handler._network),
+    ("GET", "/images/json", _Handler._images),
+    ("POST", "/(containers|networks|volumes)/prune", _Handler._prune),
     ("GET", "/images/(.+)/json", _Handler._image),
     ("GET", "/containers/json", _Handler._list),
     ("POST", "/containers/create", _Handler._create),
