@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from broker import process
 from tests.broker.cli.command import ROOT
 
 PREFER_LARGE_BLOCKS = """
@@ -39,6 +40,36 @@ def test_freed_memory_stays_with_the_process():
         # 50 times four answers of 1 MiB are 51,200 pages; now none has to be asked for again.
         assert int(tuned_faults) < 1000
         assert int(untuned_faults) > 10_000
+
+
+@pytest.mark.parametrize(
+    ("environment", "set_limits"),
+    [
+        ({}, [(-3, 268_435_456), (-1, 536_870_912)]),
+        ({"MALLOC_MMAP_THRESHOLD_": "131072"}, [(-1, 536_870_912)]),
+        ({"GLIBC_TUNABLES": "glibc.malloc.trim_threshold=131072"}, [(-3, 268_435_456)]),
+        ({"MALLOC_MMAP_THRESHOLD_": "1", "MALLOC_TRIM_THRESHOLD_": "1"}, []),
+    ],
+    ids=["nothing", "variable", "tunable", "all"],
+)
+def test_what_the_environment_says_about_memory_is_kept(environment, set_limits, monkeypatch):
+    calls = []
+
+    class Library:
+        gnu_get_libc_version = None
+
+        def mallopt(self, *arguments):
+            calls.append(arguments)
+            return 1
+
+    monkeypatch.setattr(process.ctypes, "CDLL", lambda _: Library())
+    assert process.tune_allocator(environment) is bool(set_limits)
+    assert calls == set_limits
+
+
+def test_another_c_library_is_left_alone(monkeypatch):
+    monkeypatch.setattr(process.ctypes, "CDLL", lambda _: object())
+    assert process.tune_allocator({}) is False
 
 
 def test_all_open_files_that_are_allowed():
