@@ -18,7 +18,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 UNIT := $(wildcard $(addprefix tests/,protocol storage coordinator broker spark_connector \
-	bench counterparts))
+	bench counterparts groups))
 COMPAT_SPARK ?= 4.3.0
 # Unit, property and crash tests run beside each other; the others share brokers and JVMs.
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
@@ -151,7 +151,7 @@ crash: $(VENV)/.dev ## kill -9, and power cuts on the simulated disk
 .PHONY: interop
 interop: $(VENV)/.counterparts ## Other people's clients, Spark and Apache Kafka's tools
 	$(call heading,interop tests)
-	@$(PYTEST) --quiet $(or $(ARGS),tests/interop)
+	@$(PYTEST) --quiet $(or $(ARGS),tests/interop tests/soak)
 
 .PHONY: package
 package: $(VENV)/.dev ## The wheel, installed and run outside of this directory
@@ -176,6 +176,12 @@ compat: $(COMPAT)/.installed ## The Spark tests with the newest Spark
 .PHONY: bench
 bench: $(VENV)/.counterparts ## Side by side with Apache Kafka; writes docs/benchmarks.md
 	@$(BIN)/python -m tests.bench $(ARGS)
+
+DURATION ?= 3600
+
+.PHONY: soak
+soak: $(VENV)/.counterparts ## Groups under random faults for an hour (DURATION=seconds)
+	@$(BIN)/python -m tests.soak --duration $(DURATION) $(ARGS)
 
 .PHONY: demo
 demo: $(VENV)/.counterparts ## Spark reads and writes a million records while the broker is killed

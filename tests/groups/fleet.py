@@ -100,6 +100,11 @@ class Member:
         """Whether the process lives and is not paused."""
         return self._process.poll() is None and not self._is_paused
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process lives, paused or not."""
+        return self._process.poll() is None
+
     def events(self) -> list[Event]:
         """Return what the member has written down up to now."""
         return self._tail.events()

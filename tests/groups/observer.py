@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from protocol.api import prefix
 from protocol.messages.offset_commit_record import OFFSET_COMMIT_RECORD
@@ -105,45 +105,62 @@ class Commit(NamedTuple):
     metadata: str
 
 
-def commits_in_log(servers: str) -> list[Commit]:
-    """Return everything about offsets in __consumer_offsets, in the order of each partition."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": "reader-of-offsets",
-            "enable.auto.commit": False,
-            "fetch.wait.max.ms": 50,
-        }
-    )
+def log_ends(servers: str) -> dict[int, int]:
+    """Return where the partitions of __consumer_offsets end; those that are empty are left out."""
+    consumer = _reader(servers)
     try:
-        return _read_to_the_end(consumer)
+        topics = consumer.list_topics(OFFSETS_TOPIC, READ_S).topics
+        ends = {}
+        for number in topics[OFFSETS_TOPIC].partitions:
+            place = TopicPartition(OFFSETS_TOPIC, number)
+            low, high = consumer.get_watermark_offsets(place, timeout=READ_S)
+            if high > low:
+                ends[number] = high
+        return ends
     finally:
         consumer.close()
 
 
-def _read_to_the_end(consumer: Consumer) -> list[Commit]:
-    partitions = consumer.list_topics(OFFSETS_TOPIC, READ_S).topics[OFFSETS_TOPIC].partitions
-    left: dict[int, int] = {}
-    for number in partitions:
-        place = TopicPartition(OFFSETS_TOPIC, number)
-        low, high = consumer.get_watermark_offsets(place, timeout=READ_S)
-        if high > low:
-            left[number] = high
-    consumer.assign([TopicPartition(OFFSETS_TOPIC, number, OFFSET_BEGINNING) for number in left])
+def commits_in_log(servers: str, since: Mapping[int, int] | None = None) -> list[Commit]:
+    """Return everything about offsets in __consumer_offsets, in the order of each partition.
+
+    `since` are earlier `log_ends`, for a reader that knows what stands before them.
+    """
+    left = log_ends(servers)
+    begins = {number: (since or {}).get(number, OFFSET_BEGINNING) for number in left}
+    consumer = _reader(servers)
+    try:
+        consumer.assign([TopicPartition(OFFSETS_TOPIC, *place) for place in begins.items()])
+        return _read_to_the_end(consumer, left)
+    finally:
+        consumer.close()
+
+
+def _reader(servers: str) -> Consumer:
+    settings: dict[str, str | int | float | bool | None] = {
+        "bootstrap.servers": servers,
+        "group.id": "reader-of-offsets",
+        "enable.auto.commit": False,
+        "fetch.wait.max.ms": 50,
+        "enable.partition.eof": True,
+    }
+    return Consumer(settings)
+
+
+def _read_to_the_end(consumer: Consumer, ends: dict[int, int]) -> list[Commit]:
+    unfinished = set(ends)
     found: list[Commit] = []
     deadline = time.monotonic() + READ_S
-    while left:
-        assert time.monotonic() < deadline, f"{OFFSETS_TOPIC} could not be read to its end: {left}"
+    while unfinished:
+        assert time.monotonic() < deadline, f"{OFFSETS_TOPIC} not read to its end: {unfinished}"
         for message in consumer.consume(1000, 0.2):
-            if message.error() is not None:
-                raise KafkaException(message.error())
-            found.extend(_decoded(message.key(), message.value()))
-        positions = consumer.position([TopicPartition(OFFSETS_TOPIC, number) for number in left])
-        left = {
-            each.partition: left[each.partition]
-            for each in positions
-            if each.offset < left[each.partition]
-        }
+            error = message.error()
+            if error is None:
+                found.extend(_decoded(message.key(), message.value()))
+            elif error.code() == KafkaError._PARTITION_EOF:
+                unfinished.discard(message.partition())
+            else:
+                raise KafkaException(error)
     return found
 
 

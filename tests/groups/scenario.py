@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.counterparts.broker_process import BrokerProcess
 from tests.groups import checker
@@ -49,9 +50,11 @@ BROKER_SETTINGS = {
     "group.initial.rebalance.delay.ms": "200",
     "group.min.session.timeout.ms": "1000",
     "group.consumer.min.session.timeout.ms": "1000",
-    "group.consumer.session.timeout.ms": "4000",
-    "group.consumer.min.heartbeat.interval.ms": "100",
-    "group.consumer.heartbeat.interval.ms": "500",
+    "group.consumer.session.timeout.ms": "5000",
+    # librdkafka gives an answer to a heartbeat no longer than this, and when it comes later, waits
+    # for an assignment that the coordinator has sent already and sends only once.
+    "group.consumer.min.heartbeat.interval.ms": "1000",
+    "group.consumer.heartbeat.interval.ms": "1500",
 }
 
 
@@ -107,6 +110,13 @@ class Outcome:
         return {m.name for m in self.groups[kind].members if m.killed_ns or m.was_paused}
 
 
+class Count(NamedTuple):
+    """How many records a group has read, and how many of them were read before."""
+
+    read: int
+    read_again: int
+
+
 class Scenario:
     """The groups, their load and their observer; each method is one thing that happens to them."""
 
@@ -123,6 +133,7 @@ class Scenario:
         self.groups = {kind.name: Group(kind, place, load.topic) for kind in kinds}
         self.outcome = Outcome(self.groups, load.acked, load.failures)
         self._load = load
+        self.log_begins: dict[int, int] = {}
         self._say = say
         self._started_s = time.monotonic()
 
@@ -135,11 +146,11 @@ class Scenario:
         for _ in range(MEMBERS):
             for group in self.groups.values():
                 group.add()
-        self._settle("members started")
+        self.settle("members started")
 
     def pause_one_each(self) -> None:
         """Stop a member of each group for longer than its session; then let it go on."""
-        self._mark()
+        self.mark()
         paused = {kind: group.running[0] for kind, group in self._dynamic()}
         for member in paused.values():
             member.pause()
@@ -148,18 +159,18 @@ class Scenario:
             group = self.groups[kind]
             self._wait_covered(group, ends, group.running)
         self._say_time("paused members' partitions taken over")
-        self._mark()
+        self.mark()
         for member in paused.values():
             member.resume()
-        self._settle("paused members back")
+        self.settle("paused members back")
 
     def kill_one_and_add_one_each(self) -> None:
         """Kill -9 a member of each group and start another beside it."""
-        self._mark()
+        self.mark()
         for _, group in self._dynamic():
             group.running[-1].kill()
             group.add()
-        self._settle("members killed and added")
+        self.settle("members killed and added")
 
     def restart_static_members(self) -> None:
         """End a static member of each group that has them, and start it again.
@@ -167,7 +178,7 @@ class Scenario:
         With the classic protocol by kill -9. With the new one it has to say that it will be back:
         before the session of the old one is over, the new one is refused (UNRELEASED_INSTANCE_ID).
         """
-        self._mark()
+        self.mark()
         restarted = []
         for kind, group in self.groups.items():
             if group.kind.static:
@@ -180,7 +191,7 @@ class Scenario:
                     gone.ask_to_leave()
                     gone.wait_until_gone()
                 restarted.append((kind, group, others, from_ns, group.add(gone.instance)))
-        self._settle("static members restarted")
+        self.settle("static members restarted")
         for kind, group, others, from_ns, member in restarted:
             to_ns = time.time_ns()
             # Later than its session it would have been a member like any other.
@@ -189,9 +200,14 @@ class Scenario:
                 spans = self.outcome.static_restarts.setdefault(kind, [])
                 spans += [(name, from_ns, to_ns) for name in others]
 
-    def restart_broker(self, *, kill: bool, down_s: float = 0.0) -> None:
-        """Kill -9 or terminate the broker under load, and start it again."""
-        self._mark()
+    def restart_broker(self) -> None:
+        """Kill -9 the broker under load and start it again, while the groups are whole."""
+        self.mark()
+        self.bounce_broker(kill=True, down_s=0.0)
+        self.settle("broker killed and started")
+
+    def bounce_broker(self, *, kill: bool, down_s: float) -> None:
+        """Kill -9 or terminate the broker, and start it again after a time."""
         from_ns = time.time_ns()
         if kill:
             self.broker.kill()
@@ -201,7 +217,6 @@ class Scenario:
         self.broker.restart()
         # Clients come back a little later than the broker does.
         self.outcome.outages.append(Outage(from_ns, time.time_ns() + 5_000_000_000))
-        self._settle(f"broker {'killed' if kill else 'terminated'} and started")
 
     def drain(self) -> None:
         """Send nothing more; wait until every group has committed everything."""
@@ -228,13 +243,14 @@ class Scenario:
         self.outcome.after_leaving = committed(self.broker, self.names)
         self._say_time("members gone")
 
-    def restart_and_look(self) -> None:
-        """Kill -9 the broker without anybody connected; look at what it remembers."""
-        self.broker.kill()
-        self.broker.restart()
+    def look(self, *, kill: bool = True) -> None:
+        """Kill -9 the broker without anybody connected; look at what it remembers (O8)."""
+        if kill:
+            self.broker.kill()
+            self.broker.restart()
         self.outcome.after_kill = wait_for_committed(self.broker, self.names)
-        self.outcome.log = commits_in_log(self.broker.bootstrap_servers)
-        self._say_time("looked at the offsets after another kill")
+        self.outcome.log = commits_in_log(self.broker.bootstrap_servers, self.log_begins)
+        self._say_time("looked at the offsets and their log")
 
     def kill_members(self) -> None:
         """Leave no process behind, whatever happened."""
@@ -242,17 +258,22 @@ class Scenario:
             for member in group.members:
                 member.kill_if_running()
 
+    def count(self, kind: str) -> Count:
+        """Return how much a group has read."""
+        journals = self.outcome.journals(kind)
+        read = sum(len(e.records) for events in journals.values() for e in events if e.kind == READ)
+        return Count(read, checker.duplicates(journals))
+
     def figures(self, kind: str) -> str:
         """Return one line about a group."""
-        group, journals = self.groups[kind], self.outcome.journals(kind)
-        read = sum(len(e.records) for events in journals.values() for e in events if e.kind == READ)
-        again = checker.duplicates(journals)
-        return f"{kind}: {len(group.members)} members, {read} records read, {again} of them again"
+        members, count = len(self.groups[kind].members), self.count(kind)
+        return f"{kind}: {members} members, {count.read} records read, {count.read_again} again"
 
     def _dynamic(self) -> Iterable[tuple[str, Group]]:
         return ((kind, group) for kind, group in self.groups.items() if not group.kind.static)
 
-    def _mark(self) -> None:
+    def mark(self) -> None:
+        """Note what is committed, and what the members have read, while the groups are whole."""
         now = committed(self.broker, self.names)
         for kind, group in self.groups.items():
             offsets = {place[1:]: offset for place, offset in now.items() if place[0] == group.name}
@@ -274,7 +295,7 @@ class Scenario:
             lambda: f"all partitions of {group.name} are read by {[m.name for m in members]}",
         )
 
-    def _settle(self, what: str) -> None:
+    def settle(self, what: str) -> None:
         """Wait until all partitions are read again, by members that all have some."""
         ends = self._load.ends()
         for group in self.groups.values():
@@ -320,11 +341,11 @@ def short_life(
                 scenario.pause_one_each()
                 scenario.kill_one_and_add_one_each()
                 scenario.restart_static_members()
-                scenario.restart_broker(kill=True)
+                scenario.restart_broker()
                 scenario.drain()
                 scenario.stop_members()
             scenario.outcome.seen = observer.seen
-            scenario.restart_and_look()
+            scenario.look()
         finally:
             scenario.kill_members()
     return scenario.outcome, [scenario.figures(kind) for kind in scenario.groups]

@@ -1,0 +1,37 @@
+"""A short soak, and what it would say of a broker that grows."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+
+from tests.groups.scenario import BROKER_SETTINGS
+from tests.soak.soak import GROWTH_MOST_BYTES, Sample, Soak, grown
+
+SEED = int(os.environ.get("SOAK_SEED", "0")) or random.randrange(1, 1 << 32)
+DURATION_S = 45
+ROUND_S = 12
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.filterwarnings("ignore")
+def test_a_minute_of_soak(broker_class, tmp_path, say):
+    """The seed is printed; SOAK_SEED repeats it."""
+    say(f"soak: SOAK_SEED={SEED}")
+    with broker_class(tmp_path / "broker", **BROKER_SETTINGS) as broker:
+        report = Soak(broker, SEED, ROUND_S, print).run(DURATION_S)
+    say("\n  ".join(report.lines()))
+    assert report.violations == []
+    assert report.rounds >= 2
+    assert report.read >= report.records > 0
+
+
+def test_growth_is_found():
+    start = Sample(1, 50 << 20, 30)
+    flat = [start, Sample(1, 70 << 20, 40), Sample(1, 71 << 20, 41), Sample(2, 99 << 20, 90)]
+    assert grown(flat) == []
+    more_memory = Sample(1, (71 << 20) + GROWTH_MOST_BYTES, 40)
+    assert "memory grew" in grown([*flat, more_memory])[0]
+    assert "descriptors grew" in grown([*flat, Sample(1, 70 << 20, 60)])[0]
