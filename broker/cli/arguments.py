@@ -146,6 +146,14 @@ def partition_numbers(text: str) -> list[int]:
     return [whole_number(part) for part in text.split(",")]
 
 
+def topic_partitions(text: str) -> tuple[str, list[int]]:
+    """Read ``orders`` or ``orders:0,3``; no partitions stand for all."""
+    topic, separator, numbers = text.partition(":")
+    if not topic:
+        raise argparse.ArgumentTypeError(f"{text} is not TOPIC or TOPIC:N,N")
+    return topic, partition_numbers(numbers) if separator else []
+
+
 def addresses(text: str) -> list[Address]:
     """Split ``host:port,[::1]:port``; raises CommandError."""
     found = []

@@ -181,11 +181,16 @@ class Cluster:
         """Return the connection to a broker that Metadata or FindCoordinator named."""
         connection = self._connections.get(node_id)
         if connection is None:
-            address = self._nodes.get(node_id)
-            if address is None:
-                raise Unreachable(f"broker {node_id} is not there")
-            connection = self._connections[node_id] = Connection(address, self._timeout_seconds)
+            connection = self.connect(node_id, self._timeout_seconds)
+            self._connections[node_id] = connection
         return connection
+
+    def connect(self, node_id: int, timeout_seconds: float) -> Connection:
+        """Return a new connection to a broker, for the caller to close."""
+        address = self._nodes.get(node_id)
+        if address is None:
+            raise Unreachable(f"broker {node_id} is not there")
+        return Connection(address, timeout_seconds)
 
     def know(self, node_id: int, host: str, port: int) -> None:
         """Remember where a broker is."""

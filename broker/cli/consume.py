@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from datetime import UTC, datetime
 
 from broker.cli.arguments import (
     add_server,
@@ -13,10 +12,10 @@ from broker.cli.arguments import (
     positive_number,
 )
 from broker.cli.cluster import Cluster, Partition
-from broker.cli.consumer import Consumer, starting_positions
+from broker.cli.consumer import Consumer
 from broker.cli.errors import OK, USAGE, CommandError
+from broker.cli.group_reader import GroupReader
 from broker.cli.offsets import (
-    EARLIEST,
     ISOLATION,
     LATEST,
     Place,
@@ -32,8 +31,7 @@ from broker.cli.record_text import (
     record_as_json,
     record_as_text,
 )
-
-_NO_OFFSET = -1
+from broker.cli.where import Where
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-p", "--partition", type=partition_numbers, action="extend", default=[], metavar="N[,N]",
         help="only these partitions",
     )  # fmt: skip
+    parser.add_argument(
+        "-g", "--group", metavar="GROUP", help="read as a member, commit what is printed"
+    )
     parser.add_argument(
         "-n", "--max-messages", type=positive_number, metavar="N", help="stop after so many records"
     )
@@ -75,21 +76,27 @@ def run(arguments: argparse.Namespace) -> int:
     printer = _printer(arguments)
     where = Where(arguments.offset)
     with Cluster(addresses(arguments.bootstrap_server), arguments.timeout) as cluster:
-        consumer = _consumer(cluster, arguments, where)
-        left: int | None = arguments.max_messages
-        count = 0
-        with Progress() as progress:
-            while left != 0 and not consumer.at_end:
-                for record in consumer.poll():
-                    sys.stdout.buffer.write(printer(record))
-                    count += 1
-                    if left is not None:
-                        left -= 1
-                        if left == 0:
-                            break
-                sys.stdout.buffer.flush()
-                progress.show(f"{count_text(count, 'record')} read")
+        reader = _group_reader(cluster, arguments, where) or _consumer(cluster, arguments, where)
+        try:
+            _print_all(reader, printer, arguments.max_messages)
+        finally:
+            reader.close()
     return OK
+
+
+def _print_all(reader: Consumer | GroupReader, printer: Part, most: int | None) -> None:
+    """Print records until there are ``most``, or none are left to read."""
+    count = 0
+    with Progress() as progress:
+        while count != most and not reader.at_end:
+            for record in reader.poll():
+                sys.stdout.buffer.write(printer(record))
+                count += 1
+                if count == most:
+                    break
+            sys.stdout.buffer.flush()
+            reader.printed()
+            progress.show(f"{count_text(count, 'record')} read")
 
 
 def _printer(arguments: argparse.Namespace) -> Part:
@@ -107,57 +114,23 @@ def _printer(arguments: argparse.Namespace) -> Part:
     return record_as_text(arguments.key_separator)
 
 
-class Where:
-    """Where to begin: an offset (negative: from the end), the end, or a time in ms."""
-
-    def __init__(self, text: str) -> None:
-        """Read what was typed; raises CommandError."""
-        self.offset: int | None = None
-        self.timestamp: int | None = None
-        self.at_beginning = text in {"beginning", "earliest"}
-        if text.startswith("@"):
-            self.timestamp = milliseconds(text[1:])
-        elif not self.at_beginning and text not in {"end", "latest"}:
-            try:
-                self.offset = int(text)
-            except ValueError:
-                raise CommandError(
-                    f"{text} is not beginning, end, an offset or @TIME", USAGE
-                ) from None
-
-    def positions(
-        self,
-        partitions: list[Partition],
-        starts: dict[Place, int],
-        ends: dict[Place, int],
-        at_time: dict[Place, int],
-    ) -> dict[Place, int]:
-        """Return the first offset to read of each partition; raises CommandError."""
-        if self.at_beginning:
-            return {each.place: starts[each.place] for each in partitions}
-        if self.timestamp is not None:
-            return {
-                each.place: ends[each.place]
-                if at_time[each.place] == _NO_OFFSET
-                else at_time[each.place]
-                for each in partitions
-            }
-        return starting_positions(partitions, starts, ends, self.offset)
-
-
-def milliseconds(text: str) -> int:
-    """Read a time: milliseconds since 1970, or ISO 8601, in UTC unless it says otherwise."""
-    if text.isascii() and text.isdigit():
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise CommandError(
-            f"{text} is no time: milliseconds, or like 2026-01-31T12:00:00", USAGE
-        ) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1000)
+def _group_reader(
+    cluster: Cluster, arguments: argparse.Namespace, where: Where
+) -> GroupReader | None:
+    if arguments.group is None:
+        return None
+    if arguments.partition:
+        raise CommandError("a group assigns partitions itself: -g does not go with -p", USAGE)
+    cluster.partitions(arguments.topic)  # A topic that is not there is told at once.
+    return GroupReader(
+        cluster,
+        arguments.group,
+        arguments.topic,
+        where,
+        isolation=arguments.isolation,
+        timeout_seconds=arguments.timeout,
+        to_the_end=arguments.exit,
+    )
 
 
 def _consumer(cluster: Cluster, arguments: argparse.Namespace, where: Where) -> Consumer:
@@ -167,12 +140,8 @@ def _consumer(cluster: Cluster, arguments: argparse.Namespace, where: Where) -> 
 
     def look_up() -> tuple[dict[Place, int], dict[Place, int]]:
         partitions = _partitions(cluster, arguments)
-        starts = offsets_at(cluster, partitions, EARLIEST, isolation)
         ends = offsets_at(cluster, partitions, LATEST, isolation)
-        at_time: dict[Place, int] = {}
-        if where.timestamp is not None:
-            at_time = offsets_at(cluster, partitions, where.timestamp, isolation)
-        return where.positions(partitions, starts, ends, at_time), ends
+        return where.positions(cluster, partitions, isolation), ends
 
     positions, ends = patiently(cluster, timeout_seconds, look_up)
     return Consumer(

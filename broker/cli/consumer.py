@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from broker.cli.cluster import Cluster, Connection, Partition, Refused, check
+from broker.cli.cluster import Cluster, Connection, Refused, check
 from broker.cli.errors import CommandError
 from broker.cli.offsets import ISOLATION, Place, patiently, place_text
 from broker.topic_reader import (
@@ -76,6 +76,12 @@ class Consumer:
             for place, offset in self.positions.items()
             if place not in self.ends or offset < self.ends[place]
         ]
+
+    def printed(self) -> None:
+        """Take note that the records given out have been printed: nobody else cares."""
+
+    def close(self) -> None:
+        """Nothing has to be given back."""
 
     def poll(self) -> Iterator[ReceivedRecord]:
         """Yield what one round of fetches brings, perhaps nothing; raises CommandError."""
@@ -182,30 +188,3 @@ class Consumer:
         except (CorruptBatch, InvalidBatch) as problem:
             offset = self.positions[place]
             raise CommandError(f"{place_text(place)} at offset {offset}: {problem}") from None
-
-
-def starting_positions(
-    partitions: list[Partition],
-    starts: Mapping[Place, int],
-    ends: Mapping[Place, int],
-    offset: int | None,
-) -> dict[Place, int]:
-    """Return where to begin: at ``offset``, counted from the end if negative, None: at the end.
-
-    Raises CommandError where the log does not hold that offset.
-    """
-    positions = {}
-    for partition in partitions:
-        place = partition.place
-        start, end = starts[place], ends[place]
-        if offset is None:
-            positions[place] = end
-        elif offset < 0:
-            positions[place] = max(start, end + offset)
-        elif start <= offset <= end:
-            positions[place] = offset
-        else:
-            raise CommandError(
-                f"{place_text(place)}: offset {offset} is not there, only {start} to {end}"
-            )
-    return positions

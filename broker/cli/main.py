@@ -23,6 +23,7 @@ COMMANDS = {
     "ready": "ask whether a broker answers: exit code 0 or 1",
     "config": "print a broker's effective configuration and its sources",
     "topics": "list, describe, create, delete and alter topics",
+    "groups": "list, describe, move and delete consumer groups",
     "produce": "write lines of standard input to a topic",
     "consume": "print the records of a topic",
     "dump-log": "show what the files of a data directory say",

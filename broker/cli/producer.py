@@ -10,6 +10,7 @@ Rules of this file:
 
 from __future__ import annotations
 
+import random
 import struct
 import time
 from collections import defaultdict, deque
@@ -101,7 +102,7 @@ class Producer:
         self._partitions = self._look_up()
         self._stale = False
         self._lanes: dict[int, _Lane] = defaultdict(_Lane)
-        self._turn = 0
+        self._turn = random.getrandbits(16)
         self._identity = _Identity()
         self.written: dict[int, Written] = defaultdict(Written)
         if options.idempotent:

@@ -10,6 +10,7 @@ WITH_HELP = [
     (),
     *((command,) for command in COMMANDS),
     *(("topics", verb) for verb in ("list", "describe", "create", "delete", "alter")),
+    *(("groups", verb) for verb in ("list", "describe", "seek", "delete")),
 ]
 
 
@@ -49,6 +50,11 @@ def test_help_fits_a_screen(arguments, tmp_path):
         (("consume", "a", "-p", "-1"), "-1 is not between 0 and 2147483647"),
         (("consume", "a", "-f", "%x"), "%x means nothing in a template"),
         (("consume", "a", "-f", "%v", "--format", "json"), "a template goes neither with JSON"),
+        (("groups", "seek", "g"), "one of the arguments --to --by is required"),
+        (("groups", "seek", "g", "--to", "end", "-t", ":1"), ":1 is not TOPIC or TOPIC:N,N"),
+        (("groups", "seek", "g", "--to", "soon"), "soon is not beginning, end, an offset or"),
+        (("dump-log",), "required: FILE"),
+        (("check", "-d", "/nowhere"), "/nowhere: not a directory"),
         (("consume", "a", "-K", ":", "--format", "json"), "-K does not go with JSON"),
     ],
 )

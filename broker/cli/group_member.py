@@ -1,0 +1,244 @@
+"""A member of a classic consumer group, blocking, in one thread: join, heartbeat, commit, leave.
+
+Rules of this file:
+
+1. Only offsets of records that were given out for good are committed, so a group reads every record
+   at least once, whatever happens in between.
+2. A member that the coordinator does not know any more joins again, from what is committed.
+3. It offers the assignor "range" only, which every client has; as leader it assigns by it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
+
+from broker.cli.cluster import Cluster, Connection, Refused, Unreachable, check
+from broker.cli.group_protocol import (
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+    share_out,
+)
+from broker.cli.group_view import by_topic, committed_offsets, coordinators
+from broker.cli.offsets import Place, patiently, place_text
+from protocol.errors import ErrorCode
+from protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
+from protocol.messages.join_group import (
+    JOIN_GROUP,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, MemberIdentity
+from protocol.messages.offset_commit import (
+    OFFSET_COMMIT,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from protocol.messages.sync_group import (
+    SYNC_GROUP,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
+
+SESSION_TIMEOUT_MS: Final = 45_000
+HEARTBEAT_SECONDS: Final = 3.0
+JOIN_SECONDS_MAX: Final = 600.0
+"""How long others may take to come to a rebalance: theirs is the time-out that counts."""
+OFFSET_COMMIT_BY_NAME: Final = 9
+"""The last version of OffsetCommit that names topics; later ones want ids."""
+
+_PAUSE_SECONDS: Final = 0.02
+_PROTOCOL_TYPE: Final = "consumer"
+_ASSIGNOR: Final = "range"
+_FORGOTTEN = frozenset(
+    {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID}
+)
+_BEGIN_AGAIN = _FORGOTTEN | {ErrorCode.REBALANCE_IN_PROGRESS}
+
+
+class Rebalancing(Exception):
+    """The group is being assigned anew: ``join`` again."""
+
+
+class GroupMember:
+    """One member that reads one topic."""
+
+    def __init__(self, cluster: Cluster, group_id: str, topic: str, timeout_seconds: float) -> None:
+        self._cluster = cluster
+        self._group_id = group_id
+        self._topic = topic
+        self._timeout_seconds = timeout_seconds
+        self._connection: Connection | None = None
+        self._member_id = ""
+        self._generation = -1
+        self._heartbeat_due_s = 0.0
+
+    # ----------------------------------------------------------------------------- connection
+
+    def _coordinator(self) -> Connection:
+        if self._connection is None:
+            node_id = coordinators(self._cluster, [self._group_id])[self._group_id]
+            self._connection = self._cluster.connect(node_id, JOIN_SECONDS_MAX)
+        return self._connection
+
+    def _check(self, code: int) -> None:
+        """Raise Rebalancing or Refused for an error code; look for the coordinator if it moved."""
+        if code in _FORGOTTEN:
+            self._generation = -1
+            if code != ErrorCode.ILLEGAL_GENERATION:
+                self._member_id = ""
+        if code in _BEGIN_AGAIN:
+            raise Rebalancing
+        if code == ErrorCode.NOT_COORDINATOR:
+            self._disconnect()
+        check(self._group_id, code)
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    # ----------------------------------------------------------------------------------- join
+
+    def join(self) -> list[Place]:
+        """Join, wait for the others, and return what this member is to read."""
+        while True:
+            try:
+                assigned = patiently(self._cluster, self._timeout_seconds, self._join_once)
+            except Rebalancing:
+                time.sleep(_PAUSE_SECONDS)
+                continue
+            self._heartbeat_due_s = time.monotonic() + HEARTBEAT_SECONDS
+            return assigned
+
+    def _join_once(self) -> list[Place]:
+        try:
+            return self._join()
+        except Unreachable:
+            self._disconnect()
+            raise
+
+    def _join(self) -> list[Place]:
+        coordinator = self._coordinator()
+        request = JoinGroupRequest(
+            self._group_id,
+            SESSION_TIMEOUT_MS,
+            SESSION_TIMEOUT_MS,
+            self._member_id,
+            None,
+            _PROTOCOL_TYPE,
+            [JoinGroupRequestProtocol(_ASSIGNOR, encode_subscription([self._topic]))],
+            None,
+        )
+        joined = coordinator.ask(JOIN_GROUP, request)
+        if joined.error_code == ErrorCode.MEMBER_ID_REQUIRED:
+            self._member_id = joined.member_id
+            raise Rebalancing
+        self._check(joined.error_code)
+        self._member_id, self._generation = joined.member_id, joined.generation_id
+        return self._sync(coordinator, joined)
+
+    def _sync(self, coordinator: Connection, joined: JoinGroupResponse) -> list[Place]:
+        is_leader = joined.leader == joined.member_id
+        request = SyncGroupRequest(
+            self._group_id,
+            self._generation,
+            self._member_id,
+            None,
+            _PROTOCOL_TYPE,
+            joined.protocol_name,
+            self._assignments(joined) if is_leader else [],
+        )
+        synced = coordinator.ask(SYNC_GROUP, request)
+        self._check(synced.error_code)
+        return decode_assignment(synced.assignment)
+
+    def _assignments(self, joined: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
+        """As the leader, divide the topics of all members among them."""
+        subscribed: dict[str, list[str]] = defaultdict(list)
+        for member in joined.members:
+            for topic in decode_subscription(member.metadata):
+                subscribed[topic].append(member.member_id)
+        shares: dict[str, dict[str, list[int]]] = {each.member_id: {} for each in joined.members}
+        for found in self._cluster.topics(sorted(subscribed)):
+            topic = found.name or ""
+            for member_id, numbers in share_out(
+                len(found.partitions), sorted(subscribed[topic])
+            ).items():
+                shares[member_id][topic] = numbers
+        return [
+            SyncGroupRequestAssignment(member_id, encode_assignment(share))
+            for member_id, share in shares.items()
+        ]
+
+    # ------------------------------------------------------------------------------- being in
+
+    def heartbeat(self) -> None:
+        """Say that this member is alive, if it is time to; raises Rebalancing."""
+        if time.monotonic() < self._heartbeat_due_s:
+            return
+        self._heartbeat_due_s = time.monotonic() + HEARTBEAT_SECONDS
+        patiently(self._cluster, self._timeout_seconds, self._heartbeat_once)
+
+    def _heartbeat_once(self) -> None:
+        request = HeartbeatRequest(self._group_id, self._generation, self._member_id, None)
+        try:
+            self._check(self._coordinator().ask(HEARTBEAT, request).error_code)
+        except Unreachable:
+            self._disconnect()
+            raise
+
+    def committed(self) -> dict[Place, int]:
+        """Return the offsets that the group has committed."""
+        return patiently(
+            self._cluster,
+            self._timeout_seconds,
+            lambda: committed_offsets(self._coordinator(), self._group_id),
+        )
+
+    def commit(self, offsets: Mapping[Place, int]) -> None:
+        """Commit offsets; raises Rebalancing where this member may not do it any more."""
+        if offsets:
+            patiently(self._cluster, self._timeout_seconds, lambda: self._commit_once(offsets))
+
+    def _commit_once(self, offsets: Mapping[Place, int]) -> None:
+        topics = [
+            OffsetCommitRequestTopic(
+                name=topic,
+                partitions=[
+                    OffsetCommitRequestPartition(number, offsets[topic, number], -1, "")
+                    for number in numbers
+                ],
+            )
+            for topic, numbers in by_topic(offsets).items()
+        ]
+        request = OffsetCommitRequest(
+            self._group_id, self._generation, self._member_id, None, -1, topics
+        )
+        try:
+            answer = self._coordinator().ask(OFFSET_COMMIT, request, OFFSET_COMMIT_BY_NAME)
+        except Unreachable:
+            self._disconnect()
+            raise
+        for topic in answer.topics:
+            for each in topic.partitions:
+                if each.error_code in _FORGOTTEN:
+                    self._check(each.error_code)
+                # A commit during a rebalance counts, as long as the generation is the same.
+                if each.error_code != ErrorCode.REBALANCE_IN_PROGRESS:
+                    check(place_text((topic.name, each.partition_index)), each.error_code)
+
+    def leave(self) -> None:
+        """Leave at once, so that the others need not wait for the session to end."""
+        if self._member_id and self._connection is not None:
+            members = [MemberIdentity(self._member_id, None, None)]
+            with suppress(Unreachable, Refused):  # Then the end of the session does it.
+                self._connection.ask(LEAVE_GROUP, LeaveGroupRequest(self._group_id, "", members))
+        self._disconnect()

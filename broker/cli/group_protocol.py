@@ -1,0 +1,83 @@
+"""What the members of a group tell each other: the topics they want, the partitions they get.
+
+The coordinator only passes it on.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+
+from broker.cli.cluster import Refused
+from broker.cli.offsets import Place
+from protocol.api import prefix
+from protocol.errors import ErrorCode, KafkaError, Malformed
+from protocol.messages.consumer_protocol_assignment import (
+    CONSUMER_PROTOCOL_ASSIGNMENT,
+    ConsumerProtocolAssignment,
+)
+from protocol.messages.consumer_protocol_assignment import (
+    TopicPartition as AssignedPartitions,
+)
+from protocol.messages.consumer_protocol_subscription import (
+    CONSUMER_PROTOCOL_SUBSCRIPTION,
+    ConsumerProtocolSubscription,
+)
+
+_VERSION = struct.Struct(">h")
+
+
+def encode_subscription(topics: Sequence[str]) -> bytes:
+    """Encode which topics a member wants."""
+    subscription = ConsumerProtocolSubscription(topics=list(topics))
+    return _VERSION.pack(0) + b"".join(CONSUMER_PROTOCOL_SUBSCRIPTION.encode(subscription, 0))
+
+
+def share_out(count: int, members: list[str]) -> dict[str, list[int]]:
+    """Divide ``count`` partitions into ranges; the first members get one more."""
+    each, more = divmod(count, len(members))
+    shares, start = {}, 0
+    for number, member in enumerate(members):
+        end = start + each + (number < more)
+        shares[member] = list(range(start, end))
+        start = end
+    return shares
+
+
+def encode_assignment(partitions: Mapping[str, list[int]]) -> bytes:
+    """Encode what a member is to read, as all consumers understand it."""
+    topics = [AssignedPartitions(topic, numbers) for topic, numbers in partitions.items()]
+    assignment = ConsumerProtocolAssignment(topics, None)
+    return _VERSION.pack(0) + b"".join(CONSUMER_PROTOCOL_ASSIGNMENT.encode(assignment, 0))
+
+
+def decode_assignment(data: bytes | memoryview) -> list[Place]:
+    """Read an assignment; what is not one holds no partitions."""
+    if len(data) < _VERSION.size:
+        return []
+    try:
+        version = min(prefix(bytes(data)), CONSUMER_PROTOCOL_ASSIGNMENT.max_version)
+        assignment, _ = CONSUMER_PROTOCOL_ASSIGNMENT.decode_part(
+            memoryview(data), _VERSION.size, version
+        )
+    except (Malformed, KafkaError):
+        return []
+    return sorted(
+        (topic.topic, number)
+        for topic in assignment.assigned_partitions
+        for number in topic.partitions
+    )
+
+
+def decode_subscription(data: bytes | memoryview) -> list[str]:
+    """Read which topics a member wants; raises Refused where nobody could tell."""
+    try:
+        version = min(prefix(bytes(data)), CONSUMER_PROTOCOL_SUBSCRIPTION.max_version)
+        subscription, _ = CONSUMER_PROTOCOL_SUBSCRIPTION.decode_part(
+            memoryview(data), _VERSION.size, version
+        )
+    except (Malformed, KafkaError):
+        raise Refused(
+            "group", ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "a member's topics cannot be read"
+        ) from None
+    return list(dict.fromkeys(subscription.topics))

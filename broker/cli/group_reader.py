@@ -1,0 +1,120 @@
+"""Reading a topic as a member of a group: what was printed is committed, and nothing else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from broker.cli.cluster import Cluster, Partition
+from broker.cli.consumer import WAIT_MS, Consumer
+from broker.cli.group_member import GroupMember, Rebalancing
+from broker.cli.offsets import LATEST, Place, offsets_at, patiently
+from broker.cli.where import Where
+from broker.topic_reader import ReceivedRecord
+
+COMMIT_SECONDS = 5.0
+
+
+class GroupReader:
+    """A consumer whose partitions come from its group.
+
+    ``where`` says where to begin in partitions for which the group has committed nothing.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        group_id: str,
+        topic: str,
+        where: Where,
+        *,
+        isolation: str,
+        timeout_seconds: float,
+        to_the_end: bool,
+    ) -> None:
+        """Join; raises CommandError."""
+        self._cluster = cluster
+        self._topic = topic
+        self._where = where
+        self._isolation = isolation
+        self._timeout_seconds = timeout_seconds
+        self._to_the_end = to_the_end
+        self._member = GroupMember(cluster, group_id, topic, timeout_seconds)
+        self._printed: dict[Place, int] = {}
+        self._committed: dict[Place, int] = {}
+        self._commit_due_s = 0.0
+        self._consumer = self._join()
+
+    @property
+    def at_end(self) -> bool:
+        """Whether everything was read that was there when the partitions were assigned."""
+        return self._to_the_end and self._consumer.at_end
+
+    def poll(self) -> Iterator[ReceivedRecord]:
+        """Yield what one round of fetches brings; raises CommandError."""
+        if self._consumer.positions:
+            yield from self._consumer.poll()
+        else:
+            time.sleep(WAIT_MS / 1000)  # The group has more members than there are partitions.
+
+    def printed(self) -> None:
+        """Take note that all records given out have been printed; stay in the group."""
+        self._printed = dict(self._consumer.positions)
+        try:
+            if time.monotonic() > self._commit_due_s:
+                self._commit()
+            self._member.heartbeat()
+        except Rebalancing:
+            self._commit_before_others_take_over()
+            self._consumer = self._join()
+
+    def close(self) -> None:
+        """Commit what was printed, and leave; raises CommandError."""
+        try:
+            self._commit_before_others_take_over()
+        finally:
+            self._member.leave()
+
+    def _commit(self) -> None:
+        self._commit_due_s = time.monotonic() + COMMIT_SECONDS
+        news = {
+            place: offset
+            for place, offset in self._printed.items()
+            if self._committed.get(place) != offset
+        }
+        self._member.commit(news)
+        self._committed |= news
+
+    def _commit_before_others_take_over(self) -> None:
+        try:
+            self._commit()
+        except Rebalancing:
+            return  # Others have the partitions already, and read again what we could not commit.
+
+    def _join(self) -> Consumer:
+        places = self._member.join()
+        self._committed = self._member.committed()
+        positions, ends = patiently(
+            self._cluster, self._timeout_seconds, lambda: self._positions(places)
+        )
+        self._printed = {}
+        self._commit_due_s = time.monotonic() + COMMIT_SECONDS
+        return Consumer(
+            self._cluster,
+            positions,
+            isolation=self._isolation,
+            timeout_seconds=self._timeout_seconds,
+            ends=ends if self._to_the_end else None,
+        )
+
+    def _positions(self, places: list[Place]) -> tuple[dict[Place, int], dict[Place, int]]:
+        assigned = set(places)
+        partitions = [
+            each for each in self._cluster.partitions(self._topic) if each.place in assigned
+        ]
+        fresh: list[Partition] = [each for each in partitions if each.place not in self._committed]
+        positions = self._where.positions(self._cluster, fresh, self._isolation)
+        for each in partitions:
+            positions.setdefault(each.place, self._committed.get(each.place, 0))
+        ends = offsets_at(self._cluster, partitions, LATEST, self._isolation)
+        return positions, ends

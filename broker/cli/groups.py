@@ -1,0 +1,407 @@
+"""``barnabas groups``: list, describe, seek, delete."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from typing import Any
+
+from broker.cli.arguments import (
+    add_format,
+    add_server,
+    add_verbs,
+    addresses,
+    topic_partitions,
+)
+from broker.cli.cluster import Cluster, Connection, Partition, Refused, check
+from broker.cli.errors import OK, USAGE, CommandError
+from broker.cli.group_view import (
+    GroupView,
+    by_topic,
+    coordinators,
+    list_groups,
+    view_group,
+)
+from broker.cli.offsets import (
+    EARLIEST,
+    LATEST,
+    Place,
+    offsets_at,
+    patiently,
+    place_text,
+)
+from broker.cli.output import count_text, print_json, print_pairs, print_table
+from broker.cli.where import Where
+from protocol.errors import ErrorCode
+from protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
+from protocol.messages.offset_commit import (
+    OFFSET_COMMIT,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+
+OFFSET_COMMIT_BY_NAME = 9
+"""The last version of OffsetCommit that names topics; later ones want ids."""
+
+_UNCOMMITTED = "read_uncommitted"
+_VERBS = {
+    "list": "List groups",
+    "describe": "Show members, offsets and lag of groups",
+    "seek": "Let a group without members go on from another place",
+    "delete": "Delete groups without members, and their offsets",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs with theirs."""
+    parser.usage = "barnabas groups VERB [options]"
+    verbs = add_verbs(parser)
+    for name, add in (
+        ("list", _add_list),
+        ("describe", _add_describe),
+        ("seek", _add_seek),
+        ("delete", _add_delete),
+    ):
+        add(verb := verbs.add_parser(name, help=_VERBS[name], description=f"{_VERBS[name]}."))
+        add_server(verb)
+        add_format(verb)
+
+
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "barnabas groups list [options]"
+    parser.add_argument(
+        "--state", action="append", default=[], metavar="STATE",
+        help="only in this state, such as Stable or Empty",
+    )  # fmt: skip
+    parser.add_argument(
+        "--type", action="append", default=[], metavar="TYPE",
+        help="only of this type, such as classic or consumer",
+    )  # fmt: skip
+
+
+def _add_describe(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "barnabas groups describe GROUP... [options]"
+    parser.add_argument("groups", metavar="GROUP", nargs="+", help=argparse.SUPPRESS)
+
+
+def _add_seek(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "barnabas groups seek GROUP (--to WHERE | --by N) [options]"
+    parser.add_argument("group", metavar="GROUP", help=argparse.SUPPRESS)
+    place = parser.add_mutually_exclusive_group(required=True)
+    place.add_argument("--to", metavar="WHERE", help="beginning, end, N, -N (last N), @TIME")
+    place.add_argument("--by", type=int, metavar="N", help="so many on, or back if N is negative")
+    parser.add_argument(
+        "-t", "--topic", type=topic_partitions, action="append", default=[], metavar="TOPIC[:N,N]",
+        help="only these (default: all it has read)",
+    )  # fmt: skip
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
+
+
+def _add_delete(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "barnabas groups delete GROUP... [options]"
+    parser.add_argument("groups", metavar="GROUP", nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--if-exists", action="store_true", help="a group that is not there is no error"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what the verb says."""
+    verb = {"list": list_all, "describe": describe, "seek": seek, "delete": delete}[arguments.verb]
+    if arguments.verb == "seek" and arguments.to is not None:
+        arguments.to = Where(arguments.to)
+    with Cluster(addresses(arguments.bootstrap_server), arguments.timeout) as cluster:
+        cluster.topics([])  # Whether anybody is there is told at once.
+        verb(cluster, arguments)
+    return OK
+
+
+# -------------------------------------------------------------------------------- list, describe
+
+
+def list_all(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Print every group's state and type."""
+    groups = patiently(
+        cluster,
+        arguments.timeout,
+        lambda: list_groups(cluster, arguments.state, arguments.type),
+    )
+    if arguments.format == "json":
+        print_json(
+            [
+                {
+                    "group": each.group_id,
+                    "state": each.group_state,
+                    "type": each.group_type,
+                    "protocol_type": each.protocol_type,
+                }
+                for each in groups
+            ]
+        )
+        return
+    print_table(
+        ("GROUP", "STATE", "TYPE", "PROTOCOL"),
+        [
+            (each.group_id, each.group_state, each.group_type, each.protocol_type or None)
+            for each in groups
+        ],
+    )
+
+
+def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Print members, offsets and lag of groups."""
+    described = [
+        patiently(cluster, arguments.timeout, partial(_describe, cluster, group_id))
+        for group_id in dict.fromkeys(arguments.groups)
+    ]
+    if arguments.format == "json":
+        print_json(described)
+        return
+    for number, group in enumerate(described):
+        if number:
+            print()
+        _print_description(group)
+
+
+def _describe(cluster: Cluster, group_id: str) -> dict[str, Any]:
+    view = view_group(cluster, group_id)
+    places = sorted({*view.offsets, *view.owners})
+    partitions = _partitions(cluster, places)
+    starts = offsets_at(cluster, partitions, EARLIEST, _UNCOMMITTED)
+    ends = offsets_at(cluster, partitions, LATEST, _UNCOMMITTED)
+    return {
+        "group": view.group_id,
+        "state": view.state,
+        "type": view.type,
+        "coordinator": view.coordinator,
+        "assignor": view.assignor or None,
+        "epoch": view.epoch,
+        "lag": sum(filter(None, (_lag(view, place, ends) for place in places))),
+        "partitions": [
+            {
+                "topic": place[0],
+                "partition": place[1],
+                "committed_offset": view.offsets.get(place),
+                "start_offset": starts.get(place),
+                "end_offset": ends.get(place),
+                "lag": _lag(view, place, ends),
+                "member": view.owners[place].member_id if place in view.owners else None,
+            }
+            for place in places
+        ],
+        "members": [
+            {
+                "member": member.member_id,
+                "instance": member.instance_id,
+                "client": member.client_id,
+                "host": member.host,
+                "partitions": [
+                    {"topic": topic, "partitions": numbers}
+                    for topic, numbers in by_topic(member.partitions).items()
+                ],
+            }
+            for member in sorted(view.members, key=lambda member: member.member_id)
+        ],
+    }
+
+
+def _lag(view: GroupView, place: Place, ends: dict[Place, int]) -> int | None:
+    """How much is left to read; None where the group has not begun or the log is gone."""
+    committed, end = view.offsets.get(place), ends.get(place)
+    return None if committed is None or end is None else max(end - committed, 0)
+
+
+def _partitions(cluster: Cluster, places: list[Place]) -> list[Partition]:
+    """Return those of the places that are there and have a leader."""
+    wanted, found = set(places), []
+    names = sorted({topic for topic, _ in places})
+    for topic in cluster.topics(names) if names else []:
+        if topic.error_code not in {ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}:
+            raise Refused(topic.name or "", topic.error_code)
+        found += [
+            Partition(topic.name or "", each.partition_index, each.leader_id)
+            for each in topic.partitions
+            if (topic.name, each.partition_index) in wanted and each.leader_id >= 0
+        ]
+    return found
+
+
+def _print_description(group: dict[str, Any]) -> None:
+    names = ("group", "state", "type", "coordinator", "assignor", "epoch", "lag")
+    pairs = [(name, group[name]) for name in names if group[name] is not None]
+    print_pairs([*pairs, ("members", len(group["members"]))])
+    if group["partitions"]:
+        print()
+        print_table(
+            ("TOPIC", "PARTITION", "COMMITTED", "START", "END", "LAG", "MEMBER"),
+            [
+                (
+                    each["topic"],
+                    each["partition"],
+                    each["committed_offset"],
+                    each["start_offset"],
+                    each["end_offset"],
+                    each["lag"],
+                    each["member"],
+                )
+                for each in group["partitions"]
+            ],
+        )
+    if group["members"]:
+        print()
+        print_table(
+            ("MEMBER", "INSTANCE", "CLIENT", "HOST", "PARTITIONS"),
+            [
+                (
+                    each["member"],
+                    each["instance"],
+                    each["client"],
+                    each["host"],
+                    sum(len(topic["partitions"]) for topic in each["partitions"]),
+                )
+                for each in group["members"]
+            ],
+        )
+
+
+# ------------------------------------------------------------------------------------------- seek
+
+
+def seek(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Commit other offsets for a group that nobody is in; one that is not there is made so."""
+
+    def work_out() -> tuple[dict[Place, int], dict[Place, int]]:
+        return _offsets_to_commit(cluster, arguments, arguments.to)
+
+    old, new = patiently(cluster, arguments.timeout, work_out)
+    if not arguments.dry_run:
+        patiently(cluster, arguments.timeout, lambda: _commit(cluster, arguments.group, new))
+    moves = [
+        {
+            "topic": place[0],
+            "partition": place[1],
+            "old_offset": old.get(place),
+            "new_offset": new[place],
+        }
+        for place in sorted(new)
+    ]
+    if arguments.format == "json":
+        print_json({"group": arguments.group, "changed": not arguments.dry_run, "offsets": moves})
+        return
+    print_table(
+        ("TOPIC", "PARTITION", "OLD", "NEW"),
+        [
+            (each["topic"], each["partition"], each["old_offset"], each["new_offset"])
+            for each in moves
+        ],
+    )
+
+
+def _offsets_to_commit(
+    cluster: Cluster, arguments: argparse.Namespace, where: Where | None
+) -> tuple[dict[Place, int], dict[Place, int]]:
+    """Return the old and the new offsets of what is to be moved; raises CommandError."""
+    group_id = arguments.group
+    old = _offsets_of_idle_group(cluster, group_id)
+    partitions = (
+        _chosen(cluster, arguments.topic) if arguments.topic else _partitions(cluster, sorted(old))
+    )
+    if not partitions:
+        raise CommandError(f"{group_id}: it has read nothing yet, say which topics with -t", USAGE)
+    if where is not None:
+        return old, where.positions(cluster, partitions, _UNCOMMITTED)
+    starts = offsets_at(cluster, partitions, EARLIEST, _UNCOMMITTED)
+    ends = offsets_at(cluster, partitions, LATEST, _UNCOMMITTED)
+    new = {}
+    for partition in partitions:
+        place = partition.place
+        if place not in old:
+            raise CommandError(f"{place_text(place)}: the group has no offset to move by")
+        new[place] = min(max(old[place] + arguments.by, starts[place]), ends[place])
+    return old, new
+
+
+def _offsets_of_idle_group(cluster: Cluster, group_id: str) -> dict[Place, int]:
+    try:
+        view = view_group(cluster, group_id)
+    except Refused as problem:
+        if problem.code != ErrorCode.GROUP_ID_NOT_FOUND:
+            raise
+        return {}
+    if view.members:
+        members = count_text(len(view.members), "member")
+        raise CommandError(f"{group_id}: the group has {members}, which must stop first")
+    return view.offsets
+
+
+def _chosen(cluster: Cluster, topics: list[tuple[str, list[int]]]) -> list[Partition]:
+    """Return the partitions that were named; raises CommandError for one that is not there."""
+    chosen: dict[Place, Partition] = {}
+    for topic, numbers in topics:
+        found = {each.number: each for each in cluster.partitions(topic)}
+        for number in numbers or found:
+            if number not in found:
+                place = place_text((topic, number))
+                raise CommandError(f"{place}: the topic has only {len(found)} partitions")
+            chosen[topic, number] = found[number]
+    return list(chosen.values())
+
+
+def _commit(cluster: Cluster, group_id: str, offsets: dict[Place, int]) -> None:
+    request = OffsetCommitRequest(
+        group_id,
+        -1,
+        "",
+        None,
+        -1,
+        [
+            OffsetCommitRequestTopic(
+                name=topic,
+                partitions=[
+                    OffsetCommitRequestPartition(number, offsets[topic, number], -1, "")
+                    for number in numbers
+                ],
+            )
+            for topic, numbers in by_topic(offsets).items()
+        ],
+    )
+    broker = _coordinator(cluster, group_id)
+    for topic in broker.ask(OFFSET_COMMIT, request, OFFSET_COMMIT_BY_NAME).topics:
+        for each in topic.partitions:
+            check(place_text((topic.name, each.partition_index)), each.error_code)
+
+
+def _coordinator(cluster: Cluster, group_id: str) -> Connection:
+    return cluster.node(coordinators(cluster, [group_id])[group_id])
+
+
+# ----------------------------------------------------------------------------------------- delete
+
+
+def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Delete groups one by one; what worked is said beside what did not."""
+    results: list[dict[str, Any]] = []
+    problems: list[str] = []
+    for group_id in dict.fromkeys(arguments.groups):
+        try:
+            patiently(cluster, arguments.timeout, partial(_delete, cluster, group_id))
+        except Refused as problem:
+            if not (arguments.if_exists and problem.code == ErrorCode.GROUP_ID_NOT_FOUND):
+                problems.append(str(problem))
+                continue
+            results.append({"group": group_id, "changed": False})
+        else:
+            results.append({"group": group_id, "changed": True})
+        if arguments.format == "text":
+            print(f"{group_id} {'deleted' if results[-1]['changed'] else 'was not there'}")
+    if arguments.format == "json":
+        print_json(results)
+    if problems:
+        raise CommandError("; ".join(problems))
+
+
+def _delete(cluster: Cluster, group_id: str) -> None:
+    broker = _coordinator(cluster, group_id)
+    (result,) = broker.ask(DELETE_GROUPS, DeleteGroupsRequest([group_id])).results
+    check(group_id, result.error_code)

@@ -1,0 +1,479 @@
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.cli import group_member, group_reader
+from broker.cli.arguments import addresses
+from broker.cli.cluster import Cluster, Refused
+from broker.cli.group_member import GroupMember, Rebalancing
+from broker.cli.group_protocol import (
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+    share_out,
+)
+from broker.cli.group_reader import GroupReader
+from broker.cli.where import Where
+from protocol.errors import ErrorCode
+from protocol.messages.find_coordinator import FIND_COORDINATOR
+from protocol.messages.heartbeat import HEARTBEAT
+from protocol.messages.list_groups import LIST_GROUPS
+from protocol.messages.offset_commit import OFFSET_COMMIT
+from protocol.messages.sync_group import SYNC_GROUP
+from tests.broker.cli.command import command, environment, wait_until
+
+
+@pytest.fixture
+def numbers(shell, request):
+    """A topic with 3 partitions of 10 records each; its group has the same name."""
+    name = "".join(c if c.isalnum() else "-" for c in request.node.name)
+    shell("topics", "create", name, "-p", "3")
+    for partition in range(3):
+        lines = "".join(f"{partition}/{number}\n" for number in range(10))
+        shell("produce", name, "-p", partition, stdin=lines.encode())
+    return name
+
+
+EVERYTHING = sorted(f"{partition}/{number}" for partition in range(3) for number in range(10))
+
+
+@pytest.fixture
+def read(shell, numbers):
+    """Let a group read so many records of the topic."""
+    return lambda count: shell("consume", numbers, "-g", numbers, "-o", "beginning", "-n", count)
+
+
+def described(shell, group):
+    (found,) = shell("groups", "describe", group, "--format", "json").json
+    return found
+
+
+def committed(shell, group):
+    return [each["committed_offset"] for each in described(shell, group)["partitions"]]
+
+
+# -------------------------------------------------------------------------------- list, describe
+
+
+def test_list(shell, numbers, read):
+    read(1)
+    lines = shell("groups", "list").lines
+    assert lines[0] == "GROUP STATE TYPE PROTOCOL"
+    assert f"{numbers} Empty classic consumer" in lines
+    listed = shell(
+        "groups", "list", "--state", "empty", "--type", "classic", "--format", "json"
+    ).json
+    assert {
+        "group": numbers, "state": "Empty", "type": "classic", "protocol_type": "consumer"
+    } in listed  # fmt: skip
+    assert numbers not in shell("groups", "list", "--state", "Stable").stdout
+    assert numbers not in shell("groups", "list", "--type", "consumer").stdout
+
+
+def test_describe_without_members(shell, numbers, read):
+    read(30)
+    assert shell("groups", "describe", numbers).lines == [
+        f"group {numbers}",
+        "state Empty",
+        "type classic",
+        "coordinator 1",
+        "lag 0",
+        "members 0",
+        "",
+        "TOPIC PARTITION COMMITTED START END LAG MEMBER",
+        f"{numbers} 0 10 0 10 0 -",
+        f"{numbers} 1 10 0 10 0 -",
+        f"{numbers} 2 10 0 10 0 -",
+    ]
+
+
+def test_lag(shell, numbers, read):
+    read(12)
+    found = described(shell, numbers)
+    assert found["lag"] == 18
+    assert sum(each["lag"] for each in found["partitions"]) == 18
+
+
+def test_describe_with_a_member(shell, numbers):
+    with Cluster(addresses(shell.address), 10) as cluster:
+        member = GroupMember(cluster, numbers, numbers, 10)
+        assert member.join() == [(numbers, 0), (numbers, 1), (numbers, 2)]
+        found = described(shell, numbers)
+        lines = shell("groups", "describe", numbers).lines
+        member.leave()
+    assert (found["state"], found["assignor"]) == ("Stable", "range")
+    (seen,) = found["members"]
+    assert seen["client"] == "barnabas"
+    assert seen["partitions"] == [{"topic": numbers, "partitions": [0, 1, 2]}]
+    assert {each["member"] for each in found["partitions"]} == {seen["member"]}
+    assert {each["committed_offset"] for each in found["partitions"]} == {None}
+    assert lines[-2] == "MEMBER INSTANCE CLIENT HOST PARTITIONS"
+    assert lines[-1] == f"{seen['member']} - barnabas {seen['host']} 3"
+
+
+def test_describe_after_the_topic_is_gone(shell, numbers, read):
+    read(30)
+    shell("topics", "create", "other", "--if-not-exists")
+    shell("groups", "seek", numbers, "--to", "end", "-t", "other")
+    shell("topics", "delete", numbers)
+    wait_until(lambda: len(described(shell, numbers)["partitions"]) >= 1)
+    assert "other 0 0 0 0 0 -" in shell("groups", "describe", numbers).lines
+
+
+def test_describe_several(shell, numbers, read):
+    read(1)
+    lines = shell("groups", "describe", numbers, numbers).lines
+    assert lines.count(f"group {numbers}") == 1
+
+
+@pytest.mark.parametrize("verb", ["describe", "delete"])
+def test_a_group_that_is_not_there(shell, verb):
+    error = shell("groups", verb, "nobody").error
+    assert error == "nobody: no such group (GROUP_ID_NOT_FOUND)"
+
+
+# ------------------------------------------------------------------------------------------- seek
+
+
+@pytest.mark.parametrize(
+    ("move", "expected"),
+    [
+        (("--to", "beginning"), [0, 0, 0]),
+        (("--to", "end"), [10, 10, 10]),
+        (("--to", "4"), [4, 4, 4]),
+        (("--to", "-4"), [6, 6, 6]),
+        (("--to", "@0"), [0, 0, 0]),
+        (("--to", "@2100-01-01"), [10, 10, 10]),
+        (("--by", "-3"), [7, 7, 7]),
+        (("--by", "-99"), [0, 0, 0]),
+        (("--by", "99"), [10, 10, 10]),
+    ],
+    ids=lambda value: "".join(value) if isinstance(value, tuple) else None,
+)
+def test_seek(shell, numbers, read, move, expected):
+    read(30)
+    lines = shell("groups", "seek", numbers, *move).lines
+    assert lines[0] == "TOPIC PARTITION OLD NEW"
+    assert lines[1] == f"{numbers} 0 10 {expected[0]}"
+    assert committed(shell, numbers) == expected
+    left = shell("consume", numbers, "-g", numbers, "-e").lines
+    assert len(left) == 30 - sum(expected)
+
+
+def test_seek_some(shell, numbers, read):
+    read(30)
+    ended = shell(
+        "groups", "seek", numbers, "--to", "2", "-t", f"{numbers}:0,2", "--format", "json"
+    )
+    assert ended.json == {
+        "group": numbers,
+        "changed": True,
+        "offsets": [
+            {"topic": numbers, "partition": 0, "old_offset": 10, "new_offset": 2},
+            {"topic": numbers, "partition": 2, "old_offset": 10, "new_offset": 2},
+        ],
+    }
+    assert committed(shell, numbers) == [2, 10, 2]
+
+
+def test_seek_makes_a_group(shell, numbers):
+    lines = shell("groups", "seek", numbers, "--to", "5", "-t", numbers).lines
+    assert lines[1:] == [f"{numbers} {partition} - 5" for partition in range(3)]
+    assert len(shell("consume", numbers, "-g", numbers, "-e").lines) == 15
+
+
+def test_a_dry_run_moves_nothing(shell, numbers, read):
+    read(30)
+    lines = shell("groups", "seek", numbers, "--to", "0", "--dry-run").lines
+    assert lines[1] == f"{numbers} 0 10 0"
+    assert committed(shell, numbers) == [10, 10, 10]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--to", "11"), "-0: offset 11 is not there, only 0 to 10"),
+        (("--to", "0", "-t", "nowhere"), "nowhere: no such topic"),
+        (("--to", "0", "-t", "{numbers}:3"), "-3: the topic has only 3 partitions"),
+        (("--by", "1", "-t", "one"), "one-0: the group has no offset to move by"),
+    ],
+    ids=["offset", "topic", "partition", "by"],
+)
+def test_seek_where_nothing_is(shell, numbers, read, arguments, expected):
+    read(30)
+    shell("topics", "create", "one", "--if-not-exists")
+    words = [word.replace("{numbers}", numbers) for word in arguments]
+    assert expected in shell("groups", "seek", numbers, *words).error
+    assert committed(shell, numbers) == [10, 10, 10]
+
+
+def test_seek_a_group_that_has_read_nothing(shell):
+    ended = shell("groups", "seek", "nobody", "--to", "end")
+    assert ended.exit_code == 2
+    assert ended.stderr == ("barnabas: nobody: it has read nothing yet, say which topics with -t\n")
+
+
+def test_a_group_with_members_stays_where_it_is(shell, numbers, read):
+    read(30)
+    with Cluster(addresses(shell.address), 10) as cluster:
+        member = GroupMember(cluster, numbers, numbers, 10)
+        member.join()
+        assert shell("groups", "seek", numbers, "--to", "0").error == (
+            f"{numbers}: the group has 1 member, which must stop first"
+        )
+        assert shell("groups", "delete", numbers).error == (
+            f"{numbers}: group still has members (NON_EMPTY_GROUP)"
+        )
+        member.leave()
+
+
+# ----------------------------------------------------------------------------------------- delete
+
+
+def test_delete(shell, numbers, read):
+    read(1)
+    assert shell("groups", "delete", numbers).lines == [f"{numbers} deleted"]
+    assert numbers not in shell("groups", "list").stdout
+    assert shell("groups", "delete", numbers, "--if-exists").lines == [f"{numbers} was not there"]
+
+
+def test_delete_some(shell, numbers, read):
+    read(1)
+    ended = shell("groups", "delete", "nobody", numbers, "--format", "json")
+    assert ended.exit_code == 1
+    assert ended.stderr == "barnabas: nobody: no such group (GROUP_ID_NOT_FOUND)\n"
+    assert '"changed": true' in ended.stdout
+
+
+# --------------------------------------------------------------------------------- while it starts
+
+
+def test_a_coordinator_that_is_still_loading(own_broker, own_shell):
+    fail = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    own_shell("topics", "create", "slow")
+    with own_broker.intercept(FIND_COORDINATOR, fail=fail, times=2):
+        assert own_shell("groups", "seek", "slow", "--to", "end", "-t", "slow").exit_code == 0
+    with own_broker.intercept(LIST_GROUPS, fail=fail, times=2):
+        assert "slow Empty classic -" in own_shell("groups", "list").lines
+    with own_broker.intercept(OFFSET_COMMIT, fail=ErrorCode.NOT_COORDINATOR, times=2):
+        assert own_shell("groups", "seek", "slow", "--to", "end").exit_code == 0
+
+
+# ------------------------------------------------------------------------------ reading as a group
+
+
+def test_a_group_goes_on_where_it_stopped(shell, numbers, read):
+    first = read(17).lines
+    assert sum(committed(shell, numbers)) == 17
+    second = shell("consume", numbers, "-g", numbers, "-e").lines
+    assert sorted(first + second) == EVERYTHING
+    assert shell("consume", numbers, "-g", numbers, "-e").lines == []
+
+
+def test_a_new_group_begins_where_it_is_told(shell, numbers):
+    assert shell("consume", numbers, "-g", f"{numbers}-end", "-e").lines == []
+    assert len(shell("consume", numbers, "-g", f"{numbers}-2", "-o", "-2", "-e").lines) == 6
+
+
+def test_a_group_and_partitions(shell, numbers):
+    ended = shell("consume", numbers, "-g", "g", "-p", "0")
+    assert ended.exit_code == 2
+    assert "a group assigns partitions itself" in ended.stderr
+
+
+@pytest.fixture
+def cluster(shell):
+    with Cluster(addresses(shell.address), 10) as found:
+        yield found
+
+
+def test_members_share_the_partitions(shell, numbers):
+    with (
+        Cluster(addresses(shell.address), 10) as one,
+        Cluster(addresses(shell.address), 10) as two,
+    ):
+        first, second = (GroupMember(each, numbers, numbers, 10) for each in (one, two))
+        assert len(first.join()) == 3
+        shares = {}
+        joining = threading.Thread(target=lambda: shares.update(second=second.join()))
+        joining.start()
+        shares["first"] = rejoined(first)
+        joining.join(20)
+        assert sorted(shares["first"] + shares["second"]) == [(numbers, n) for n in range(3)]
+        assert {len(share) for share in shares.values()} == {1, 2}
+        second.leave()
+        assert len(rejoined(first)) == 3
+        first.leave()
+    assert described(shell, numbers)["members"] == []
+
+
+def rejoined(member):
+    """Heartbeat until the group wants its members to join again, then do it."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        member._heartbeat_due_s = 0.0
+        try:
+            member.heartbeat()
+        except Rebalancing:
+            return member.join()
+        time.sleep(0.02)
+    raise TimeoutError("no rebalance")
+
+
+def reader(cluster, topic, *, to_the_end=False):
+    return GroupReader(
+        cluster, topic, topic, Where("beginning"),
+        isolation="read_committed", timeout_seconds=10, to_the_end=to_the_end,
+    )  # fmt: skip
+
+
+def test_what_was_not_printed_is_not_committed(shell, numbers, cluster, monkeypatch):
+    monkeypatch.setattr(group_reader, "COMMIT_SECONDS", 0.0)
+    mine = reader(cluster, numbers)
+    records = mine.poll()
+    for _ in range(5):
+        next(records)
+    mine.close()
+    assert committed(shell, numbers) == [] or sum(filter(None, committed(shell, numbers))) == 0
+    again = reader(cluster, numbers)
+    while sum(again._consumer.positions.values()) < 30:
+        for _ in again.poll():
+            pass
+        again.printed()
+    again.close()
+    assert sum(committed(shell, numbers)) == 30
+
+
+@pytest.mark.parametrize("code", [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION])
+@pytest.mark.parametrize("api", [HEARTBEAT, OFFSET_COMMIT], ids=["heartbeat", "commit"])
+def test_a_member_that_was_forgotten_joins_again(own_broker, own_shell, monkeypatch, api, code):
+    monkeypatch.setattr(group_reader, "COMMIT_SECONDS", 0.0)
+    monkeypatch.setattr(group_member, "HEARTBEAT_SECONDS", 0.0)
+    own_shell("topics", "create", "t")
+    own_shell("produce", "t", stdin=b"a\nb\n")
+    with Cluster(addresses(own_shell.address), 10) as cluster:
+        mine = reader(cluster, "t")
+        assert [each.value for each in mine.poll()] == [b"a", b"b"]
+        with own_broker.intercept(api, fail=code, times=2) as caught:
+            mine.printed()
+            assert caught.count >= 1
+        again = [each.value for each in mine.poll()]
+        mine.printed()
+        mine.close()
+    # What could not be committed is read once more; what was, is not.
+    assert again == ([b"a", b"b"] if api is OFFSET_COMMIT else [])
+    assert committed(own_shell, "t") == [2]
+
+
+def test_a_rebalance_in_the_middle_of_joining(own_broker, own_shell):
+    own_shell("topics", "create", "t")
+    with (
+        own_broker.intercept(SYNC_GROUP, fail=ErrorCode.REBALANCE_IN_PROGRESS, times=2),
+        Cluster(addresses(own_shell.address), 10) as cluster,
+    ):
+        member = GroupMember(cluster, "t", "t", 10)
+        assert member.join() == [("t", 0)]
+        member.leave()
+
+
+def test_a_coordinator_that_restarts(own_broker, own_shell, monkeypatch):
+    monkeypatch.setattr(group_reader, "COMMIT_SECONDS", 0.0)
+    monkeypatch.setattr(group_member, "HEARTBEAT_SECONDS", 0.0)
+    own_shell("topics", "create", "t")
+    own_shell("produce", "t", stdin=b"a\nb\n")
+    with Cluster(addresses(own_shell.address), 10) as cluster:
+        mine = reader(cluster, "t")
+        assert [each.value for each in mine.poll()] == [b"a", b"b"]
+        mine.printed()
+        own_broker.crash()
+        own_broker.restart()
+        own_shell("produce", "t", stdin=b"c\n")
+        found = []
+        while not found:
+            mine.printed()
+            found = [each.value for each in mine.poll()]
+        mine.printed()
+        mine.close()
+    assert found == [b"c"]
+    assert committed(own_shell, "t") == [3]
+
+
+def test_more_members_than_partitions(shell, numbers, cluster):
+    mine = reader(cluster, numbers, to_the_end=True)
+    mine._consumer.positions.clear()
+    started = time.monotonic()
+    assert list(mine.poll()) == []
+    assert time.monotonic() - started > 0.3
+    mine.close()
+
+
+def popen(shell, tmp_path, topic):
+    return subprocess.Popen(
+        command("consume", topic, "-g", topic, "-o", "beginning", "-b", shell.address),
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_ctrl_c_commits_and_leaves(shell, numbers, tmp_path):
+    with popen(shell, tmp_path, numbers) as process:
+        lines = [process.stdout.readline().strip() for _ in range(30)]
+        time.sleep(0.6)  # The round in which they were printed is over.
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=30)
+    assert (process.returncode, stdout, stderr) == (130, "", "")
+    assert sorted(lines) == EVERYTHING
+    found = described(shell, numbers)
+    assert (found["lag"], found["members"]) == (0, [])
+
+
+def test_a_group_survives_the_loss_of_a_member(own_broker, own_shell, tmp_path, monkeypatch):
+    monkeypatch.setattr(group_member, "SESSION_TIMEOUT_MS", 6000)
+    own_shell("topics", "create", "t", "-p", "2")
+    own_shell("produce", "t", "-p", "0", stdin=b"a\n")
+    own_shell("produce", "t", "-p", "1", stdin=b"b\n")
+    with popen(own_shell, tmp_path, "t") as process:
+        seen = {process.stdout.readline().strip() for _ in range(2)}
+        process.kill()
+    assert seen == {"a", "b"}
+    own_broker.clock.advance(minutes=1)
+    ended = own_shell("consume", "t", "-g", "t", "-o", "beginning", "-e")
+    # It had no time to commit: at least once means that they come again.
+    assert sorted(ended.lines) == ["a", "b"]
+
+
+# ----------------------------------------------------------------------------- what members say
+
+
+@given(st.integers(0, 50), st.lists(st.text(max_size=3), min_size=1, max_size=9, unique=True))
+def test_every_partition_goes_to_one_member(count, members):
+    shares = share_out(count, members)
+    assert sorted(number for share in shares.values() for number in share) == list(range(count))
+    sizes = [len(share) for share in shares.values()]
+    assert max(sizes) - min(sizes) <= 1
+    assert list(shares) == members
+
+
+def test_what_members_say_can_be_read():
+    share = {"a": [0, 2], "b": [1]}
+    assert decode_assignment(encode_assignment(share)) == [("a", 0), ("a", 2), ("b", 1)]
+    assert decode_subscription(encode_subscription(["a", "b", "a"])) == ["a", "b"]
+
+
+@pytest.mark.parametrize("data", [b"", b"\0", b"\0\0", b"\x7f\xff\0\0\0\1", b"anything else"])
+def test_what_is_no_assignment_holds_nothing(data):
+    assert decode_assignment(data) == []
+
+
+def test_what_is_no_subscription():
+    with pytest.raises(Refused, match="a member's topics cannot be read"):
+        decode_subscription(b"\0")
