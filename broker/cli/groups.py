@@ -270,6 +270,7 @@ def _print_description(group: dict[str, Any]) -> None:
 
 def seek(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Commit other offsets for a group that nobody is in; one that is not there is made so."""
+    _chosen(cluster, arguments.topic)  # A topic that is not there is told at once.
 
     def work_out() -> tuple[dict[Place, int], dict[Place, int]]:
         return _offsets_to_commit(cluster, arguments, arguments.to)
