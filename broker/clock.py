@@ -111,6 +111,8 @@ class ManualClock:
         self._skipped = 0.0
         self._number = 0
         self._timers: list[_ManualTimer] = []
+        self._forget_at = 64
+        """How many timers there may be before those that are done are looked for."""
 
     def now_ms(self) -> int:
         """Return milliseconds since the epoch."""
@@ -127,8 +129,9 @@ class ManualClock:
         timer = _ManualTimer(self.monotonic() + delay_ms / 1000, self._number, callback, args)
         if self._running:
             timer.arm(delay_ms / 1000)
-        if len(self._timers) > 64 and self._number % 64 == 0:
+        if len(self._timers) >= self._forget_at:
             self._forget_done()
+            self._forget_at = max(64, 2 * len(self._timers))
         heapq.heappush(self._timers, timer)
         return timer
 
