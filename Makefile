@@ -127,9 +127,14 @@ generate: $(VENV)/.dev ## Write protocol/messages from protocol/schemas
 	@$(BIN)/python -m protocol.generate
 
 .PHONY: check-generated
-check-generated: $(VENV)/.dev ## Are protocol/messages what the schemas say?
-	$(call heading,generated code)
+check-generated: $(VENV)/.dev ## Are protocol/messages and docs/configuration.md current?
+	$(call heading,generated code and documentation)
 	@$(BIN)/python -m protocol.generate --check
+	@$(BIN)/python -m broker.config_reference --check
+
+.PHONY: docs-configuration
+docs-configuration: $(VENV)/.dev ## Write docs/configuration.md from the tables of keys
+	@$(BIN)/python -m broker.config_reference
 
 # ------------------------------------------------------------------------------------------------- tests
 

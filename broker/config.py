@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import dropwhile
 from typing import Any, Final
 
+from broker.config_fields import setting, topic_default
 from broker.config_listeners import Endpoint, endpoints_of, parse_http_listener
 from broker.config_types import (
     INT_MAX,
@@ -29,7 +30,6 @@ from broker.config_types import (
     OneOf,
     Setting,
     UpdateMode,
-    Validator,
     Value,
     at_least,
     format_value,
@@ -41,39 +41,6 @@ READ_ONLY, PER_BROKER, CLUSTER_WIDE = UpdateMode
 
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 TOPIC_TO_CREATE = r"[a-zA-Z0-9._-]+:[1-9][0-9]*:-?[0-9]+(:(compact|delete))?"
-
-_SAME: Final = object()
-
-
-def setting(
-    name: str,
-    kind: ConfigType,
-    default: Value,
-    doc: str,
-    validator: Validator | None = None,
-    *,
-    update: UpdateMode = READ_ONLY,
-    synonyms: tuple[str, ...] = (),
-) -> Any:  # noqa: ANN401 - what dataclasses.field returns
-    """Make a field of BrokerConfig for one key."""
-    key = ConfigKey(name, kind, default, doc, validator, synonyms, update)
-    return field(default=default, metadata={"key": key})
-
-
-def topic_default(
-    name: str,
-    *,
-    of: str,
-    kind: ConfigType | None = None,
-    default: object = _SAME,
-    update: UpdateMode = CLUSTER_WIDE,
-) -> Any:  # noqa: ANN401 - what dataclasses.field returns
-    """Make a field for a key that is the default of the topic key ``of``, with the same rules."""
-    topic_key = TOPIC_CONFIGS[of]
-    value: Any = topic_key.default if default is _SAME else default
-    unit = f", in {name.rpartition('.')[2]}" if name.endswith((".hours", ".minutes")) else ""
-    doc = f"Default of {of}{unit}."
-    return setting(name, kind or topic_key.type, value, doc, topic_key.validator, update=update)
 
 
 @dataclass(frozen=True, slots=True)

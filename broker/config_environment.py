@@ -29,8 +29,14 @@ EXCLUDED = frozenset(
         "KAFKA_TOOLS_LOG4J_LOGLEVEL",
         "KAFKA_JMX_HOSTNAME",
         "KAFKA_JMX_PORT",
+        "KAFKA_CREATE_TOPICS_SEPARATOR",
     }
 )
+
+# No property, but part of what another variable says.
+READ_ELSEWHERE = frozenset({"KAFKA_CREATE_TOPICS_SEPARATOR"})
+# Says nothing that anybody could miss.
+_QUIET = READ_ELSEWHERE | {"KAFKA_VERSION"}
 
 # Variables with a meaning of their own: whose key they are.
 SPECIAL = {
@@ -49,6 +55,13 @@ _LOG_LEVELS = {
     "FATAL": "ERROR",
     "OFF": "ERROR",
 }
+
+
+# wurstmeister's: what stands between the topics, if not a comma; $'\n' is how its users write a
+# line's end.
+_TOPICS = "KAFKA_CREATE_TOPICS"
+_TOPICS_SEPARATOR = "KAFKA_CREATE_TOPICS_SEPARATOR"
+_SPELLED = {"$'\\n'": "\n", "$$'\\n'": "\n", "\\n": "\n", "$'\\t'": "\t"}
 
 
 class Variable(NamedTuple):
@@ -86,13 +99,21 @@ def from_environment(environment: Mapping[str, str]) -> list[Variable]:
         value = environment[name]
         if key == "barnabas.log.level":
             value = _LOG_LEVELS.get(value.strip().upper(), value.strip().upper())
+        elif name == _TOPICS:
+            value = _topics(value, environment.get(_TOPICS_SEPARATOR, ","))
         variables.append(Variable(key, value, name))
     return variables
 
 
 def ignored_variables(environment: Mapping[str, str]) -> list[str]:
     """Return the variables that set something for Kafka's start scripts and nothing here."""
-    return sorted(EXCLUDED & environment.keys() - SPECIAL.keys() - {"KAFKA_VERSION"})
+    return sorted(EXCLUDED & environment.keys() - SPECIAL.keys() - _QUIET)
+
+
+def _topics(value: str, separator: str) -> str:
+    """Return the topics of wurstmeister's list as a list of ours; empty items do not count."""
+    separator = _SPELLED.get(separator, separator) or ","
+    return ",".join(item.strip() for item in value.split(separator) if item.strip())
 
 
 def _precedence(name: str) -> tuple[bool, bool, str]:

@@ -111,7 +111,9 @@ def _with_origin(known: Mapping[str, tuple[Setting, ...]]) -> BrokerConfig:
         return BrokerConfig().with_settings(known)
     except ConfigError as error:
         origin = known[error.key][0].origin
-        raise ConfigError(error.key, error.value, f"{error.expected} ({origin})") from None
+        accepted = BROKER_CONFIGS[error.key].accepted
+        expected = f"{error.expected}; accepted: {accepted} ({origin})"
+        raise ConfigError(error.key, error.value, expected) from None
 
 
 def _lay_under(given: dict[str, Setting], defaults: Iterable[Property], name: str) -> None:

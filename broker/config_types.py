@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
@@ -228,6 +228,16 @@ def format_value(value: Value) -> str | None:
             return str(value)
 
 
+_KINDS: Final[dict[ConfigType, str]] = {
+    ConfigType.BOOLEAN: "true or false",
+    ConfigType.INT: "whole number",
+    ConfigType.SHORT: "whole number",
+    ConfigType.LONG: "whole number",
+    ConfigType.DOUBLE: "number",
+    ConfigType.LIST: "list, separated by commas",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
     """One configuration key and all that is known about it.
@@ -254,6 +264,28 @@ class ConfigKey:
         if problem:
             raise ConfigError(self.name, text.strip(), problem)
         return value
+
+    @property
+    def accepted(self) -> str:
+        """The accepted values, in words for people."""
+        kind = _KINDS.get(self.type)
+        match self.validator:
+            case None:
+                return kind or "text"
+            case Between(low, high):
+                ends = [
+                    f"{word} {end}"
+                    for word, end in (("from", low), ("to", high))
+                    if end is not None
+                ]
+                return f"{kind}, {' '.join(ends)}"
+            case BetweenOr(low, high, special):
+                return f"{kind}, from {low} to {high}, or {special}"
+            case OneOf(words):
+                several = "any of" if self.type is ConfigType.LIST else "one of"
+                return f"{several} {', '.join(words)}"
+            case validator:
+                return validator.accepted
 
     @property
     def default_text(self) -> str | None:

@@ -290,7 +290,9 @@ class BrokerServer:
     async def _create_configured_topics(self) -> None:
         """Make the topics of ``barnabas.create.topics``: "ready" means that they exist."""
         for item in self.config.create_topics:
-            name, partitions, _replication, *policy = item.split(":")
+            name, partitions, replication, *policy = item.split(":")
+            if replication not in {"1", "-1"}:
+                logger.warning("one broker has one replica topic=%s asked=%s", name, replication)
             if self.catalogue.topic(name) is None:
                 configs = {"cleanup.policy": policy[0]} if policy else {}
                 await self.catalogue.create_topic(name, int(partitions), configs)

@@ -27,6 +27,12 @@ from broker.config_environment import (
         ("KAFKA_CREATE_TOPICS", "barnabas.create.topics"),
         ("KAFKA_BARNABAS_JOURNAL_FILE_BYTES", "barnabas.journal.file.bytes"),
         ("KAFKA_HEAP_OPTS", None),
+        ("KAFKA_HEAP_OPT", None),
+        ("KAFKA_LOG4J_LOGGERS", None),
+        ("KAFKA_CREATE_TOPICS_SEPARATOR", None),
+        ("KAFKA_AUTO_CREATE_TOPICS_ENABLE", "auto.create.topics.enable"),
+        ("KAFKA_CFG_LISTENER_SECURITY_PROTOCOL_MAP", "listener.security.protocol.map"),
+        ("KAFKA_KRAFT_CLUSTER_ID", "cluster.id"),
         ("KAFKA_VERSION", None),
         ("KAFKA_", None),
         ("PATH", None),
@@ -69,6 +75,28 @@ def test_log4j_levels_become_ours(level, expected):
     (variable,) = from_environment({"KAFKA_LOG4J_ROOT_LOGLEVEL": level})
     assert variable.value == expected
     assert BROKER_CONFIGS["barnabas.log.level"].parse(variable.value) == expected
+
+
+@pytest.mark.parametrize(
+    ("topics", "separator", "expected"),
+    [
+        ("a:1:1,b:3:1:compact", None, "a:1:1,b:3:1:compact"),
+        (" a:1:1 , b:3:1,\n", None, "a:1:1,b:3:1"),
+        ("a:1:1\nb:3:1\n", "$'\\n'", "a:1:1,b:3:1"),
+        ("a:1:1;b:3:1", ";", "a:1:1,b:3:1"),
+        ("a:1:1", "", "a:1:1"),
+        ("", None, ""),
+    ],
+    ids=["commas", "space", "lines", "semicolon", "empty-separator", "empty"],
+)
+def test_topics_in_the_dialect_of_wurstmeister(topics, separator, expected):
+    environment = {"KAFKA_CREATE_TOPICS": topics}
+    if separator is not None:
+        environment["KAFKA_CREATE_TOPICS_SEPARATOR"] = separator
+    (variable,) = from_environment(environment)
+    assert variable == ("barnabas.create.topics", expected, "KAFKA_CREATE_TOPICS")
+    assert ignored_variables(environment) == []
+    BROKER_CONFIGS["barnabas.create.topics"].parse(variable.value)
 
 
 def test_variables_of_start_scripts_are_named_as_ignored():

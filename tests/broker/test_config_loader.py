@@ -79,8 +79,8 @@ def test_a_bad_value_says_where_it_was_set():
     with pytest.raises(ConfigError) as caught:
         load("node.id=1\n\nnum.partitions=zero\n")
     assert str(caught.value) == (
-        "Invalid value zero for configuration num.partitions: Not a number of type INT "
-        "(server.properties line 3)"
+        "Invalid value zero for configuration num.partitions: Not a number of type INT; "
+        "accepted: whole number, from 1 (server.properties line 3)"
     )
     with pytest.raises(ConfigError, match=r"\(environment KAFKA_CFG_NODE_ID\)"):
         load("", {"KAFKA_CFG_NODE_ID": "-3"})

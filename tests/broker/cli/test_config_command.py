@@ -82,7 +82,10 @@ def test_bad_keys_and_values_are_one_line(override, expected, tmp_path):
     [
         (None, "server.properties: No such file or directory"),
         ("a=\\u12\n", "server.properties: line 1: malformed \\uXXXX escape"),
-        ("\nnode.id=x\n", "Not a number of type INT (server.properties line 2)"),
+        (
+            "\nnode.id=x\n",
+            "Not a number of type INT; accepted: whole number, from 0 (server.properties line 2)",
+        ),
     ],
 )
 def test_bad_files_are_one_line(content, expected, tmp_path):

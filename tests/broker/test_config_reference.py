@@ -1,0 +1,84 @@
+"""docs/configuration.md: generated, current, complete, and true in what it says in prose."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from broker import config_reference
+from broker.config import BROKER_CONFIGS
+from broker.config_environment import EXCLUDED, SPECIAL, key_of
+from broker.config_ignored import IGNORED_CONFIGS, is_ignored
+from broker.config_reference import PAGE, main, page, sections
+from broker.config_types import ConfigError
+from broker.topic_configs import TOPIC_CONFIGS
+
+
+def rows(heading):
+    """The rows of the table under a heading, cell by cell."""
+    _, _, rest = page().partition(f"\n{heading}\n")
+    assert rest, heading
+    table = re.split(r"\n#+ ", rest)[0]
+    lines = [line for line in table.splitlines() if line.startswith("| `")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+
+
+def test_the_page_is_current():
+    assert PAGE.read_text(encoding="utf-8") == page(), "run 'make docs-configuration'"
+
+
+def test_every_key_of_the_broker_stands_in_one_section():
+    keys = [key for of_section in sections().values() for key in of_section]
+    assert keys == list(BROKER_CONFIGS.values())
+    assert "" not in sections()
+    assert len(sections()) == len(config_reference._SECTIONS)
+    for title, of_section in sections().items():
+        shown = rows(f"### {title}")
+        assert [row[0] for row in shown] == [f"`{key.name}`" for key in of_section]
+        assert all(len(row) == 5 for row in shown)
+
+
+def test_every_key_of_topics_and_every_one_without_effect_is_there():
+    assert [row[0] for row in rows("## Keys of topics")] == [f"`{name}`" for name in TOPIC_CONFIGS]
+    _, _, ignored = page().partition("## Kafka's keys without effect")
+    named = set(re.findall(r"`([a-z0-9.]+[a-z])`", ignored))
+    assert named == {name for name in IGNORED_CONFIGS if is_ignored(name)}
+
+
+def test_the_variables_it_names_mean_what_it_says():
+    for variable, key in rows("## Environment"):
+        assert key_of(variable.strip("`")) == re.match(r"`([^`]+)`", key)[1]
+    for name in re.findall(r"KAFKA_[A-Z0-9_]+", page()):
+        assert key_of(name) in BROKER_CONFIGS or name in EXCLUDED or name == "KAFKA_BROKER_ID"
+    assert key_of("KAFKA_BROKER_ID") == "broker.id"
+    assert all(name in page() for name in SPECIAL)
+
+
+@pytest.mark.parametrize("key", BROKER_CONFIGS.values(), ids=lambda key: key.name)
+def test_what_is_accepted_is_in_the_words_of_the_check(key):
+    """The ends of a range that the page names are the last values that pass."""
+    if key.default is not None:
+        key.parse(key.default_text)
+    for word, step in (("from", -1), ("to", 1)):
+        match = re.search(rf"\b{word} (-?[0-9]+)\b", key.accepted)
+        if match is None or "text" in key.accepted:
+            continue
+        if key.accepted.startswith(("whole number", "number")):
+            key.parse(match[1])
+            with pytest.raises(ConfigError):
+                key.parse(str(int(match[1]) + step))
+
+
+def test_check_says_when_the_page_is_old(tmp_path, monkeypatch, capsys):
+    old = tmp_path / "configuration.md"
+    monkeypatch.setattr(config_reference, "PAGE", old)
+    monkeypatch.setattr("sys.argv", ["config_reference", "--check"])
+    assert main() == 1
+    old.write_text("old")
+    assert main() == 1
+    assert "is not current: run 'make docs-configuration'" in capsys.readouterr().err
+    monkeypatch.setattr("sys.argv", ["config_reference"])
+    assert main() == 0
+    monkeypatch.setattr("sys.argv", ["config_reference", "--check"])
+    assert main() == 0
