@@ -65,7 +65,10 @@ def test_latin_1_is_read_where_utf_8_fails(tmp_path):
     ("override", "expected"),
     [
         ("num.partitions=zero", "Invalid value zero for configuration num.partitions: Not a numb"),
-        ("num.partitions=0", "Value must be at least 1 (--override)"),
+        (
+            "num.partitions=0",
+            "Value must be at least 1; accepted: whole number, from 1 (--override)",
+        ),
         ("num.partitons=3", "unknown key num.partitons, did you mean num.partitions?"),
         ("zzz=3", "unknown key zzz"),
         ("num.partitions", "--override num.partitions: must be key=value"),
