@@ -96,9 +96,10 @@ def _described(context: RequestContext, group_id: str) -> DescribedGroup:
     group = machine.groups.get(group_id)
     if isinstance(group, ConsumerGroup):
         return describe(group, machine.config, groups.image)
-    why = "is not a consumer group" if group is not None else "was not found"
+    why = "is not a consumer group" if group is not None else "not found"
     return DescribedGroup(
         group_id=group_id,
         error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-        error_message=f"the group {group_id!r} {why}",
+        # Tools show it: Kafka's words.
+        error_message=f"Group {group_id} {why}.",
     )
