@@ -30,7 +30,7 @@ BRIDGE = {
     "Id": "0" * 64,
     "Name": "bridge",
     "Driver": "bridge",
-    "IPAM": {"Config": [{"Gateway": "127.0.0.1"}]},
+    "IPAM": {"Config": [{"Gateway": "127.0.0.1", "Subnet": "192.0.2.0/24"}]},
 }
 STREAM = "application/vnd.docker.multiplexed-stream"
 
@@ -199,10 +199,11 @@ class _Handler(BaseHTTPRequestHandler):
         asked = json.loads(self.query.get("filters", "{}")).get("id", [])
         listed = [
             {
-                **each.inspect(),
+                **{key: each.inspect()[key] for key in ("Id", "HostConfig", "NetworkSettings")},
                 "Names": [f"/{each.name}"],
                 "Image": each.wanted["Image"],
                 "Created": 1_767_225_600,
+                "State": "running",
             }
             for each in self.server.containers.values()
             if not asked or each.id in asked
@@ -338,7 +339,7 @@ _ROUTES = (
     ("GET", "/networks", _Handler._networks),
     ("GET", "/networks/bridge", _Handler._network),
     ("GET", "/images/json", _Handler._images),
-    ("POST", "/(containers|networks|volumes)/prune", _Handler._prune),
+    ("POST", "/(containers|images|networks|volumes)/prune", _Handler._prune),
     ("GET", "/images/(.+)/json", _Handler._image),
     ("GET", "/containers/json", _Handler._list),
     ("POST", "/containers/create", _Handler._create),
