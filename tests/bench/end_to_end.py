@@ -49,6 +49,10 @@ class Peer:
         self.send(frame)
         return self.receive()
 
+    def fileno(self) -> int:
+        """Let a peer be waited for with ``select``."""
+        return self._socket.fileno()
+
     def close(self) -> None:
         self._socket.close()
 

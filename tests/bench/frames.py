@@ -11,10 +11,17 @@ from typing import NamedTuple
 from protocol.records import Record, encode_batch
 
 PRODUCE, FETCH, CREATE_TOPICS, DELETE_TOPICS = 0, 1, 19, 20
+OFFSET_COMMIT, FIND_COORDINATOR, JOIN_GROUP, SYNC_GROUP = 8, 10, 11, 14
 PRODUCE_VERSION = 11  # what Spark's client sends; the last one that names topics and not their ids
 FETCH_VERSION = 12  # the last one that names topics
 CREATE_TOPICS_VERSION = 4
 DELETE_TOPICS_VERSION = 3
+OFFSET_COMMIT_VERSION = 7
+FIND_COORDINATOR_VERSION = 1
+JOIN_GROUP_VERSION = 3  # the last one that takes a member in at once
+SYNC_GROUP_VERSION = 2
+SESSION_TIMEOUT_MS = 30_000
+REBALANCE_TIMEOUT_MS = 60_000
 CLIENT_ID = b"bench"
 ACKS_ALL = -1
 TIMEOUT_MS = 30_000
@@ -25,6 +32,10 @@ _PRODUCE_ERROR_WITHOUT_NAME = 4 + 4 + 1 + 1 + 1 + 1 + 4
 # Fetch: size, correlation id, tags, throttle time, error, session id, topic count, name,
 # partition count, index.
 _FETCH_ERROR_WITHOUT_NAME = 4 + 4 + 1 + 4 + 2 + 4 + 1 + 1 + 1 + 4
+# OffsetCommit: size, correlation id, throttle time, topic count, name, partition count, index.
+_COMMIT_ERROR_WITHOUT_NAME = 4 + 4 + 4 + 4 + 2 + 4 + 4
+# JoinGroup and SyncGroup: size, correlation id, throttle time.
+_GROUP_ERROR = 4 + 4 + 4
 
 
 class Frames(NamedTuple):
@@ -84,6 +95,70 @@ def delete_topic_frame(topic: str) -> bytes:
     return _frame(DELETE_TOPICS, DELETE_TOPICS_VERSION, body)
 
 
+def find_coordinator_frame(group: str) -> bytes:
+    """Return a FindCoordinator frame for one group."""
+    return _frame(FIND_COORDINATOR, FIND_COORDINATOR_VERSION, _string(group) + b"\0")
+
+
+def offset_commit_frame(group: str, topic: str, partition: int) -> bytes:
+    """Return an OffsetCommit frame of a group without members, for one partition."""
+    body = _string(group) + struct.pack(">i", -1) + _string("") + struct.pack(">h", -1)
+    body += struct.pack(">i", 1) + _string(topic)
+    body += struct.pack(">iiqih", 1, partition, 123_456, -1, -1)
+    return _frame(OFFSET_COMMIT, OFFSET_COMMIT_VERSION, body)
+
+
+def offset_commit_error_position(topic: str) -> int:
+    """Return where the answer to `offset_commit_frame` has its error code."""
+    return _COMMIT_ERROR_WITHOUT_NAME + len(topic)
+
+
+def join_group_frame(group: str, member_id: str, topic: str, number: int) -> bytes:
+    """Return a JoinGroup frame of a consumer of one topic; ``number`` is its user data."""
+    body = _string(group) + struct.pack(">ii", SESSION_TIMEOUT_MS, REBALANCE_TIMEOUT_MS)
+    body += _string(member_id) + _string("consumer")
+    metadata = struct.pack(">hi", 0, 1) + _string(topic) + struct.pack(">iq", 8, number)
+    body += struct.pack(">i", 1) + _string("range") + _bytes(metadata)
+    return _frame(JOIN_GROUP, JOIN_GROUP_VERSION, body)
+
+
+class JoinAnswer(NamedTuple):
+    """What the load client needs of the answer to `join_group_frame`."""
+
+    error: int
+    generation: int
+    leader: str
+    member_id: str
+
+
+def join_group_answer(answer: bytes) -> JoinAnswer:
+    """Read the answer to `join_group_frame`."""
+    error, generation = struct.unpack_from(">hi", answer, _GROUP_ERROR)
+    texts = []
+    position = _GROUP_ERROR + 6
+    for _ in range(3):  # protocol, leader, member id
+        (size,) = struct.unpack_from(">h", answer, position)
+        position += 2
+        texts.append(answer[position : position + size].decode())
+        position += size
+    return JoinAnswer(error, generation, texts[1], texts[2])
+
+
+def sync_group_frame(
+    group: str, generation: int, member_id: str, assignments: list[tuple[str, bytes]]
+) -> bytes:
+    """Return a SyncGroup frame; the leader's has everybody's assignment."""
+    body = _string(group) + struct.pack(">i", generation) + _string(member_id)
+    body += struct.pack(">i", len(assignments))
+    body += b"".join(_string(each) + _bytes(assignment) for each, assignment in assignments)
+    return _frame(SYNC_GROUP, SYNC_GROUP_VERSION, body)
+
+
+def sync_group_error_position() -> int:
+    """Return where the answer to `sync_group_frame` has its error code."""
+    return _GROUP_ERROR
+
+
 def batch(record_count: int, value_bytes: int) -> bytes:
     """Return an uncompressed batch of keyless records with values of one size, stamped now."""
     now_ms = int(time.time() * 1000)
@@ -108,6 +183,10 @@ def _compact_string(text: str) -> bytes:
 
 def _string(text: str) -> bytes:
     return struct.pack(">h", len(text)) + text.encode()
+
+
+def _bytes(data: bytes) -> bytes:
+    return struct.pack(">i", len(data)) + data
 
 
 def _flexible_frame(api_key: int, version: int, body: bytes) -> bytes:

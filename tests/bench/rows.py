@@ -22,9 +22,10 @@ class Row(NamedTuple):
     key: str
     title: str
     kind: str
-    """produce, fetch or end-to-end."""
+    """produce, fetch, end-to-end, commit or rebalance."""
     targets: Targets
     connections: int = 4
+    """Of a commit: groups; of a rebalance: members."""
     records: int = 1
     value_bytes: int = 100
 
@@ -40,6 +41,8 @@ ROWS = (
     Row("produce-9000", "produce 9000x100 B", "produce", _BATCHED, records=9000),
     Row("fetch", "fetch 1 MB slices", "fetch", Targets(rate=0.9, cpu=1.0), connections=2),
     Row("end-to-end", "end to end, one record", "end-to-end", Targets(p99=1.0), connections=2),
+    Row("commit", "group commits, 8 groups", "commit", Targets(rate=1.0), connections=8),
+    Row("rebalance", "rebalance of 200 members", "rebalance", Targets(p99=1.0), connections=200),
 )
 START_UP_TARGET = 0.15
 IDLE_MEMORY_TARGET = 0.2

@@ -18,10 +18,14 @@ from tests.bench.frames import (
     delete_topic_frame,
     fetch_error_position,
     fetch_frame,
+    find_coordinator_frame,
+    offset_commit_error_position,
+    offset_commit_frame,
     produce_error_position,
     produce_frame,
 )
 from tests.bench.load import ClosedLoop, Measurement, RequestFailed
+from tests.bench.rebalance import Rebalance
 from tests.bench.rows import IN_FLIGHT, ROWS, Row
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
@@ -34,6 +38,7 @@ SLICE_BYTES = 1 << 20
 FETCH_BATCH_RECORDS = 640  # 70 KB: some fourteen whole batches in a slice
 FETCH_PARTITION_BATCHES = 480
 FETCH_SLICES = 32
+GROUPS_MADE_READY = 8
 
 
 class Effort(NamedTuple):
@@ -107,7 +112,9 @@ def _rounds(
     measurements: dict[str, list[Measurement]] = {name: [] for name in brokers}
     topic = f"bench-{row.key}"
     for broker in brokers.values():
-        create_topic(broker.port, topic, row.connections)
+        create_topic(broker.port, topic, 1 if row.kind == "rebalance" else row.connections)
+        if row.kind in {"commit", "rebalance"}:
+            find_coordinator(broker.port, topic)
     for number in range(effort.rounds):
         for name, broker in brokers.items():
             # What the previous run left dirty is written now and not during this run.
@@ -128,7 +135,12 @@ def _run_row(
     if row.kind == "end-to-end":
         pair = EndToEnd(broker.port, topic)
         return pair.run(warm_up_s, duration_s, broker.cpu_time)
-    if row.kind == "fetch":
+    if row.kind == "rebalance":
+        group = Rebalance(broker.port, topic, row.connections)
+        return group.run(warm_up_s, duration_s, broker.cpu_time)
+    if row.kind == "commit":
+        loop = ClosedLoop(broker.port, commit_frames(topic, row), in_flight=IN_FLIGHT)
+    elif row.kind == "fetch":
         _preload(broker.port, topic, row.connections)
         loop = ClosedLoop(broker.port, fetch_frames(topic, row.connections), in_flight=1)
     else:
@@ -143,6 +155,15 @@ def produce_frames(topic: str, row: Row) -> list[Frames]:
     return [
         Frames([produce_frame(topic, partition, encoded)], error_position)
         for partition in range(row.connections)
+    ]
+
+
+def commit_frames(topic: str, row: Row) -> list[Frames]:
+    """Return the frames of each connection: every connection has a group of its own."""
+    error_position = offset_commit_error_position(topic)
+    return [
+        Frames([offset_commit_frame(f"{topic}-{number}", topic, number)], error_position)
+        for number in range(row.connections)
     ]
 
 
@@ -195,6 +216,22 @@ def create_topic(port: int, topic: str, partitions: int) -> None:
         while peer.ask(frame)[position : position + 2] != b"\0\0":
             if time.monotonic() > deadline:
                 raise RequestFailed(f"{topic}-{partition} takes no records")
+            time.sleep(0.05)
+    peer.close()
+
+
+def find_coordinator(port: int, topic: str) -> None:
+    """Wait until groups can commit offsets of a topic."""
+    peer = Peer(port)
+    position = offset_commit_error_position(topic)
+    deadline = time.monotonic() + CREATE_TIMEOUT_S
+    for number in range(GROUPS_MADE_READY):
+        group = f"{topic}-{number}"
+        peer.ask(find_coordinator_frame(group))
+        frame = offset_commit_frame(group, topic, 0)
+        while peer.ask(frame)[position : position + 2] != b"\0\0":
+            if time.monotonic() > deadline:
+                raise RequestFailed(f"group {group} takes no offsets")
             time.sleep(0.05)
     peer.close()
 
