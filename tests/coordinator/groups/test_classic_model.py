@@ -118,11 +118,16 @@ class ClassicGroups(RuleBasedStateMachine):
         self.deliver()
 
     @precondition(lambda self: self.run.group is not None)
-    @rule(order=st.permutations(range(CLIENTS + 3)), version=st.sampled_from([8, 9]))
-    def settle(self, order, version):
-        """Everybody does what it should until nothing is left to do."""
-        for _ in range(4):
-            for which in order:
+    @rule(
+        order=st.permutations(range(CLIENTS + 3)),
+        active=st.integers(1, CLIENTS + 3),
+        rounds=st.integers(1, 4),
+        version=st.sampled_from([8, 9]),
+    )
+    def settle(self, order, active, rounds, version):
+        """Some or all do what they should, until nothing is left to do or not so long."""
+        for _ in range(rounds):
+            for which in order[:active]:
                 client = self.clients[which]
                 group = self.run.group
                 if client.ticket is None and client.member_id in {**group.members, **group.pending}:
