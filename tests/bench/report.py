@@ -75,7 +75,7 @@ def page(
             "",
             "Written by `make bench`. Both brokers run on this machine, in the same run, in turn,",
             "with the same bytes from the same client (raw sockets, batches encoded beforehand,",
-            "acks=all, five requests in flight on each connection, a partition for each connection;",
+            "acks=all, five requests in flight on each connection, which has its own partition;",
             "a rebalance is timed whole). Barnabas syncs to disk before each answer; Apache Kafka",
             "as it comes answers from the page cache. Numbers are medians of the rounds.",
             'A row is marked "client-bound" where the load client took more than half a core.',
