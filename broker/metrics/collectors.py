@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from broker.http.pages import Stage
 from broker.metrics.exporter import exporter_families, exporter_partition_families
 from broker.metrics.families import Family
+from broker.metrics.groups import group_families
 from broker.metrics.kafka import (
     TopicTraffic,
     Windows,
@@ -31,6 +32,7 @@ def register_collectors(server: BrokerServer, traffic: TopicTraffic, windows: Wi
     metrics.register(lambda: own_families(server, traffic))
     metrics.register(lambda: kafka_families(server, traffic, windows))
     metrics.register(lambda: exporter_families(server))
+    metrics.register(lambda: group_families(server))
     metrics.register(lambda: partition_families(server))
 
 

@@ -1,6 +1,6 @@
 """Family 2: the names of kafka_exporter, which dashboards for topics and lag ask for.
 
-Its ``kafka_consumergroup_*`` belong to the group coordinator and are registered there.
+Its ``kafka_consumergroup_*`` are in broker/metrics/groups.py.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ is all that a new part of the broker has to do to be seen::
 
     def collect() -> Iterator[Family]:
         yield Family(
-            "kafka_consumergroup_members",
+            "barnabas_transactions_open",
             GAUGE,
-            "Members of a group.",
-            ((labels(consumergroup=group.id), len(group.members)) for group in groups),
+            "Open transactions.",
+            ((labels(state=state), count) for state, count in counted.items()),
         )
 
 Samples are taken from their iterable bit by bit while the answer is sent, with turns of the loop in

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,6 +32,10 @@ class Group(Protocol):
     """A classic group or a consumer group."""
 
     group_id: str
+
+    @property
+    def members(self) -> Mapping[str, object]:
+        """Its members by id."""
 
     @property
     def type_name(self) -> str:

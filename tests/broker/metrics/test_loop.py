@@ -15,13 +15,14 @@ async def test_a_loop_that_is_held_up_is_late_and_busy(monkeypatch):
     monkeypatch.setattr(module, "TICKS_PER_WINDOW", 2)
     monitor = LoopMonitor(lambda: windows.append(1))
     monitor.start()
-    deadline = time.monotonic() + 0.3
-    while time.monotonic() < deadline:
+    # By the thread's own time: other processes may have the processor meanwhile.
+    enough_ns = time.thread_time_ns() + 80_000_000
+    while time.thread_time_ns() < enough_ns:
         pass
     await until(lambda: sum(monitor.lag.counts) >= 1)
-    assert monitor.lag.sum >= 200_000_000  # It should have come after 20 ms.
-    assert monitor.busy_ns >= 50_000_000  # Other processes may have had the processor.
-    assert monitor.idle_share < 0.95
+    assert monitor.lag.sum >= 50_000_000  # It should have come after 20 ms.
+    assert monitor.busy_ns >= 80_000_000
+    assert monitor.idle_share < 1
     await until(lambda: len(windows) >= 2)
     monitor.stop()
     seen = sum(monitor.lag.counts)

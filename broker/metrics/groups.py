@@ -1,0 +1,110 @@
+"""Consumer groups by the names of kafka_exporter: what they have committed, and how far behind.
+
+Lag is the high watermark minus the committed offset, as kafka_exporter counts it: 0 for a reader of
+committed records only once open transactions are over.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from broker.http.pages import Stage
+from broker.metrics.families import GAUGE, Family, Sample, labels
+from coordinator.groups.shard import GroupShard
+
+if TYPE_CHECKING:
+    from broker.server import BrokerServer
+    from coordinator.groups.offset_table import CommittedOffset
+    from storage.partition_log import PartitionLog
+
+SIMPLE_GROUP_STATE = "Empty"
+"""What Kafka says of a group that has offsets and nothing else."""
+
+Look = Callable[["CommittedOffset", "PartitionLog"], int]
+
+
+def group_families(server: BrokerServer) -> Iterator[Family]:
+    """Yield members, offsets and lag; those of each partition unless they are switched off."""
+    if server.stage < Stage.RECOVERED:
+        return
+    yield Family("kafka_consumergroup_members", GAUGE, "Members of a group.", _members(server))
+    yield Family("barnabas_groups", GAUGE, "Groups by state.", _states(server))
+    for name, doc, look in (
+        ("current_offset", "Committed offset", _offset),
+        ("lag", "Records behind the high watermark", _lag),
+    ):
+        family = f"kafka_consumergroup_{name}"
+        yield Family(
+            f"{family}_sum", GAUGE, f"{doc}, all partitions of a topic.", _sums(server, look)
+        )
+        if server.config.metrics_partitions:
+            yield Family(family, GAUGE, f"{doc} of a partition.", _each(server, look))
+
+
+def _shards(server: BrokerServer) -> Iterator[GroupShard]:
+    for machine in server.groups.machines:
+        assert isinstance(machine, GroupShard)
+        yield machine
+
+
+def _members(server: BrokerServer) -> Iterator[Sample]:
+    for shard in _shards(server):
+        for group_id in shard.keys():  # noqa: SIM118  No mapping: a list of what there is.
+            group = shard.groups.get(group_id)
+            yield labels(consumergroup=group_id), 0 if group is None else len(group.members)
+
+
+def _states(server: BrokerServer) -> Iterator[Sample]:
+    states: Counter[str] = Counter()
+    for shard in _shards(server):
+        states.update(group.state_name for group in shard.groups.values())
+        states[SIMPLE_GROUP_STATE] += sum(
+            group_id not in shard.groups for group_id in shard.offsets.group_ids()
+        )
+    for state, count in sorted(states.items()):
+        yield labels(state=state), count
+
+
+def _offset(committed: CommittedOffset, _log: PartitionLog) -> int:
+    return committed.offset
+
+
+def _lag(committed: CommittedOffset, log: PartitionLog) -> int:
+    return max(log.high_watermark - committed.offset, 0)
+
+
+def _topics(
+    server: BrokerServer,
+) -> Iterator[tuple[str, str, list[tuple[int, CommittedOffset, PartitionLog]]]]:
+    """Yield group, topic and what was committed for the partitions that are still there."""
+    catalogue = server.catalogue
+    for shard in _shards(server):
+        for group_id in list(shard.offsets.group_ids()):
+            for name, partitions in list(shard.offsets.of_group(group_id).items()):
+                topic = catalogue.topic(name)
+                if topic is None:
+                    continue
+                yield (
+                    group_id,
+                    name,
+                    [
+                        (index, committed, topic.partitions[index].log)
+                        for index, committed in sorted(partitions.items())
+                        if index < len(topic.partitions) and committed.is_of(topic.topic_id)
+                    ],
+                )
+
+
+def _sums(server: BrokerServer, look: Look) -> Iterator[Sample]:
+    for group_id, topic, partitions in _topics(server):
+        total = sum(look(committed, log) for _, committed, log in partitions)
+        yield labels(consumergroup=group_id, topic=topic), total
+
+
+def _each(server: BrokerServer, look: Look) -> Iterator[Sample]:
+    for group_id, topic, partitions in _topics(server):
+        for index, committed, log in partitions:
+            key = labels(consumergroup=group_id, topic=topic, partition=index)
+            yield key, look(committed, log)

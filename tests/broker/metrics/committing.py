@@ -1,0 +1,32 @@
+"""Commits offsets for a group without members."""
+
+from __future__ import annotations
+
+import time
+
+from broker.wire_client import WireClient
+from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from protocol.messages.offset_commit import (
+    OFFSET_COMMIT,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+
+
+def commit(broker, group, topic, offsets):
+    """Commit ``offsets`` by partition; waits until the coordinator is there."""
+    partitions = [OffsetCommitRequestPartition(*each, -1, "") for each in offsets.items()]
+    request = OffsetCommitRequest(
+        group_id=group, topics=[OffsetCommitRequestTopic(topic, partitions=partitions)]
+    )
+    deadline = time.monotonic() + 10
+    with WireClient(broker.address) as client:
+        while True:
+            client.ask(FIND_COORDINATOR, FindCoordinatorRequest(key=group), 2)
+            answer = client.ask(OFFSET_COMMIT, request, 8)
+            errors = {each.error_code for each in answer.topics[0].partitions}
+            if errors == {0}:
+                return
+            assert time.monotonic() < deadline, errors
+            time.sleep(0.02)
