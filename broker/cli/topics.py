@@ -14,7 +14,7 @@ from broker.cli.arguments import (
     addresses,
     positive_number,
 )
-from broker.cli.cluster import Cluster, check
+from broker.cli.cluster import Cluster, Refused, check
 from broker.cli.errors import OK, USAGE, CommandError
 from broker.cli.offsets import EARLIEST, LATEST, offsets_at, patiently
 from broker.cli.output import print_json, print_pairs, print_table, uuid_text
@@ -325,13 +325,26 @@ def create(cluster: Cluster, arguments: argparse.Namespace) -> None:
     timeout_ms = int(arguments.timeout * 1000)
     request = CreateTopicsRequest(wanted, timeout_ms, arguments.dry_run)
     outcome = _Outcome("would be created" if arguments.dry_run else "created", arguments.format)
-    for result in cluster.ask(CREATE_TOPICS, request).topics:
+    results = cluster.ask(CREATE_TOPICS, request).topics
+    if not arguments.dry_run:
+        made = [result.name for result in results if not result.error_code]
+        patiently(cluster, arguments.timeout, lambda: _check_visible(cluster, made))
+    for result in results:
         if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS and arguments.if_not_exists:
             outcome.unchanged(result.name, "was there already")
         elif outcome.settled(result.name, result.error_code, result.error_message):
             counts = {"partitions": result.num_partitions, "replicas": result.replication_factor}
             outcome.done(result.name, "", **counts)
     outcome.conclude()
+
+
+def _check_visible(cluster: Cluster, names: list[str]) -> None:
+    """Raise Refused until every topic can be used: Kafka's own metadata follows a little later."""
+    for topic in cluster.topics(names) if names else []:
+        check(topic.name or "", topic.error_code)
+        for each in topic.partitions:
+            if each.leader_id < 0:
+                raise Refused(topic.name or "", ErrorCode.LEADER_NOT_AVAILABLE)
 
 
 def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
