@@ -6,6 +6,8 @@ everything else must be equal, error by error, version by version.
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
@@ -13,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from broker.coordination import java_hash
 from protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
 from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
@@ -38,6 +41,7 @@ from protocol.messages.sync_group import (
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
+from tests.counterparts.kafka_tools import DUMP_LOG_SEGMENTS, run_tool
 from tests.counterparts.wire_client import WireClient
 from tests.interop.administration import create
 from tests.interop.comparison import comparable
@@ -518,6 +522,44 @@ def answers(broker: BrokerProcess, script: Callable[[Group], Answers]) -> dict[s
         return {label: comparable(group.named(answer)) for label, answer in found}
     finally:
         group.close()
+
+
+def written(broker: BrokerProcess, script: Callable[[Group], Answers]) -> list[Any]:
+    """The group's own records after a script, as Kafka's tool reads them; times are left out."""
+    group = Group(broker, f"{script.__name__}_written")
+    try:
+        count = len(list(script(group)))
+        assert count
+    finally:
+        group.close()
+    partition = java_hash(group.group_id) % 50
+    log = broker.data_directory / f"__consumer_offsets-{partition}" / f"{0:020}.log"
+    records: list[Any] = []
+    deadline = time.monotonic() + 20
+    while not records or records[-1]["members"]:  # The last record says that all have left.
+        assert time.monotonic() < deadline, records
+        output = run_tool(DUMP_LOG_SEGMENTS, "--offsets-decoder", "--files", str(log)).output
+        payloads = re.findall(r'key: \{"type":"2","data":(\{.*?\})\} payload: (\{.*\})', output)
+        records = [
+            json.loads(payload)["data"] | {"version": json.loads(payload)["version"]}
+            for key, payload in payloads
+            if json.loads(key)["group"] == group.group_id
+        ]
+    for record in records:
+        assert record.pop("currentStateTimestamp") > 1_700_000_000_000
+        record["leader"] = group.names.get(record["leader"], record["leader"])
+        for member in record["members"]:
+            member["memberId"] = group.names[member["memberId"]]
+        record["members"].sort(key=lambda member: member["memberId"])
+    return records
+
+
+@pytest.mark.parametrize("script", [three_members, static_members], ids=lambda each: each.__name__)
+def test_every_record_is_that_of_kafka(ours, theirs, script):
+    their_records = written(theirs, script)
+    our_records = written(ours, script)
+    assert len(our_records) > 2
+    assert our_records == their_records
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
