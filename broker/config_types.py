@@ -185,6 +185,7 @@ def at_least(low: float) -> Between:
 
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_DIGITS_MAX = 100  # Python refuses to read endless numbers, and nobody writes them.
 _LIMITS = {ConfigType.SHORT: 2**15, ConfigType.INT: 2**31, ConfigType.LONG: 2**63}
 
 
@@ -197,7 +198,8 @@ def parse_value(key: str, kind: ConfigType, text: str) -> Value:
     text = text.strip()
     if kind in _LIMITS:
         limit = _LIMITS[kind]
-        if not _WHOLE_NUMBER.fullmatch(text) or not -limit <= int(text) < limit:
+        is_number = len(text) <= _DIGITS_MAX and _WHOLE_NUMBER.fullmatch(text)
+        if not is_number or not -limit <= int(text) < limit:
             raise ConfigError(key, text, f"Not a number of type {kind.name}")
         return int(text)
     if kind is ConfigType.BOOLEAN:

@@ -41,8 +41,9 @@ def describe_loggers() -> list[ConfigEntry]:
 
 def logger_names() -> set[str]:
     """Return the names of all loggers there are."""
-    known = logging.root.manager.loggerDict
-    return {ROOT} | {name for name, each in known.items() if isinstance(each, logging.Logger)}
+    # A copy: other threads make loggers, too.
+    known = list(logging.root.manager.loggerDict.items())
+    return {ROOT} | {name for name, each in known if isinstance(each, logging.Logger)}
 
 
 def level_name(level: int) -> str:

@@ -8,6 +8,7 @@ without effect here too, and ours. Client metrics and groups need not exist to b
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 
 from broker.catalogue import CLUSTER_ENTITY, Configs
@@ -38,6 +39,12 @@ from protocol.messages.list_config_resources import (
     ListConfigResourcesResponse,
 )
 
+SETTINGS_PER_ANSWER_MAX = 500_000
+"""All settings of some 15,000 topics."""
+
+SETTINGS_PER_TURN = 500
+"""Settings described before the loop gets a turn."""
+
 CLIENT_METRICS_CONFIGS = (
     ConfigEntry(
         "interval.ms",
@@ -67,11 +74,12 @@ CLIENT_METRICS_CONFIGS = (
 
 
 @serves(DESCRIBE_CONFIGS, versions=(1, 4))
-def describe_configs(
+async def describe_configs(
     context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
     """List settings with where each value comes from."""
     results = []
+    listed = listed_in_turn = 0
     for resource in request.resources:
         result = DescribeConfigsResult(
             error_message="",
@@ -79,17 +87,33 @@ def describe_configs(
             resource_name=resource.resource_name,
         )
         try:
+            _check_room(listed)
             wanted = set(resource.configuration_keys or ())
+            entries = list(_entries(context, resource))
             result.configs = [
                 _described(entry, request)
-                for entry in _entries(context, resource)
+                for entry in entries
                 if not wanted or entry.name in wanted
             ]
+            listed += len(result.configs)
+            listed_in_turn += len(entries)
         except KafkaError as error:
             result.error_code = error.code
             result.error_message = error.message
         results.append(result)
+        if listed_in_turn > SETTINGS_PER_TURN:
+            listed_in_turn = 0
+            await asyncio.sleep(0)
     return DescribeConfigsResponse(results=results)
+
+
+def _check_room(listed: int) -> None:
+    """Raise KafkaError when the answer is long enough: a short request can ask for very much."""
+    if listed >= SETTINGS_PER_ANSWER_MAX:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"One answer has no room for more than {SETTINGS_PER_ANSWER_MAX} settings.",
+        )
 
 
 def _entries(context: RequestContext, resource: DescribeConfigsResource) -> Iterable[ConfigEntry]:

@@ -18,6 +18,11 @@ from protocol.messages.describe_producers import (
     TopicResponse,
 )
 
+PRODUCERS_PER_ANSWER_MAX = 100_000
+"""Where an answer ends: a short request can name a partition very often."""
+
+NO_ROOM = f"One answer has no room for more than {PRODUCERS_PER_ANSWER_MAX} producers."
+
 
 @serves(DESCRIBE_PRODUCERS, versions=(0, 0))
 def describe_producers(
@@ -25,15 +30,19 @@ def describe_producers(
 ) -> DescribeProducersResponse:
     """List the producers of each partition asked for."""
     catalogue = context.broker.catalogue
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                topic.name,
-                [_described(catalogue, topic.name, index) for index in topic.partition_indexes],
-            )
-            for topic in request.topics
-        ]
-    )
+    response = DescribeProducersResponse()
+    listed = 0
+    for topic in request.topics:
+        described = TopicResponse(topic.name)
+        for index in topic.partition_indexes:
+            if listed < PRODUCERS_PER_ANSWER_MAX:
+                partition = _described(catalogue, topic.name, index)
+            else:
+                partition = PartitionResponse(index, ErrorCode.INVALID_REQUEST, NO_ROOM)
+            listed += len(partition.active_producers)
+            described.partitions.append(partition)
+        response.topics.append(described)
+    return response
 
 
 def _described(catalogue: Catalogue, topic: str, index: int) -> PartitionResponse:

@@ -6,10 +6,17 @@ equal first. What differs on purpose is listed beside each script, with its reas
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from protocol.messages.produce import (
+    PRODUCE,
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
 from protocol.wire import ZERO_UUID
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
@@ -27,6 +34,8 @@ UNEQUAL = {
     "last_timestamp",
 }
 """Fields that two brokers cannot agree on; only whether they are set is compared."""
+
+NOT_LEADER_YET = {3, 5, 6}
 
 Answer = tuple[str, Any]
 Family = Callable[[WireClient], Iterator[Answer]]
@@ -65,3 +74,21 @@ def check_alike(
 def _answers(broker: BrokerProcess, family: Family) -> dict[str, Any]:
     with WireClient(broker) as client:
         return dict(family(client))
+
+
+def now_ms() -> int:
+    """The time for records: Kafka's retention takes older ones away."""
+    return time.time_ns() // 1_000_000
+
+
+def produce(client: WireClient, topic: str, index: int, batch: bytes) -> None:
+    """Append one batch, as soon as the partition has a leader."""
+    data = TopicProduceData(topic, partition_data=[PartitionProduceData(index, memoryview(batch))])
+    deadline = time.monotonic() + 10
+    while True:
+        response = client.ask(PRODUCE, ProduceRequest(None, -1, 10_000, [data]), 9)
+        code = response.responses[0].partition_responses[0].error_code
+        if code not in NOT_LEADER_YET or time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
+    assert code == 0

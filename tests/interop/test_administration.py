@@ -6,14 +6,19 @@ import time
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin import NewTopic as AiokafkaNewTopic
-from confluent_kafka import KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import ElectionType, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
     NewPartitions,
     NewTopic,
     OffsetSpec,
+    ResourcePatternType,
     ResourceType,
 )
 
@@ -125,6 +130,37 @@ def test_confluent_is_told_that_a_topic_is_unknown(broker):
     client = admin(broker.bootstrap_servers)
     with pytest.raises(KafkaException, match="UNKNOWN_TOPIC_OR_PART"):
         result(client.delete_topics(["never-was"]))
+
+
+def test_confluent_elects_leaders_that_are_there_already(broker, create_topic):
+    topic = create_topic(partitions=2)
+    client = admin(broker.bootstrap_servers)
+    wait_until(
+        lambda: len(client.list_topics(topic, TIMEOUT_S).topics[topic].partitions) == 2, "led"
+    )
+    places = [TopicPartition(topic, index) for index in range(2)]
+    elected = client.elect_leaders(ElectionType.PREFERRED, places).result(TIMEOUT_S)
+    assert {error.name() for error in elected.values()} == {"ELECTION_NOT_NEEDED"}
+
+
+def test_confluent_finds_neither_users_nor_rules(broker):
+    client = admin(broker.bootstrap_servers)
+    assert client.describe_user_scram_credentials().result(TIMEOUT_S) == {}
+    (future,) = client.describe_user_scram_credentials(["nobody"]).values()
+    with pytest.raises(KafkaException, match="RESOURCE_NOT_FOUND"):
+        future.result(TIMEOUT_S)
+    everything = AclBindingFilter(
+        *(ResourceType.ANY, None, ResourcePatternType.ANY),
+        *(None, None, AclOperation.ANY, AclPermissionType.ANY),
+    )
+    # librdkafka keeps SECURITY_DISABLED to itself here.
+    assert client.describe_acls(everything).result(TIMEOUT_S) == []
+    rule = AclBinding(
+        *(ResourceType.TOPIC, "t", ResourcePatternType.LITERAL),
+        *("User:a", "*", AclOperation.READ, AclPermissionType.ALLOW),
+    )
+    with pytest.raises(KafkaException, match="SECURITY_DISABLED"):
+        result(client.create_acls([rule]))
 
 
 def test_kafka_python_creates_describes_and_deletes(broker, topic):

@@ -61,21 +61,14 @@ from protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
-from protocol.messages.produce import (
-    PRODUCE,
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
 from protocol.records import Record, encode_batch
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
-from tests.interop.comparison import Answer, check_alike, comparable
+from tests.interop.comparison import Answer, check_alike, comparable, now_ms, produce
 
 TIMEOUT_MS = 10_000
-NOT_LEADER_YET = {3, 5, 6}
 NOT_LOADED_YET = 14
 SCRAM_SHA_256 = 1
 
@@ -89,19 +82,6 @@ def create(client: WireClient, name: str, partitions: int) -> None:
     request = CreateTopicsRequest([CreatableTopic(name, partitions, 1)], TIMEOUT_MS)
     (created,) = client.ask(CREATE_TOPICS, request, 7).topics
     assert created.error_code == 0
-
-
-def produce(client: WireClient, topic: str, index: int, batch: bytes) -> None:
-    """Append one batch, as soon as the partition has a leader."""
-    data = TopicProduceData(topic, partition_data=[PartitionProduceData(index, memoryview(batch))])
-    deadline = time.monotonic() + 10
-    while True:
-        response = client.ask(PRODUCE, ProduceRequest(None, -1, TIMEOUT_MS, [data]), 9)
-        code = response.responses[0].partition_responses[0].error_code
-        if code not in NOT_LEADER_YET or time.monotonic() > deadline:
-            break
-        time.sleep(0.05)
-    assert code == 0
 
 
 def new_producer_id(client: WireClient) -> int:
@@ -118,7 +98,7 @@ def new_producer_id(client: WireClient) -> int:
 def log_dirs(client: WireClient) -> Iterator[Answer]:
     """DescribeLogDirs, of topics with and without data."""
     create(client, "sized", 3)
-    records = [Record(offset, 1_700_000_000_000, b"k", b"v" * 100) for offset in range(10)]
+    records = [Record(offset, now_ms(), b"k", b"v" * 100) for offset in range(10)]
     for index in (0, 0, 2):
         produce(client, "sized", index, encode_batch(records))
     named = [
@@ -147,7 +127,7 @@ def producers(client: WireClient) -> Iterator[Answer]:
     """DescribeProducers, of partitions with and without producers."""
     create(client, "produced", 2)
     producer_id = new_producer_id(client)
-    records = [Record(offset, 1_700_000_000_000, b"k", b"v") for offset in range(3)]
+    records = [Record(offset, now_ms(), b"k", b"v") for offset in range(3)]
     for sequence in (0, 3):
         batch = encode_batch(
             records, producer_id=producer_id, producer_epoch=0, base_sequence=sequence
@@ -170,7 +150,7 @@ def producers(client: WireClient) -> Iterator[Answer]:
 def elections(client: WireClient) -> Iterator[Answer]:
     """ElectLeaders of both kinds, where everything has its leader."""
     create(client, "elected", 2)
-    records = [Record(0, 1_700_000_000_000, b"k", b"v")]
+    records = [Record(0, now_ms(), b"k", b"v")]
     for index in range(2):
         produce(client, "elected", index, encode_batch(records))
 
@@ -197,7 +177,7 @@ def elections(client: WireClient) -> Iterator[Answer]:
 def reassignments(client: WireClient) -> Iterator[Answer]:
     """List- and AlterPartitionReassignments, with assignments to this broker and to others."""
     create(client, "moved", 2)
-    produce(client, "moved", 0, encode_batch([Record(0, 1_700_000_000_000, b"k", b"v")]))
+    produce(client, "moved", 0, encode_batch([Record(0, now_ms(), b"k", b"v")]))
     for label, topics in (("all", None), ("some", [("moved", [0, 9]), ("nope", [0])])):
         asked = None if topics is None else [ListPartitionReassignmentsTopics(*t) for t in topics]
         request = ListPartitionReassignmentsRequest(TIMEOUT_MS, asked)

@@ -15,12 +15,6 @@ from typing import Any
 
 import pytest
 
-from protocol.messages.produce import (
-    PRODUCE,
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
 from protocol.records import Record, encode_batch
 from tests.counterparts import kafka_tools
 from tests.counterparts.apache_kafka import ApacheKafka
@@ -28,8 +22,9 @@ from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.kafka_tools import ToolResult, run_tool
 from tests.counterparts.wire_client import WireClient
+from tests.interop.comparison import now_ms, produce
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.timeout(480), pytest.mark.filterwarnings("ignore")]
 
 ACLS = "org.apache.kafka.tools.AclCommand"
 ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
@@ -59,10 +54,8 @@ def configs(kind: str, name: str | None, *arguments: str) -> tuple[str, ...]:
 DESCRIBE = "--describe"
 SCRIPT: dict[str, tuple[str, ...]] = {
     "create a topic": topics(
-        *("--create", "--topic", TOPIC, "--partitions", "2", "--config", "retention.ms=60000")
+        *("--create", "--topic", TOPIC, "--partitions", "2", "--config", "retention.ms=3600000")
     ),
-    "create it again": topics("--create", "--topic", TOPIC),
-    "create with two replicas": topics("--create", "--topic", "b", "--replication-factor", "2"),
     "describe topics": topics(DESCRIBE),
     "grow a topic": topics("--alter", "--topic", TOPIC, "--partitions", "3"),
     "delete records": (kafka_tools.DELETE_RECORDS, "--offset-json-file", "@delete"),
@@ -71,19 +64,16 @@ SCRIPT: dict[str, tuple[str, ...]] = {
     "describe topics' settings": configs("topics", "", DESCRIBE),
     "set the broker": configs("brokers", "1", "--alter", "--add-config", "log.retention.ms=5000"),
     "set all brokers": configs("brokers", None, "--alter", "--add-config", "log.retention.ms=6000"),
-    "set the broker wrongly": configs("brokers", "1", "--alter", "--add-config", "node.id=2"),
     "describe the broker": configs("brokers", "1", DESCRIBE),
     "describe all brokers": configs("brokers", None, DESCRIBE),
     "describe users": configs("users", "", DESCRIBE),
     "limit a user": configs("users", "u", "--alter", "--add-config", "producer_byte_rate=1000"),
     "let a user in": configs("users", "u", "--alter", "--add-config", "SCRAM-SHA-256=[password=p]"),
-    "describe clients": configs("clients", "", DESCRIBE),
     "set a group": configs(
         "groups", "g", "--alter", "--add-config", "consumer.session.timeout.ms=50000"
     ),
-    "set a group wrongly": configs(
-        "groups", "g", "--alter", "--add-config", "consumer.session.timeout.ms=5"
-    ),
+    "describe groups": configs("groups", "", DESCRIBE),
+    "describe a group": configs("groups", "g", DESCRIBE),
     "quieten loggers": configs("broker-loggers", "1", "--alter", "--add-config", "root=ERROR"),
     "elect everywhere": (ELECTION, "--election-type", "preferred", "--all-topic-partitions"),
     "elect somewhere": (ELECTION, "--election-type", "preferred", "--path-to-json-file", "@elect"),
@@ -115,19 +105,16 @@ def run(broker: BrokerProcess) -> dict[str, ToolResult]:
         results[label] = run_tool(
             main_class, "--bootstrap-server", broker.bootstrap_servers, *given
         )
-        if label == "create it again":
+        if label == "create a topic":
             produce_one_batch(broker)
     return results
 
 
 def produce_one_batch(broker: BrokerProcess) -> None:
     """Append five records in one batch, so that sizes are equal."""
-    records = [Record(offset, 1_790_000_000_000, None, b"x" * 100) for offset in range(5)]
-    batch = PartitionProduceData(0, memoryview(encode_batch(records)))
-    request = ProduceRequest(None, -1, 10_000, [TopicProduceData(TOPIC, partition_data=[batch])])
+    records = [Record(offset, now_ms(), None, b"x" * 100) for offset in range(5)]
     with WireClient(broker) as client:
-        response = client.ask(PRODUCE, request, 9)
-    assert response.responses[0].partition_responses[0].error_code == 0
+        produce(client, TOPIC, 0, encode_batch(records))
 
 
 @pytest.fixture(scope="module")
@@ -189,10 +176,6 @@ def test_the_script_does_what_it_says(outputs):
     """Equal answers could be equally wrong."""
     codes = {label: code for label, (code, _) in outputs[0].items()}
     refused = {
-        "create it again",
-        "create with two replicas",
-        "set the broker wrongly",
-        "set a group wrongly",
         "limit a user",
         "let a user in",
         "move elsewhere",

@@ -6,6 +6,7 @@ inside, and what Kafka cannot be asked for.
 
 import pytest
 
+from broker.handlers import producer_states
 from protocol.errors import ErrorCode
 from protocol.messages.alter_client_quotas import (
     ALTER_CLIENT_QUOTAS,
@@ -167,6 +168,18 @@ async def test_producers_of_what_is_not_there(administration, topic, index, code
     partition = await producers(administration, topic, index)
     assert (partition.error_code, partition.active_producers) == (code, [])
     assert bool(partition.error_message) == bool(code)
+
+
+async def test_an_answer_has_an_end(administration, monkeypatch):
+    monkeypatch.setattr(producer_states, "PRODUCERS_PER_ANSWER_MAX", 2)
+    log = administration.catalogue.topics["b"].partitions[0].log
+    for producer_id in range(2):
+        log.append(batch(producer_id=producer_id, epoch=0, sequence=0))
+    request = DescribeProducersRequest([TopicRequest("b", [0, 0]), TopicRequest("b", [0])])
+    response = await administration.ask(DESCRIBE_PRODUCERS, request, 0)
+    partitions = [partition for topic in response.topics for partition in topic.partitions]
+    assert [each.error_code for each in partitions] == [0, 42, 42]
+    assert [len(each.active_producers) for each in partitions] == [2, 0, 0]
 
 
 # --------------------------------------------------------------------------------------- replicas

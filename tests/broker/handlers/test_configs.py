@@ -3,12 +3,15 @@
 Groups and loggers are in test_group_and_logger_configs.py.
 """
 
+import asyncio
+
 import pytest
 
 from broker.config import BROKER_CONFIGS, BrokerConfig
 from broker.config_ignored import IGNORED_CONFIGS
 from broker.config_resources import ResourceType
 from broker.config_types import ConfigSource, Setting
+from broker.handlers import configs as configs_module
 from broker.handlers.alter_configs import ConfigOperation
 from protocol.errors import ErrorCode
 from protocol.messages.alter_configs import (
@@ -133,6 +136,27 @@ class TestDescribeTopics:
             ["retention.ms"],
             ["segment.ms"],
         ]
+
+    async def test_an_answer_has_an_end(self, administration, monkeypatch):
+        monkeypatch.setattr(configs_module, "SETTINGS_PER_ANSWER_MAX", 34)
+        results = await describe(administration, *[(TOPIC, "a", None)] * 4)
+        assert [result.error_code for result in results] == [0, 0, 42, 42]
+        assert [len(result.configs) for result in results] == [33, 33, 0, 0]
+        assert "no room for more than 34 settings" in results[2].error_message
+
+    async def test_others_get_their_turn_meanwhile(self, administration):
+        turns = 0
+
+        async def count():
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        counting = asyncio.create_task(count())
+        await describe(administration, *[(TOPIC, "a", ["retention.ms"])] * 200)
+        counting.cancel()
+        assert turns > 10
 
 
 class TestDescribeBrokers:
