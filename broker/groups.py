@@ -12,12 +12,15 @@ from coordinator.decision import Timer
 from coordinator.groups.commands import Caller, ExpireOffsets, TimerExpired, TopicsDeleted
 from coordinator.groups.config import ConsumerTimes, GroupConfig
 from coordinator.groups.shard import GroupShard
+from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from broker.catalogue import Catalogue
     from broker.dispatch import RequestContext
     from broker.server import BrokerServer
 
+GROUP_ID_MAX_BYTES = 32_767
+"""What the records of ``__consumer_offsets`` can hold."""
 GROUPS_PER_TURN = 64
 """Groups asked for what has expired before the loop gets a turn."""
 
@@ -84,6 +87,12 @@ class Groups(Coordination):
                 "segment.bytes": str(config.offsets_topic_segment_bytes),
             },
         )
+
+    def refusal(self, key: str) -> ErrorCode:
+        """Why commands for a group cannot be taken now; NONE if they can."""
+        if len(key) > GROUP_ID_MAX_BYTES // 4 and len(key.encode()) > GROUP_ID_MAX_BYTES:
+            return ErrorCode.INVALID_GROUP_ID
+        return super().refusal(key)
 
     def expire_offsets(self) -> None:
         """Drop what was not used for long, and empty groups with nothing left."""
