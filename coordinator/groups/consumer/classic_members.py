@@ -237,8 +237,8 @@ def _sync_refusal(
     name = member.classic.protocols[0][0]
     if request.protocol_type not in (None, CONSUMERS) or request.protocol_name not in (None, name):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL, (), ()
-    if group.epoch > member.member_epoch and not _is_revoking(member):
-        # There is a newer epoch: it has to join again. One that is giving back partitions has just
+    if group.assignment_epoch > member.member_epoch and not _is_revoking(member):
+        # There is a newer assignment: it has to join again. One that is giving back partitions has just
         # joined, and is called again when it has given them back.
         return ErrorCode.REBALANCE_IN_PROGRESS, *_expect_join(group, member, now)
     return ErrorCode.NONE, (), ()
