@@ -7,6 +7,7 @@ lags behind and nothing moves.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 from broker.catalogue import Catalogue, Partition
@@ -30,7 +31,7 @@ def describe_log_dirs(
     """Give the size of each partition asked for; those that do not exist are left out."""
     logs = context.broker.logs
     directory = DescribeLogDirsResult(
-        log_dir=logs.root,
+        log_dir=os.path.abspath(logs.root),
         topics=_described(context.broker.catalogue, request),
         total_bytes=logs.file_system.total_bytes(logs.root),
         usable_bytes=logs.file_system.free_bytes(logs.root),
