@@ -28,6 +28,9 @@ NULL_PROTOCOL_NAME_SINCE: Final = 7
 """Version of JoinGroup."""
 PROTOCOL_MUST_MATCH_SINCE: Final = 5
 """Version of SyncGroup."""
+METADATA_BYTES_MAX: Final = 4 * 1024 * 1024
+"""What one member may say about itself under all its protocols. Kafka has no limit; a group whose
+members say more than a record can hold would never come to an end of its rebalance."""
 
 
 def caller_of(context: RequestContext) -> Caller:
@@ -59,7 +62,7 @@ def join_group(
         return join_error(code, request.member_id)
 
     groups = context.broker.groups
-    code = group_refusal(context, request.group_id) or _session_refusal(context, request)
+    code = group_refusal(context, request.group_id) or _member_refusal(context, request)
     if code:
         respond(refuse(code))
         return pending
@@ -70,13 +73,15 @@ def join_group(
     return pending
 
 
-def _session_refusal(context: RequestContext, request: JoinGroupRequest) -> ErrorCode:
+def _member_refusal(context: RequestContext, request: JoinGroupRequest) -> ErrorCode:
+    """Why nobody can join like this, whatever the group; NONE if one can."""
     config = context.broker.config
     low = config.group_min_session_timeout_ms
     high = config.group_max_session_timeout_ms
-    if low <= request.session_timeout_ms <= high:
-        return ErrorCode.NONE
-    return ErrorCode.INVALID_SESSION_TIMEOUT
+    if not low <= request.session_timeout_ms <= high:
+        return ErrorCode.INVALID_SESSION_TIMEOUT
+    said_bytes = sum(len(each.name) + len(each.metadata) for each in request.protocols)
+    return ErrorCode.NONE if said_bytes <= METADATA_BYTES_MAX else ErrorCode.INVALID_REQUEST
 
 
 @serves(SYNC_GROUP, versions=(0, 5))

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from broker.handlers import group_administration
+from broker.handlers import group_administration, groups
 from broker.handlers.group_administration import delete_groups, describe_groups, list_groups
 from broker.handlers.groups import heartbeat, join_group, leave_group, sync_group
 from broker.testing import Broker
@@ -247,8 +247,8 @@ def test_groups_are_listed_described_and_deleted(alone, member):
 # ----------------------------------------------------------------------- a coordinator that is not
 
 
-def context(code, version=5, **groups):
-    answers = {"refusal": lambda key: code, "is_coordinator": lambda: True, **groups}
+def context(code, version=5, **more):
+    answers = {"refusal": lambda key: code, "is_coordinator": lambda: True, **more}
     config = SimpleNamespace(group_min_session_timeout_ms=1, group_max_session_timeout_ms=100_000)
     return SimpleNamespace(
         api_version=version,
@@ -286,6 +286,14 @@ def test_groups_that_are_being_loaded_are_not_listed():
     assert code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     nothing = context(ErrorCode.NONE, is_coordinator=lambda: False)
     assert list_groups(nothing, ListGroupsRequest()).groups == []
+
+
+def test_a_member_says_no_more_about_itself_than_the_limit(monkeypatch):
+    monkeypatch.setattr(groups, "METADATA_BYTES_MAX", 10)
+    protocols = [JoinGroupRequestProtocol("range", b"123"), JoinGroupRequestProtocol("any", b"")]
+    request = JoinGroupRequest("g", SESSION_MS, protocols=protocols)
+    answer = join_group(context(ErrorCode.NONE), request).response
+    assert answer.error_code == ErrorCode.INVALID_REQUEST
 
 
 def test_a_request_names_no_more_groups_than_the_limit(monkeypatch):
