@@ -10,6 +10,7 @@ import argparse
 import importlib
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -43,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 not understood."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     parsed = _parser(given).parse_args(given)
+    _obey_sigterm()
     try:
         result: int = _module(parsed.command).run(parsed)
         sys.stdout.flush()
@@ -57,6 +59,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = f"internal error: {error!r} (barnabas.log.level=DEBUG says more)"
         return _ended(report(message, FAILED))
     return result
+
+
+def _obey_sigterm() -> None:
+    """End at SIGTERM, until a broker has its own way to do so.
+
+    The kernel keeps the signal from the first process of a container that has not asked for it.
+    """
+    if os.getpid() == 1:
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 
 def _ended(exit_code: int) -> int:

@@ -82,6 +82,10 @@ class Container:
         """Its root directory, as long as it runs."""
         return Path(f"/proc/{self.process_id}/root")
 
+    def command_line(self) -> list[str]:
+        """What its first process is."""
+        return Path(f"/proc/{self.process_id}/cmdline").read_text().split("\0")
+
     @property
     def is_running(self) -> bool:
         """Whether its first process has not ended."""

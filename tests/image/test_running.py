@@ -58,8 +58,7 @@ def test_the_image_as_it_is(container):
     broker = container()
     assert broker.wait_for_log(READY) < QUICK_S
     assert "unknown settings" not in broker.log
-    name = broker.execute("cat", "/proc/1/cmdline").stdout.split("\0")
-    assert name[1:3] == ["/usr/local/bin/barnabas", "serve"]
+    assert broker.command_line()[1:3] == ["/usr/local/bin/barnabas", "serve"]
     # A client outside is told the published port, one in another container what it dialled.
     assert brokers_seen_inside(broker, "localhost:9092") == ["localhost:9092"]
     assert brokers_seen_inside(broker, "127.0.1.1:19092") == ["127.0.1.1:19092"]
@@ -97,6 +96,20 @@ def test_sigterm_while_clients_are_connected(container):
     assert broker.stop() == 0
     assert time.monotonic() - began < QUICK_S
     assert acknowledged == [None] * 200
+
+
+def test_sigterm_when_no_broker_runs(container):
+    # A first process gets only the signals that it has asked for.
+    server = "import socket, time; s = socket.create_server(('127.0.0.1', 7777)); time.sleep(60)"
+    asking = "exec barnabas ready --timeout 60 --bootstrap-server 127.0.0.1:7777"
+    wait = "until (</dev/tcp/127.0.0.1/7777) 2>/dev/null; do sleep 0.05; done"
+    ready = container(command=["bash", "-c", f'python3 -c "{server}" & {wait}; {asking}'])
+    connections = Path(f"/proc/{ready.process_id}/net/tcp")
+    while "ready" not in ready.command_line() or ":1E61 01 " not in connections.read_text():
+        assert ready.is_running
+        time.sleep(0.02)
+    ready.signal(signal.SIGTERM)
+    assert ready.wait() == 128 + signal.SIGTERM
 
 
 def test_the_health_check(container):
