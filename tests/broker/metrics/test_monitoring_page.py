@@ -1,0 +1,52 @@
+"""docs/monitoring.md names what there is, and all of ours."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from broker.config import BROKER_CONFIGS
+from broker.http.pages import pages
+from broker.http.server import ANSWER_SECONDS, CONNECTIONS_MAX, QUESTION_SECONDS
+from broker.testing import Broker
+from tests.broker.metrics.committing import commit
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
+QUOTED = re.findall(r"`([^`]+)`", PAGE)
+
+
+@pytest.fixture(scope="module")
+def families():
+    with Broker() as broker:
+        broker.create_topic("t")
+        commit(broker, "g", "t", {0: 0})
+        return broker.call(lambda: {family.name for family in broker.server.metrics.collect()})
+
+
+def test_every_metric_that_is_named_is_there(families):
+    named = {word for word in QUOTED if re.fullmatch(r"(kafka|barnabas|process)_\w+", word)}
+    assert len(named) > 20
+    assert named <= families
+
+
+def test_every_metric_of_ours_is_named(families):
+    assert {name for name in families if name.startswith("barnabas_")} <= set(QUOTED)
+
+
+def test_every_page_of_the_port_is_named():
+    with Broker() as broker:
+        served = set(pages(broker.server))
+    assert {word for word in QUOTED if re.fullmatch(r"/\w+", word)} == served
+
+
+def test_its_settings_and_limits_are_true():
+    listener = BROKER_CONFIGS["barnabas.http.listener"]
+    assert f"`{listener.default_text}` unless `{listener.name}` says otherwise" in PAGE
+    assert "`barnabas.metrics.partitions=false`" in PAGE
+    assert f"{CONNECTIONS_MAX} connections at a time" in PAGE
+    assert f"{QUESTION_SECONDS:.0f} s to ask and {ANSWER_SECONDS:.0f} s to read" in PAGE
+    for path in re.findall(r"`(docker/[^`]+)`", PAGE):
+        assert (ROOT / path).exists()
