@@ -183,7 +183,7 @@ def _verify_all(store: LogStore) -> Iterator[dict[str, Any]]:
 
 def _problems_of(log: PartitionLog) -> list[str]:
     try:
-        return verify(log, same_intervals=False)
+        return verify(log, exact=False)
     except StorageError as error:
         return [str(error)]
 

@@ -108,7 +108,7 @@ def test_a_broker_starts_from_what_was_checked(check, crashed, tmp_path):
     assert check("-d", directory).exit_code == 0
     with Broker(storage=directory) as broker:
         for log in broker.server.logs.logs.values():
-            assert verify(log, same_intervals=False) == []
+            assert verify(log, exact=False) == []
     assert check("-d", directory).lines[0] == "left after a clean stop"
 
 
@@ -161,16 +161,17 @@ def test_damage_in_a_sealed_segment(check, copy):
 
 
 @pytest.mark.parametrize(
-    ("suffix", "position", "expected"),
+    ("suffix", "size", "expected"),
     [
-        (".index", 3, "wrong entry in its offset index"),
-        (".timeindex", 7, "wrong entry in its time"),
+        (".index", 4, "wrong entry in its offset index"),
+        (".timeindex", 8, "wrong entry in its time"),
     ],
 )
-def test_damage_in_an_index(check, copy, suffix, position, expected):
+def test_damage_in_an_index(check, copy, suffix, size, expected):
     path = sealed_segment(copy).with_suffix(suffix)
-    assert path.stat().st_size > 24
-    flip(path, position)
+    data = path.read_bytes()
+    # The first entry's offset or timestamp: one less still looks like an index.
+    path.write_bytes((int.from_bytes(data[:size], "big") - 1).to_bytes(size, "big") + data[size:])
     ended = check("-d", copy)
     assert ended.exit_code == 1
     assert expected in ended.stderr

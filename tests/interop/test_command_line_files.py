@@ -1,0 +1,255 @@
+"""`dump-log` beside Kafka's DumpLogSegments on the same files, `check` on both brokers'."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+import pytest
+
+from tests.counterparts.apache_kafka import ApacheKafka
+from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.kafka_tools import DUMP_LOG_SEGMENTS, run_tool
+from tests.interop.command_line import CommandLine, run
+from tests.interop.dump import SUFFIXES
+
+pytestmark = [pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore")]
+SMALL = ("-X", "segment.bytes=1048576", "-X", "index.interval.bytes=1024")
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+NONE = "OptionalLong.empty"
+
+
+def fill(barnabas: CommandLine) -> None:
+    """Several segments in all codecs."""
+    assert barnabas("topics", "create", "plain", *SMALL).exit_code == 0
+    for number, codec in enumerate(CODECS * 4):
+        lines = [f"{number}.{line} {'x' * 500}" for line in range(700)]
+        arguments = ("-z", codec, "-H", "h=1") if number % 2 else ("-z", codec, "--acks", "1")
+        assert barnabas.lines_of(lines, "produce", "plain", *arguments).exit_code == 0
+
+
+def fill_with_transactions(barnabas: CommandLine) -> None:
+    """Committed and aborted ones, and one that is left open."""
+    assert barnabas("topics", "create", "transactions").exit_code == 0
+    for name, ends in (("one", ["commit", "abort", "commit"]), ("two", ["abort", "leave"])):
+        producer = confluent_kafka.Producer(
+            {"bootstrap.servers": barnabas.broker.bootstrap_servers, "transactional.id": name}
+        )
+        producer.init_transactions(20)
+        for number, end in enumerate(ends):
+            producer.begin_transaction()
+            for index in range(5):
+                producer.produce("transactions", f"{end} {name} {number} {index}")
+            assert producer.flush(20) == 0
+            if end == "commit":
+                producer.commit_transaction(20)
+            elif end == "abort":
+                producer.abort_transaction(20)
+
+
+def consume_in_a_group(barnabas: CommandLine) -> None:
+    assert barnabas("consume", "plain", "-g", "readers", "-o", "beginning", "-n", 10).exit_code == 0
+
+
+@pytest.fixture(scope="module", params=["barnabas", "kafka"])
+def written(request, tmp_path_factory) -> Iterator[tuple[str, Path]]:
+    """The data directory of a broker that was filled and stopped; Kafka's has transactions, too."""
+    directory = tmp_path_factory.mktemp(request.param)
+    kind = {"barnabas": BarnabasProcess, "kafka": ApacheKafka}[request.param]
+    with kind(directory, group_initial_rebalance_delay_ms="0") as broker:
+        barnabas = CommandLine(broker)
+        fill(barnabas)
+        consume_in_a_group(barnabas)
+        if request.param == "kafka":
+            fill_with_transactions(barnabas)
+            check_isolation(barnabas)
+        broker.terminate()
+        yield request.param, broker.data_directory
+
+
+def check_isolation(barnabas: CommandLine) -> None:
+    """What `consume` shows of transactions, while the broker is up."""
+    words = ("consume", "transactions", "-o", "beginning", "-e")
+    committed = barnabas(*words).lines
+    everything = barnabas(*words, "--isolation", "read_uncommitted").lines
+    assert [line for line in everything if line.startswith("commit")] == committed
+    assert len(committed) == 10
+    assert len(everything) == 25
+
+
+def dumped(files: list[Path]) -> dict[str, list[dict[str, Any]]]:
+    """What ours says, by file."""
+    ran = run("dump-log", "--format", "json", "--records", *files)
+    assert ran.stderr == ""
+    found: dict[str, list[dict[str, Any]]] = {str(path): [] for path in files}
+    for row in ran.json_lines:
+        found[row.pop("file")].append(row)
+    return found
+
+
+def kafka_dumped(files: list[Path]) -> dict[str, list[str]]:
+    """What Kafka's tool says, by file."""
+    arguments = ["--deep-iteration", "--files", ",".join(map(str, files))]
+    result = run_tool(DUMP_LOG_SEGMENTS, *arguments, timeout_s=100)
+    assert result.exit_code == 0
+    found: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in result.output.splitlines():
+        if line.startswith("Dumping "):
+            current = found.setdefault(line.removeprefix("Dumping "), [])
+        else:
+            current.append(line)
+    return found
+
+
+def numbers(line: str) -> dict[str, str]:
+    """Read `name: value name: value`."""
+    return dict(re.findall(r"(\w+): (\S+)", line))
+
+
+def lower(value: object) -> str:
+    return str(value).lower()
+
+
+def batch_as_kafka_says(row: dict[str, Any]) -> dict[str, str]:
+    return {
+        "baseOffset": str(row["base_offset"]),
+        "lastOffset": str(row["last_offset"]),
+        "count": str(row["count"]),
+        "baseSequence": str(row["base_sequence"]),
+        "lastSequence": str(row["last_sequence"]),
+        "producerId": str(row["producer_id"]),
+        "producerEpoch": str(row["producer_epoch"]),
+        "partitionLeaderEpoch": str(row["leader_epoch"]),
+        "isTransactional": lower(row["transactional"]),
+        "isControl": lower(row["control"]),
+        "deleteHorizonMs": NONE,
+        "position": str(row["position"]),
+        row["timestamp_type"]: str(row["max_timestamp"]),
+        "size": str(row["size"]),
+        "magic": "2",
+        "compresscodec": row["compression"],
+        "crc": str(row["crc"]),
+        "isvalid": lower(row["valid"]),
+    }
+
+
+def optional(value: int) -> str:
+    return f"OptionalLong[{value}]" if value >= 0 else NONE
+
+
+def producer_as_kafka_says(row: dict[str, Any]) -> dict[str, str]:
+    return {
+        "producerId": str(row["producer_id"]),
+        "producerEpoch": str(row["producer_epoch"]),
+        "coordinatorEpoch": str(row["coordinator_epoch"]),
+        "currentTxnFirstOffset": optional(row["transaction_first_offset"]),
+        "lastTimestamp": str(row["last_timestamp"]),
+    }
+
+
+def test_the_same_numbers_as_dump_log_segments(written):
+    kind, directory = written
+    topics = ["plain-0"] + (["transactions-0"] if kind == "kafka" else [])
+    files = sorted(
+        path
+        for topic in topics
+        for path in (directory / topic).iterdir()
+        if path.suffix in SUFFIXES
+    )
+    theirs, ours = kafka_dumped(files), dumped(files)
+    assert len([path for path in files if path.match("plain-0/*.log")]) > 1
+    compared = set()
+    for path in files:
+        rows, lines = ours[str(path)], theirs[str(path)]
+        compared |= {(path.suffix, len(rows) > 0)}
+        match path.suffix:
+            case ".log":
+                compare_log(rows, lines)
+            case ".index":
+                said = [numbers(line) for line in lines if line.startswith("offset")]
+                assert said == [
+                    {"offset": str(row["offset"]), "position": str(row["position"])} for row in rows
+                ] or (said, rows) == ([{"offset": str(int(path.stem)), "position": "0"}], [])
+            case ".timeindex":
+                said = [numbers(line) for line in lines if line.startswith("timestamp")]
+                assert said == [
+                    {"timestamp": str(row["timestamp"]), "offset": str(row["offset"])}
+                    for row in rows
+                ]
+            case ".txnindex":
+                said = [numbers(line) for line in lines]
+                assert said == [
+                    {
+                        "version": str(row["version"]),
+                        "producerId": str(row["producer_id"]),
+                        "firstOffset": str(row["first_offset"]),
+                        "lastOffset": str(row["last_offset"]),
+                        "lastStableOffset": str(row["last_stable_offset"]),
+                    }
+                    for row in rows
+                ]
+            case ".snapshot":
+                said = [numbers(line) for line in lines if line.startswith("producerId")]
+                wanted = {line["producerId"]: line for line in said}
+                assert len(wanted) == len(rows)
+                for row in rows:
+                    line = wanted[str(row["producer_id"])]
+                    mine = producer_as_kafka_says(row)
+                    assert {name: line[name] for name in mine} == mine
+    assert {(".log", True), (".index", True), (".timeindex", True), (".snapshot", True)} <= compared
+    assert kind == "barnabas" or (".txnindex", True) in compared
+
+
+def compare_log(rows: list[dict[str, Any]], lines: list[str]) -> None:
+    """Batches with every field, records and markers by their offsets and sizes."""
+    said = [numbers(line) for line in lines if line.startswith("baseOffset")]
+    assert said == [batch_as_kafka_says(row) for row in rows if row["row"] == "batch"]
+    records = [numbers(line[2:]) for line in lines if line.startswith("| ")]
+    ours = [row for row in rows if row["row"] in {"record", "marker"}]
+    assert [record["offset"] for record in records] == [str(row["offset"]) for row in ours]
+    for record, row in zip(records, ours, strict=True):
+        if row["row"] == "marker":
+            assert record["endTxnMarker"] == row["type"]
+            assert record["coordinatorEpoch"] == str(row["coordinator_epoch"])
+        else:
+            assert record["CreateTime"] == str(row["timestamp"])
+            assert record["valueSize"] == str(len(row["value"]))
+
+
+def test_what_the_internal_topics_mean(written):
+    _, directory = written
+    logs = sorted(directory.glob("__consumer_offsets-*/*.log"))
+    filled = [path for path in logs if path.stat().st_size]
+    assert filled
+    meanings = [
+        row["meaning"] for rows in dumped(filled).values() for row in rows if row["row"] == "record"
+    ]
+    commits = [each for each in meanings if each["kind"] == "OffsetCommit"]
+    assert {"group": "readers", "topic": "plain", "partition": 0} in [
+        each["key"] for each in commits
+    ]
+    assert commits[-1]["value"]["offset"] == 10
+    groups = [each for each in meanings if each["kind"] == "GroupMetadata"]
+    assert groups[-1]["key"] == {"group": "readers"}
+    assert groups[-1]["value"]["protocol_type"] == "consumer"
+
+
+def test_nothing_is_damaged(written):
+    _, directory = written
+    ran = run("dump-log", "-q", directory)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+
+
+def test_check(written):
+    kind, directory = written
+    before = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+    found = run("check", "-d", directory, "--format", "json").json
+    assert found["stopped"] == {"barnabas": "clean", "kafka": "kafka"}[kind]
+    ends = {(each["topic"], each["partition"]): each["end_offset"] for each in found["partitions"]}
+    assert ends["plain", 0] == len(CODECS) * 4 * 700
+    assert all(each["problems"] == [] for each in found["partitions"])
+    assert {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()} == before
