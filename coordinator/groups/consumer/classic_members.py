@@ -238,8 +238,8 @@ def _sync_refusal(
     if request.protocol_type not in (None, CONSUMERS) or request.protocol_name not in (None, name):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL, (), ()
     if group.assignment_epoch > member.member_epoch and not _is_revoking(member):
-        # There is a newer assignment: it has to join again. One that is giving back partitions has just
-        # joined, and is called again when it has given them back.
+        # There is a newer assignment: it has to join again. One that is giving back partitions has
+        # just joined, and is called again when it has given them back.
         return ErrorCode.REBALANCE_IN_PROGRESS, *_expect_join(group, member, now)
     return ErrorCode.NONE, (), ()
 

@@ -229,7 +229,8 @@ def _answered(
     if isinstance(resolved, Refusal):
         return resolved
     draft.resolve_regexes(member)
-    draft.refresh_epoch(change, subscription_changed=names_changed or resolved)
+    merged = _was_somebody_else(draft.group, change)
+    draft.refresh_epoch(change, subscription_changed=names_changed or resolved or merged)
     regex_changed = (before.topic_regex or "") != (member.topic_regex or "")
     moved = draft.reconcile(
         member,
@@ -249,6 +250,17 @@ def _answered(
         topics = [TopicPartitions(*each) for each in listed(moved.assigned)]
         response.assignment = Assignment(topics)
     return draft.decision(response)
+
+
+def _was_somebody_else(group: ConsumerGroup, change: Change) -> bool:
+    """Whether a member takes another one's place and had one already.
+
+    No good client does that. What the first place was to own has to be given to somebody.
+    """
+    member = change.member
+    assert member is not None
+    takes_place = change.replaced_id not in {"", member.member_id}
+    return takes_place and member.member_id in group.members
 
 
 def _owned(request: ConsumerGroupHeartbeatRequest) -> dict[bytes, frozenset[int]] | None:
