@@ -46,9 +46,10 @@ class Load:
 
     def stop(self) -> None:
         """Send nothing more; wait until everything sent has been answered."""
+        if not self._thread.is_alive():
+            self.failures.append("the load failed; its own error is above")
         self._stopping.set()
-        if self._thread.ident is not None:
-            self._thread.join()
+        self._thread.join()
         left = self._producer.flush(FLUSH_S)
         if left:
             self.failures.append(f"{left} records without an answer")

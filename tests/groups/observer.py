@@ -78,9 +78,10 @@ class Observer:
     def _look(self, client: WireClient) -> None:
         asked_ns = time.time_ns()
         offsets = _ask(client, self._groups)
-        # Hours of the same answer would fill the memory and say nothing.
-        if not self.seen or self.seen[-1].offsets != offsets:
-            self.seen.append(Seen(asked_ns, offsets))
+        # Of equal answers only the last is kept: who asks later may be told no less.
+        if self.seen and self.seen[-1].offsets == offsets:
+            self.seen.pop()
+        self.seen.append(Seen(asked_ns, offsets))
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -92,8 +93,10 @@ class Observer:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        still_looks = self._thread.is_alive()
         self._stopping.set()
         self._thread.join()
+        assert still_looks or error, "the observer failed; its own error is above"
 
 
 class Commit(NamedTuple):

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.counterparts.broker_process import BrokerProcess
+from tests.groups.checker import changed
 from tests.groups.fleet import Group, Kind, Member
 from tests.groups.load import Load
 from tests.groups.observer import Observer, Place, log_ends
@@ -34,6 +35,7 @@ from tests.groups.scenario import (
 )
 from tests.interop.administration import create
 from tests.soak import visitors
+from tests.soak.anchors import anchor_groups, drop_anchors
 from tests.soak.cleaning import delete_groups, delete_offsets, delete_topic, remove_static_members
 
 GROUPS_PER_ROUND = 5
@@ -112,11 +114,13 @@ class Soak:
         self._say = say
         self._gone: list[str] = []
         """Groups that were deleted and must not come back."""
+        self._anchors: dict[Place, int] = {}
 
     def run(self, duration_s: float) -> Report:
         """Run rounds until the time is up; at least one stormy and one calm."""
         until_s = time.monotonic() + duration_s
         create(self._broker.bootstrap_servers, visitors.TOPIC, partitions=1)
+        self._anchors = drop_anchors(self._broker, visitors.TOPIC)
         while time.monotonic() < until_s or self.report.rounds < 2:
             self._round(is_stormy=self.report.rounds % STORMY_EVERY == 0)
             if self.report.violations:
@@ -139,7 +143,7 @@ class Soak:
             self._broker.kill()
             self._broker.restart()
         time.sleep(REST_S)
-        self._look_for_the_deleted()
+        self._look_for_old_groups()
         self._sample()
         self.report.rounds += 1
 
@@ -177,10 +181,12 @@ class Soak:
         delete_topic(self._broker, topic)
         self._gone += names
 
-    def _look_for_the_deleted(self) -> None:
-        """Nothing that was deleted comes back, restarts included (O7)."""
+    def _look_for_old_groups(self) -> None:
+        """Nothing that was deleted comes back (O7), nothing else is touched (O8)."""
         found: dict[Place, int] = wait_for_committed(self._broker, self._gone)
         self.report.violations += [f"O7: {place} is back at {found[place]}" for place in found]
+        anchors = wait_for_committed(self._broker, anchor_groups())
+        self.report.violations += [f"O8: {each}" for each in changed(self._anchors, anchors)]
 
     def _sample(self) -> None:
         pid = self._broker.pid
@@ -203,9 +209,8 @@ class Life:
         self._is_stormy = is_stormy
         self._load = Load(self._broker.bootstrap_servers, topic, PARTITIONS, RECORDS_PER_S)
         self.scenario = Scenario(self._broker, self._load, kinds, directory, lambda _text: None)
-        if soak.report.rounds:
-            # What stands before is of groups that are gone.
-            self.scenario.log_begins = log_ends(self._broker.bootstrap_servers)
+        # What stands before is of other groups.
+        self.scenario.log_begins = log_ends(self._broker.bootstrap_servers)
         self._paused: list[tuple[float, Member]] = []
         self._visits: list[threading.Thread] = []
         # Visitors live in threads: their own chance, so that the seed decides everything here.

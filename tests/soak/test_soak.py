@@ -7,7 +7,9 @@ import random
 
 import pytest
 
+from broker.coordination import java_hash
 from tests.groups.scenario import BROKER_SETTINGS
+from tests.soak.anchors import PARTITIONS, anchor_groups, partition_of
 from tests.soak.soak import GROWTH_MOST_BYTES, Sample, Soak, grown
 
 SEED = int(os.environ.get("SOAK_SEED", "0")) or random.randrange(1, 1 << 32)
@@ -35,3 +37,11 @@ def test_growth_is_found():
     more_memory = Sample(1, (71 << 20) + GROWTH_MOST_BYTES, 40)
     assert "memory grew" in grown([*flat, more_memory])[0]
     assert "descriptors grew" in grown([*flat, Sample(1, 70 << 20, 60)])[0]
+
+
+def test_anchors_lie_in_every_partition():
+    groups = anchor_groups()
+    assert sorted(map(partition_of, groups)) == list(range(PARTITIONS))
+    assert [partition_of(group) for group in groups] == [
+        java_hash(group) % PARTITIONS for group in groups
+    ]
