@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.storage_errors import coordinator_error_of
 from coordinator.decision import (
+    NO_PRODUCER_ID,
     Answer,
     Cancel,
     Decision,
@@ -38,7 +39,7 @@ from coordinator.decision import (
 )
 from protocol.errors import ErrorCode, KafkaError
 from protocol.records import Record as LogRecord
-from protocol.records import encode_batch, iterate_records
+from protocol.records import encode_batch, iterate_records, read_marker
 from storage.batch_rules import DECOMPRESSED_BYTES_MAX
 from storage.errors import Refused
 from storage.partition_log import PartitionLog
@@ -69,6 +70,9 @@ class Machine(Protocol):
 
     def apply(self, record: Record, offset: int) -> None:
         """Take in a durable record."""
+
+    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
+        """Take in the marker that ends a producer's transaction on the partition."""
 
     def change(self, change: object) -> None:
         """Take in a volatile change."""
@@ -189,18 +193,24 @@ class Coordination:
         log = shard.log
         for segment in log.segments:
             for _, header, batch in segment.scan(0):
-                if header.is_control or header.next_offset <= log.log_start_offset:
+                if header.next_offset <= log.log_start_offset:
                     continue
+                if header.is_control:
+                    marker = read_marker(batch)
+                    if marker is not None:
+                        shard.machine.end_transaction(header.producer_id, commit=marker.commit)
+                    continue
+                producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
                 for stored in iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX):
-                    self._replay_record(shard, stored)
+                    self._replay_record(shard, stored, producer_id)
                 yield
 
-    def _replay_record(self, shard: Shard, stored: LogRecord) -> None:
+    def _replay_record(self, shard: Shard, stored: LogRecord, producer_id: int) -> None:
         if stored.key is None:
             raise KafkaError(
                 ErrorCode.INVALID_RECORD, f"{shard.log} offset {stored.offset} has no key"
             )
-        record = decode_record(self.topic_name, stored.key, stored.value)
+        record = decode_record(self.topic_name, stored.key, stored.value, producer_id)
         if record is None:
             logger.warning(
                 "record of unknown kind skipped log=%s offset=%d", shard.log, stored.offset

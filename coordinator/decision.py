@@ -22,6 +22,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from protocol.api import AnyRecordType, prefix
 from protocol.messages import record_type
 
+NO_PRODUCER_ID: Final = -1
+
 
 class Now(NamedTuple):
     """The time a command is decided at, in ms."""
@@ -40,6 +42,8 @@ class Record(NamedTuple):
     value: Any
     version: int | None = None
     """Version the value is written with; None: the newest."""
+    producer_id: int = NO_PRODUCER_ID
+    """Whose open transaction the record is part of."""
 
     def encode(self) -> tuple[bytes, bytes | None]:
         """The record's key and value as they stand in the log."""
@@ -96,7 +100,9 @@ NOTHING: Final = Decision()
 """For a command that nobody waits for and that found nothing to do."""
 
 
-def decode_record(topic: str, key: bytes, value: bytes | None) -> Record | None:
+def decode_record(
+    topic: str, key: bytes, value: bytes | None, producer_id: int = NO_PRODUCER_ID
+) -> Record | None:
     """Read a record of an internal topic; None for a kind that this version does not know.
 
     Raises Malformed or KafkaError for bytes that are no record of its kind.
@@ -106,4 +112,4 @@ def decode_record(topic: str, key: bytes, value: bytes | None) -> Record | None:
     except KeyError:
         return None
     decoded = None if value is None else kind.decode_value(value)
-    return Record(kind, kind.decode_key(key), decoded)
+    return Record(kind, kind.decode_key(key), decoded, producer_id=producer_id)

@@ -99,7 +99,7 @@ def _described(context: RequestContext, group_id: str) -> DescribedGroup:
     group = machine.groups.get(group_id)
     if isinstance(group, ClassicGroup):
         return describe(group)
-    if group is None and machine.offsets.of_group(group_id):
+    if group is None and machine.offsets.knows(group_id):
         return describe(ClassicGroup(group_id))
     not_found = DescribedGroup(group_id=group_id, group_state=DEAD)
     if context.api_version >= NOT_FOUND_SINCE:

@@ -6,10 +6,9 @@ too (O7).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
-from coordinator.decision import Decision, Now, Record
+from coordinator.decision import Decision, Now
 from coordinator.groups.commands import DeleteGroup, ExpireOffsets, TopicsDeleted, TopicsImage
 from coordinator.groups.family import ANY_GROUP, Family
 from coordinator.groups.group import CLASSIC, CONSUMERS, Group
@@ -21,18 +20,16 @@ if TYPE_CHECKING:
 
 STABLE: Final = "Stable"
 
-Rule: TypeAlias = Callable[[str, CommittedOffset], bool]
-"""Says of a topic's committed offset whether it goes."""
-
 
 def delete_group(shard: GroupShard, command: DeleteGroup, _now: Now) -> Decision:
     """Remove an empty group and everything it has committed."""
     group = shard.groups.get(command.group_id)
-    if group is None and not shard.offsets.of_group(command.group_id):
+    if group is None and not shard.offsets.knows(command.group_id):
         return Decision(ErrorCode.GROUP_ID_NOT_FOUND)
     if group is not None and not group.is_empty:
         return Decision(ErrorCode.NON_EMPTY_GROUP)
-    records = [*_tombstones(shard, command.group_id, lambda _topic, _committed: True)]
+    commits = shard.offsets.commits_of(command.group_id)
+    records = [tombstone(command.group_id, *place) for place in commits]
     if group is not None:
         records += group.tombstones()
     return Decision(ErrorCode.NONE, tuple(records))
@@ -40,32 +37,43 @@ def delete_group(shard: GroupShard, command: DeleteGroup, _now: Now) -> Decision
 
 def topics_deleted(shard: GroupShard, command: TopicsDeleted, _now: Now) -> Decision:
     """Remove the offsets of topics that are gone (A2)."""
-
-    def goes(topic: str, committed: CommittedOffset) -> bool:
-        return _is_gone(topic, committed, command.topics)
-
-    return Decision(records=tuple(_tombstones(shard, command.group_id, goes)))
+    records = [
+        tombstone(command.group_id, topic, partition)
+        for (topic, partition), commits in shard.offsets.commits_of(command.group_id).items()
+        if _is_gone(topic, commits, command.topics)
+    ]
+    return Decision(records=tuple(records))
 
 
 def expire(shard: GroupShard, command: ExpireOffsets, now: Now) -> Decision:
     """Remove what was not used for the retention time, and an empty group with its last offset."""
-    group = shard.groups.get(command.group_id)
+    group_id = command.group_id
+    group = shard.groups.get(group_id)
     retention_ms = shard.config.offsets_retention_ms
-
-    def goes(topic: str, committed: CommittedOffset) -> bool:
-        if _is_gone(topic, committed, command.topics):
-            return True
-        unused_since_ms = _unused_since_ms(group, topic, committed)
-        if unused_since_ms is None:
-            return False
-        if committed.expire_ms != BY_RETENTION:
-            return now.wall_ms >= committed.expire_ms
-        return now.wall_ms - unused_since_ms >= retention_ms
-
-    records = [*_tombstones(shard, command.group_id, goes)]
-    if group is not None and group.is_empty and len(records) == _count(shard, command.group_id):
+    everything = shard.offsets.commits_of(group_id)
+    records = [
+        tombstone(group_id, topic, partition)
+        for (topic, partition), commits in everything.items()
+        if _is_gone(topic, commits, command.topics)
+        or (
+            not shard.offsets.is_pending(group_id, topic, partition)
+            and _is_expired(group, topic, commits[0], now.wall_ms, retention_ms)
+        )
+    ]
+    if group is not None and group.is_empty and len(records) == len(everything):
         records += group.tombstones()
     return Decision(records=tuple(records))
+
+
+def _is_expired(
+    group: Group | None, topic: str, committed: CommittedOffset, now_ms: int, retention_ms: int
+) -> bool:
+    unused_since_ms = _unused_since_ms(group, topic, committed)
+    if unused_since_ms is None:
+        return False
+    if committed.expire_ms != BY_RETENTION:
+        return now_ms >= committed.expire_ms
+    return now_ms - unused_since_ms >= retention_ms
 
 
 def _unused_since_ms(group: Group | None, topic: str, committed: CommittedOffset) -> int | None:
@@ -86,21 +94,10 @@ def _unused_since_ms(group: Group | None, topic: str, committed: CommittedOffset
     return committed.commit_ms if known else None
 
 
-def _is_gone(topic: str, committed: CommittedOffset, image: TopicsImage) -> bool:
+def _is_gone(topic: str, commits: list[CommittedOffset], image: TopicsImage) -> bool:
     """Whether the topic was deleted; another one of the same name may be there now."""
     topic_id = image.topic_id(topic)
-    return topic_id is None or not committed.is_of(topic_id)
-
-
-def _tombstones(shard: GroupShard, group_id: str, goes: Rule) -> Iterator[Record]:
-    for topic, partitions in shard.offsets.of_group(group_id).items():
-        for index, committed in partitions.items():
-            if goes(topic, committed):
-                yield tombstone(group_id, topic, index)
-
-
-def _count(shard: GroupShard, group_id: str) -> int:
-    return sum(map(len, shard.offsets.of_group(group_id).values()))
+    return topic_id is None or not any(committed.is_of(topic_id) for committed in commits)
 
 
 OFFSET_REMOVAL: Final = Family(

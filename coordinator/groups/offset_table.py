@@ -1,7 +1,7 @@
 """Committed offsets as the records of the log say them.
 
-The last commit in the log's order is the one that counts (O1); a tombstone forgets all commits
-before it, for good (O7).
+The last commit in the log's order is the one that counts (O1), that of a transaction from its
+COMMIT marker on; a tombstone forgets all commits before it, for good (O7).
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from coordinator.decision import Record
+from coordinator.decision import NO_PRODUCER_ID, Record
+from coordinator.groups.pending_offsets import PendingOffsets, Place
 from protocol.messages.legacy_offset_commit_record import LEGACY_OFFSET_COMMIT_RECORD
 from protocol.messages.offset_commit_record import (
     OFFSET_COMMIT_RECORD,
@@ -56,14 +57,45 @@ class OffsetTable:
 
     def __init__(self) -> None:
         self._by_group: dict[str, dict[str, dict[int, CommittedOffset]]] = {}
+        self._pending = PendingOffsets()
 
     def group_ids(self) -> Iterable[str]:
-        """The groups that have offsets."""
-        return self._by_group.keys()
+        """The groups that have offsets, pending ones included."""
+        return dict.fromkeys([*self._by_group, *self._pending.group_ids()])
+
+    def knows(self, group_id: str) -> bool:
+        """Whether a group has offsets, pending ones included."""
+        return group_id in self._by_group or bool(self._pending.of_group(group_id))
 
     def of_group(self, group_id: str) -> Mapping[str, Partitions]:
         """A group's offsets, by topic; none if it has none."""
         return self._by_group.get(group_id, {})
+
+    def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
+        """Whether a transaction still open has committed here."""
+        return Place(group_id, topic, partition) in self._pending.of_group(group_id)
+
+    def commits_of(self, group_id: str) -> dict[tuple[str, int], list[CommittedOffset]]:
+        """All that a tombstone would forget: what is committed, and what is pending."""
+        commits = {
+            (topic, partition): [committed]
+            for topic, partitions in self.of_group(group_id).items()
+            for partition, committed in partitions.items()
+        }
+        for place, pending in self._pending.of_group(group_id).items():
+            commits.setdefault((place.topic, place.partition), []).extend(pending.values())
+        return commits
+
+    def hold(self, place: Place, producer_id: int, committed: CommittedOffset) -> None:
+        """Take in the commit of a transaction; it counts when that is committed."""
+        self._pending.put(place, producer_id, committed)
+
+    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
+        """Let the commits of a transaction count, unless a later one is there, or forget them."""
+        for place, committed in self._pending.end(producer_id):
+            earlier = self.of_group(place.group_id).get(place.topic, {}).get(place.partition)
+            if commit and (earlier is None or earlier.log_offset < committed.log_offset):
+                self.put(*place, committed)
 
     def put(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
         """Take in a commit; the log's order decides (O1)."""
@@ -74,6 +106,7 @@ class OffsetTable:
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
         """Forget what was committed; nothing stays of a topic or group that held nothing else."""
+        self._pending.remove(Place(group_id, topic, partition))
         topics = self._by_group.get(group_id, {})
         partitions = topics.get(topic, {})
         partitions.pop(partition, None)
@@ -121,7 +154,11 @@ def apply_offset_commit(shard: GroupShard, record: Record, offset: int) -> None:
         value.topic_id,
         offset,
     )
-    shard.offsets.put(key.group, key.topic, key.partition, committed)
+    if record.producer_id == NO_PRODUCER_ID:
+        shard.offsets.put(key.group, key.topic, key.partition, committed)
+    else:
+        place = Place(key.group, key.topic, key.partition)
+        shard.offsets.hold(place, record.producer_id, committed)
 
 
 def apply_legacy_offset_commit(shard: GroupShard, record: Record, offset: int) -> None:

@@ -126,7 +126,7 @@ def _refuse_commit(
 def _refuse_commit_without_group(shard: GroupShard, identity: Identity, group_id: str) -> ErrorCode:
     if identity.generation < 0:
         return ErrorCode.NONE  # From an admin client, or a consumer that assigns itself.
-    if shard.offsets.of_group(group_id):
+    if shard.offsets.knows(group_id):
         return ErrorCode.UNKNOWN_MEMBER_ID  # To Kafka an empty classic group.
     if identity.api_version >= GROUP_ID_NOT_FOUND_SINCE:
         return ErrorCode.GROUP_ID_NOT_FOUND
@@ -186,6 +186,8 @@ def fetch(shard: GroupShard, command: OffsetFetch, _now: Now) -> Decision:
             _asked_of(topic, image.topic_id(topic.name), topics.get(topic.name, {}))
             for topic in asked.topics
         ]
+    if command.require_stable:
+        _mark_unstable(shard, asked.group_id, answers)
     return Decision(OffsetFetchResponseGroup(asked.group_id, answers))
 
 
@@ -209,6 +211,17 @@ def _asked_of(
         else:
             answers.append(nothing_found(index, ErrorCode.NONE))
     return OffsetFetchResponseTopics(topic.name, topic_id or ZERO_UUID, answers)
+
+
+def _mark_unstable(
+    shard: GroupShard, group_id: str, answers: list[OffsetFetchResponseTopics]
+) -> None:
+    """Let the client ask again for what a transaction still open is about to change (O3)."""
+    code = ErrorCode.UNSTABLE_OFFSET_COMMIT
+    for topic in answers:
+        for number, found in enumerate(topic.partitions):
+            if shard.offsets.is_pending(group_id, topic.name, found.partition_index):
+                topic.partitions[number] = nothing_found(found.partition_index, code)
 
 
 def _is_there(committed: CommittedOffset, topic_id: bytes | None) -> bool:
@@ -237,7 +250,7 @@ def delete(shard: GroupShard, command: OffsetDelete, _now: Now) -> Decision:
     error = _refuse_delete(shard, group, request.group_id)
     if error:
         return Decision(OffsetDeleteResponse(error))
-    found = shard.offsets.of_group(request.group_id)
+    found = shard.offsets.commits_of(request.group_id)
     topics = []
     # Named once each: a request may name a partition again and again.
     doomed: dict[tuple[str, int], None] = {}
@@ -248,7 +261,7 @@ def delete(shard: GroupShard, command: OffsetDelete, _now: Now) -> Decision:
         for asked in topic.partitions:
             index = asked.partition_index
             answers.append(OffsetDeleteResponsePartition(index, code))
-            if not in_use and index in found.get(topic.name, {}):
+            if not in_use and (topic.name, index) in found:
                 doomed[topic.name, index] = None
         topics.append(OffsetDeleteResponseTopic(topic.name, answers))
     records = tuple(tombstone(request.group_id, *place) for place in doomed)
@@ -257,7 +270,7 @@ def delete(shard: GroupShard, command: OffsetDelete, _now: Now) -> Decision:
 
 def _refuse_delete(shard: GroupShard, group: Group | None, group_id: str) -> ErrorCode:
     if group is None:
-        known = shard.offsets.of_group(group_id)
+        known = shard.offsets.knows(group_id)
         return ErrorCode.NONE if known else ErrorCode.GROUP_ID_NOT_FOUND
     if not group.is_empty and group.protocol_type != CONSUMERS:
         return ErrorCode.NON_EMPTY_GROUP  # What its members read is not known here.

@@ -41,8 +41,17 @@ class GroupShard:
         return (decider or _DECIDERS[kind, ANY_GROUP])(self, command, now)
 
     def apply(self, record: Record, offset: int) -> None:
-        """Take in a record that is durable at ``offset`` of the partition."""
-        _APPLIERS[record.kind.key_type](self, record, offset)
+        """Take in a record that is durable at ``offset`` of the partition.
+
+        A log that Apache Kafka began may have records of share and streams groups: not served here.
+        """
+        applier = _APPLIERS.get(record.kind.key_type)
+        if applier is not None:
+            applier(self, record, offset)
+
+    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
+        """Take in the marker that ends a producer's transaction on this partition."""
+        self.offsets.end_transaction(producer_id, commit=commit)
 
     def change(self, change: object) -> None:
         """Take in a volatile change."""

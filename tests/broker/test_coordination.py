@@ -70,6 +70,9 @@ class Toy:
             self.numbers[record.key.group] = record.value.offset
         self.offsets.append(offset)
 
+    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
+        self.changes.append((producer_id, commit))
+
     def change(self, change: object) -> None:
         assert change != "mistake"
         self.changes.append(change)
@@ -428,13 +431,15 @@ def append(opened: Coordinator, batch: bytes) -> None:
     opened.sync()
 
 
-def test_a_start_passes_over_control_batches_and_unknown_kinds(opened, caplog):
-    append(opened, control_batch(1, 0, commit=True, coordinator_epoch=0, timestamp=0))
+def test_a_start_passes_over_unknown_kinds_and_tells_of_markers(opened, caplog):
+    for commit in (True, False):
+        append(opened, control_batch(1, 0, commit=commit, coordinator_epoch=0, timestamp=0))
     append(opened, encode_batch([LogRecord(0, 0, b"\x7f\x00unknown", b"value", ())]))
     opened.ask(put("k", 1))
     opened.sync()
     again = opened.restarted()
     assert again.toy.numbers == {"k": 1}
+    assert again.toy.changes == [(1, True), (1, False)]
     assert "record of unknown kind skipped" in caplog.text
 
 

@@ -135,11 +135,16 @@ STATES: dict[str, OtherGroup | None] = {
     "preparing": replace(STABLE_CLASSIC, state_name="PreparingRebalance"),
     "completing": replace(STABLE_CLASSIC, state_name="CompletingRebalance"),
     "stable": STABLE_CLASSIC,
+    "pending": None,
+    "empty-pending": replace(EMPTY_CLASSIC, empty_since=NOW.wall_ms - 8 * DAY_MS),
     "connect": OtherGroup(CLASSIC, "Stable", "connect", anonymous=UNKNOWN),
     "consumer-empty": OtherGroup(CONSUMER, "Empty"),
     "consumer": OtherGroup(CONSUMER, "Stable", subscribed=frozenset("a"), anonymous=UNKNOWN),
 }
-WITHOUT_OFFSETS = {"nothing", "empty-bare"}
+WITHOUT_OFFSETS = {"nothing", "empty-bare", "pending"}
+PENDING = {"pending": ("a0", "c1"), "empty-pending": ("a0", "b2", "c1", "d0")}
+"""What producer 5 has committed in a transaction still open."""
+PRODUCER = 5
 
 
 @dataclass
@@ -170,6 +175,11 @@ class Run:
             ):
                 committed = CommittedOffset(offset, 0, "", at_ms, expire_ms, topic_id, -1)
                 self.apply(commit_record(GROUP, topic, partition, committed))
+        for place in PENDING.get(self.state, ()):
+            topic_id = IMAGE.ids.get(place[0], b"c" * 16)
+            committed = CommittedOffset(90, 0, "", NOW.wall_ms - 1, BY_RETENTION, topic_id, -1)
+            record = commit_record(GROUP, place[0], int(place[1:]), committed)
+            self.apply(record._replace(producer_id=PRODUCER))
 
     def apply(self, record: Record) -> None:
         """Take in a record as it comes back from the log."""
@@ -177,7 +187,8 @@ class Run:
         kind = record.kind
         decoded = None if value is None else kind.decode_value(value)
         if kind is OFFSET_COMMIT_RECORD:
-            read = Record(kind, kind.decode_key(key), decoded)
+            producer_id = record.producer_id
+            read = Record(kind, kind.decode_key(key), decoded, producer_id=producer_id)
             self.shard.apply(read, len(self.written))
             self.written.append(read)
         else:
@@ -199,6 +210,9 @@ class Run:
             for topic, partitions in self.shard.offsets.of_group(GROUP).items()
             for partition, committed in partitions.items()
         ]
+        for topic, partition in self.shard.offsets.commits_of(GROUP):
+            if self.shard.offsets.is_pending(GROUP, topic, partition):
+                found.append(f"{topic}{partition}~")
         return " ".join(sorted(found)) or "-"
 
     def replayed(self) -> dict[str, Any]:
@@ -206,7 +220,7 @@ class Run:
         fresh = GroupShard(GroupConfig())
         for at, record in enumerate(self.written):
             fresh.apply(record, at)
-        return {group: fresh.offsets.of_group(group) for group in fresh.offsets.group_ids()}
+        return {group: fresh.offsets.commits_of(group) for group in fresh.offsets.group_ids()}
 
 
 def command_of(text: str) -> Any:
@@ -214,8 +228,8 @@ def command_of(text: str) -> Any:
     verb, *words = text.split()
     if verb == "commit":
         return _commit(words)
-    if verb == "fetch":
-        return _fetch(words)
+    if verb in {"fetch", "fetch-unstable"}:
+        return _fetch(words, require_stable=verb == "fetch")
     if verb == "delete-offsets":
         topics = [
             OffsetDeleteRequestTopic(topic, [OffsetDeleteRequestPartition(at) for at in indexes])
@@ -251,7 +265,7 @@ def _commit(words: list[str]) -> OffsetCommit:
     return OffsetCommit(Caller("", "", int(version[1:])), request)
 
 
-def _fetch(words: list[str]) -> OffsetFetch:
+def _fetch(words: list[str], *, require_stable: bool) -> OffsetFetch:
     who, *places = words
     epoch, member_id = IDENTITIES[who]
     topics = [
@@ -261,7 +275,7 @@ def _fetch(words: list[str]) -> OffsetFetch:
     request = OffsetFetchRequestGroup(
         GROUP, member_id or None, epoch, None if places == ["all"] else topics
     )
-    return OffsetFetch(Caller("", "", 9), request, require_stable=True, topics=IMAGE)
+    return OffsetFetch(Caller("", "", 9), request, require_stable, IMAGE)
 
 
 def _by_topic(places: list[str]) -> dict[str, list[int]]:
@@ -293,6 +307,9 @@ def shown_response(response: Any) -> str:
 
 
 def _found(each: Any) -> str:
+    if each.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT:
+        assert (each.committed_offset, each.committed_leader_epoch, each.metadata) == (-1, -1, "")
+        return "unstable"
     assert each.error_code == ErrorCode.NONE
     if each.committed_offset == -1:
         assert (each.committed_leader_epoch, each.metadata) == (-1, "")

@@ -16,6 +16,7 @@ from coordinator.groups.commands import (
     TopicsDeleted,
 )
 from coordinator.groups.config import GroupConfig
+from coordinator.groups.offset_table import BY_RETENTION, CommittedOffset, commit_record
 from coordinator.groups.shard import GroupShard
 from protocol.errors import ErrorCode
 from protocol.messages.offset_commit import (
@@ -36,6 +37,7 @@ CONFIG = GroupConfig(offsets_retention_ms=1000)
 
 groups = st.sampled_from(["g", "h"])
 topics = st.sampled_from(["a", "b", "c"])
+producers = st.sampled_from([7, 8])
 places = st.dictionaries(st.tuples(topics, st.integers(0, 2)), st.integers(0, 9), max_size=4)
 
 
@@ -45,28 +47,39 @@ class Offsets(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.shard = GroupShard(CONFIG)
-        self.log: list[tuple[Record, bytes, bytes | None]] = []
+        self.log: list[tuple[Record, bytes, bytes | None] | tuple[int, bool]] = []
+        """Records and their bytes; markers: producer and whether it has committed."""
         self.image = Image(a=b"a" * 16, b=b"b" * 16, c=b"c" * 16)
         self.next_id = 1
         self.now_ms = 1_000_000
         # (group, topic, partition) -> offset, metadata, when it was committed, topic id
         self.model: dict[tuple[str, str, int], tuple[int, str, int, bytes]] = {}
+        # The same by producer, and where in the log the last plain or pending commit stands.
+        self.pending: dict[int, dict[tuple[str, str, int], tuple[int, str, int, bytes]]] = {}
+        self.places: dict[tuple[object, tuple[str, str, int]], int] = {}
 
     def ask(self, command) -> Decision:
         now = Now(self.now_ms, self.now_ms)
         decision = self.shard.decide(command, now)
         assert self.shard.decide(command, now) == decision
         for record in decision.records:
-            key, value = record.encode()
-            self.log.append((record, key, value))
-            self.take_in(self.shard, len(self.log) - 1)
+            self.write(record)
         return decision
 
+    def write(self, record: Record) -> None:
+        self.log.append((record, *record.encode()))
+        self.take_in(self.shard, len(self.log) - 1)
+
     def take_in(self, shard: GroupShard, at: int) -> None:
-        record, key, value = self.log[at]
+        entry = self.log[at]
+        if len(entry) == 2:
+            shard.end_transaction(entry[0], commit=entry[1])
+            return
+        record, key, value = entry
         kind = record.kind
         decoded = None if value is None else kind.decode_value(value)
-        shard.apply(Record(kind, kind.decode_key(key), decoded), at)
+        read = Record(kind, kind.decode_key(key), decoded, producer_id=record.producer_id)
+        shard.apply(read, at)
 
     def visible(self, group: str) -> dict[tuple[str, int], tuple[int, str]]:
         return {
@@ -85,12 +98,45 @@ class Offsets(RuleBasedStateMachine):
             asked = OffsetCommitRequestPartition(partition, offset, -1, metadata)
             request.topics.append(OffsetCommitRequestTopic(topic, topic_id, [asked]))
             self.model[group, topic, partition] = (offset, metadata, self.now_ms, topic_id)
+            self.places[None, (group, topic, partition)] = len(self.log) + len(request.topics)
         response = self.ask(OffsetCommit(CALLER, request)).response
         assert {each.error_code for topic in response.topics for each in topic.partitions} <= {0}
 
+    @rule(group=groups, producer=producers, offsets=places)
+    def commit_in_transaction(self, group, producer, offsets):
+        for (topic, partition), offset in offsets.items():
+            topic_id = self.image.topic_id(topic)
+            if topic_id is None:
+                continue
+            committed = CommittedOffset(offset, -1, "t", self.now_ms, BY_RETENTION, topic_id, -1)
+            record = commit_record(group, topic, partition, committed)
+            self.write(record._replace(producer_id=producer))
+            place = (group, topic, partition)
+            self.pending.setdefault(producer, {})[place] = (offset, "t", self.now_ms, topic_id)
+            self.places[producer, place] = len(self.log)
+
+    @rule(producer=producers, commit=st.booleans())
+    def end_transaction(self, producer, commit):
+        self.log.append((producer, commit))
+        self.take_in(self.shard, len(self.log) - 1)
+        for place, committed in self.pending.pop(producer, {}).items():
+            at = self.places.pop((producer, place))
+            if commit and (place not in self.model or self.places[None, place] < at):
+                self.model[place] = committed
+                self.places[None, place] = at
+
+    def forget(self, place: tuple[str, str, int]) -> None:
+        self.model.pop(place, None)
+        for commits in self.pending.values():
+            commits.pop(place, None)
+
+    def known(self, group: str) -> set[tuple[str, str, int]]:
+        found = [self.model, *self.pending.values()]
+        return {place for commits in found for place in commits if place[0] == group}
+
     @rule(group=groups, offsets=places)
     def delete_offsets(self, group, offsets):
-        exists = any(holder == group for holder, _, _ in self.model)
+        exists = bool(self.known(group))
         request = OffsetDeleteRequest(
             group,
             [
@@ -101,15 +147,15 @@ class Offsets(RuleBasedStateMachine):
         response = self.ask(OffsetDelete(CALLER, request)).response
         assert (response.error_code == ErrorCode.NONE) == exists
         for topic, partition in offsets:
-            self.model.pop((group, topic, partition), None)
+            self.forget((group, topic, partition))
 
     @rule(group=groups)
     def delete_group(self, group):
-        mine = [place for place in self.model if place[0] == group]
+        mine = self.known(group)
         code = self.ask(DeleteGroup(group)).response
         assert code == (ErrorCode.NONE if mine else ErrorCode.GROUP_ID_NOT_FOUND)
         for place in mine:
-            del self.model[place]
+            self.forget(place)
 
     @rule(topic=topics)
     def delete_topic(self, topic):
@@ -124,9 +170,15 @@ class Offsets(RuleBasedStateMachine):
     @rule(group=groups)
     def forget_deleted_topics(self, group):
         self.ask(TopicsDeleted(group, self.image))
-        for place, (_, _, _, topic_id) in list(self.model.items()):
-            if place[0] == group and self.image.topic_id(place[1]) != topic_id:
-                del self.model[place]
+        for place in self.known(group):
+            if self.is_gone(place):
+                self.forget(place)
+
+    def is_gone(self, place: tuple[str, str, int]) -> bool:
+        """Whether all that is committed for a place was for topics that were deleted."""
+        found = [self.model, *self.pending.values()]
+        ids = {commits[place][3] for commits in found if place in commits}
+        return self.image.topic_id(place[1]) not in ids
 
     @rule(passed_ms=st.integers(1, 1500))
     def wait(self, passed_ms):
@@ -135,10 +187,11 @@ class Offsets(RuleBasedStateMachine):
     @rule(group=groups)
     def expire(self, group):
         self.ask(ExpireOffsets(group, self.image))
-        for place, (_, _, committed_ms, topic_id) in list(self.model.items()):
-            is_gone = self.image.topic_id(place[1]) != topic_id
-            if place[0] == group and (is_gone or self.now_ms - committed_ms >= 1000):
-                del self.model[place]
+        for place in self.known(group):
+            pending = any(place in commits for commits in self.pending.values())
+            expired = not pending and self.now_ms - self.model[place][2] >= 1000
+            if expired or self.is_gone(place):
+                self.forget(place)
 
     @precondition(lambda self: self.log)
     @rule()
@@ -147,10 +200,14 @@ class Offsets(RuleBasedStateMachine):
         for at in range(len(self.log)):
             self.take_in(self.shard, at)
 
-    @precondition(lambda self: self.log)
+    @precondition(lambda self: self.log and all(len(entry) == 3 for entry in self.log))
+    @precondition(lambda self: not self.pending)
     @rule()
     def compact(self):
-        """Keep the last record of each key: a restart must not notice (K6)."""
+        """Keep the last record of each key: a restart must not notice (K6).
+
+        Logs without transactions only: with them the last record does not have to be the one.
+        """
         last = {key: at for at, (_, key, _) in enumerate(self.log)}
         compacted = GroupShard(CONFIG)
         for at in sorted(last.values()):
@@ -172,7 +229,10 @@ class Offsets(RuleBasedStateMachine):
                 for topic in response.topics
                 for each in topic.partitions
             } == self.visible(group)
-        assert set(self.shard.keys()) == {group for group, _, _ in self.model}
+        assert set(self.shard.keys()) == {group for group in ("g", "h") if self.known(group)}
+        for place in self.known("g"):
+            pending = any(place in commits for commits in self.pending.values())
+            assert self.shard.offsets.is_pending(*place) == pending
 
 
 TestOffsets = Offsets.TestCase

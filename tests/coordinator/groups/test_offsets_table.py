@@ -50,7 +50,7 @@ def outcome(state: str, command: str) -> list[str]:
     for record in decision.records:
         run.apply(record)
     left = run.offsets()
-    live = {group: run.shard.offsets.of_group(group) for group in run.shard.offsets.group_ids()}
+    live = {group: run.shard.offsets.commits_of(group) for group in run.shard.offsets.group_ids()}
     assert run.replayed() == live, "a restart would not give the same (O8)"
     kept = "group" if GROUP in run.shard.groups else "no group"
     keys = run.shard.keys()
