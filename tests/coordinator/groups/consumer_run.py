@@ -53,6 +53,9 @@ CONFIG = GroupConfig(
     consumer_times=lambda _group_id: ConsumerTimes(SESSION_MS, 5_000, ASSIGNMENT_INTERVAL_MS),
 )
 
+GONE = b"gone".ljust(16, b"-")
+"""Id of a topic that was deleted."""
+
 Owned = dict[str, set[int]]
 """Partitions by the names of their topics."""
 
@@ -185,7 +188,10 @@ class Run:
             epoch = self.members[member].member_epoch if member in self.members else 1
         topics = None
         if owned is not None:
-            topics = [TopicPartitions(self.topics.ids[each], sorted(owned[each])) for each in owned]
+            topics = [
+                TopicPartitions(self.topics.ids.get(each, GONE), sorted(owned[each]))
+                for each in owned
+            ]
         request = ConsumerGroupHeartbeatRequest(
             group_id=GROUP,
             member_id=member,

@@ -28,6 +28,8 @@ TopicPartition = tuple[bytes, int]
 
 def assign(subscribers: Subscribers, partition_count: PartitionCount) -> dict[str, Partitions]:
     """Keep what may be kept, hand out the rest, balance."""
+    if not subscribers:
+        return {}
     plan = _Plan(subscribers, partition_count)
     if all_want_the_same(subscribers):
         plan.cut_to_quota()
