@@ -25,12 +25,9 @@ def process_families() -> Iterator[Family]:
     yield value(
         "process_start_time_seconds", GAUGE, "Start of the process, since 1970.", _STARTED_SECONDS
     )
-    yield value(
-        "process_max_fds",
-        GAUGE,
-        "Most file descriptors the process may have.",
-        resource.getrlimit(resource.RLIMIT_NOFILE)[0],
-    )
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if limit != resource.RLIM_INFINITY:
+        yield value("process_max_fds", GAUGE, "Most file descriptors the process may have.", limit)
     try:
         yield value(
             "process_open_fds", GAUGE, "File descriptors in use.", len(os.listdir("/proc/self/fd"))

@@ -1,6 +1,8 @@
 import json
 import signal
 import socket
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import pytest
 
@@ -100,6 +102,21 @@ def test_the_http_port_that_was_asked_for_is_in_use(tmp_path):
         line = refused(tmp_path, f"-Xbarnabas.http.listener=127.0.0.1:{port}")
     assert f"http://127.0.0.1:{port}" in line
     assert "in use" in line
+
+
+def test_health_and_metrics_over_http(tmp_path):
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    with Served(tmp_path, f"-Xbarnabas.http.listener=127.0.0.1:{port}") as broker:
+        with urlopen(f"{address}/readyz", timeout=10) as answer:
+            assert json.load(answer)["status"] == "ok"
+        with urlopen(f"{address}/metrics", timeout=10) as answer:
+            assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+            lines = answer.read().decode().splitlines()
+        assert "kafka_server_kafkaserver_brokerstate 3" in lines
+        assert broker.stop()[0] == 0
+    with pytest.raises(URLError):
+        urlopen(f"{address}/livez", timeout=10)
 
 
 def test_an_address_that_is_not_ours(tmp_path):
