@@ -6,6 +6,7 @@ Alter requests treat all kinds alike. Of loggers and client metrics nothing is k
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -18,6 +19,8 @@ from broker.group_configs import GROUP_CONFIGS, effective_group_value
 from broker.topic_configs import TOPIC_CONFIGS, effective_value
 from broker.topic_names import name_problem
 from protocol.errors import ErrorCode, KafkaError
+
+_NODE_ID = re.compile(r"-?[0-9]{1,10}")
 
 
 class ResourceType(IntEnum):
@@ -45,7 +48,7 @@ class ConfigKind:
 
 def check_node_name(name: str, node_id: int) -> None:
     """Raise KafkaError unless ``name`` is this broker's node id."""
-    if not name.lstrip("-").isdecimal():
+    if not _NODE_ID.fullmatch(name):
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}"
         )

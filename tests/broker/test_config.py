@@ -57,7 +57,7 @@ def test_the_configuration_cannot_be_changed():
         ("node.id", "1_000", "Not a number of type INT"),
         ("node.id", "", "Not a number of type INT"),
         ("node.id", str(INT_MAX + 1), "Not a number of type INT"),
-        ("node.id", "1" * 5000, "Not a number of type INT"),
+        ("node.id", "1" * 101, "Not a number of type INT"),
         ("log.retention.bytes", str(LONG_MAX + 1), "Not a number of type LONG"),
         ("log.cleaner.min.cleanable.ratio", "1.5", "Value must be no more than 1"),
         ("log.cleaner.min.cleanable.ratio", "nan", "Not a number of type DOUBLE"),

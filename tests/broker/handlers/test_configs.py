@@ -174,7 +174,11 @@ class TestDescribeBrokers:
         [
             ("2", "Unexpected broker id, expected 1 or empty string, but received 2"),
             ("x", "Node id must be an integer, but it is: x"),
+            ("--1", "Node id must be an integer, but it is: --1"),
+            ("1" * 5000, f"Node id must be an integer, but it is: {'1' * 5000}"),
+            ("-1", "Unexpected broker id, expected 1 or empty string, but received -1"),
         ],
+        ids=["another", "letters", "two signs", "endless", "negative"],
     )
     async def test_other_brokers(self, administration, name, message):
         (result,) = await describe(administration, (BROKER, name, None))
