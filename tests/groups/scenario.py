@@ -134,6 +134,8 @@ class Scenario:
         self.outcome = Outcome(self.groups, load.acked, load.failures)
         self._load = load
         self.log_begins: dict[int, int] = {}
+        self.longest_wait_s: dict[str, float] = {}
+        """How long each group took, at most, until it was whole."""
         self._say = say
         self._started_s = time.monotonic()
 
@@ -267,7 +269,8 @@ class Scenario:
     def figures(self, kind: str) -> str:
         """Return one line about a group."""
         members, count = len(self.groups[kind].members), self.count(kind)
-        return f"{kind}: {members} members, {count.read} records read, {count.read_again} again"
+        read = f"{members} members, {count.read} records read, {count.read_again} again"
+        return f"{kind}: {read}, whole after {self.longest_wait_s.get(kind, 0.0):.1f} s at most"
 
     def _dynamic(self) -> Iterable[tuple[str, Group]]:
         return ((kind, group) for kind, group in self.groups.items() if not group.kind.static)
@@ -298,12 +301,23 @@ class Scenario:
     def settle(self, what: str) -> None:
         """Wait until all partitions are read again, by members that all have some."""
         ends = self._load.ends()
-        for group in self.groups.values():
-            self._wait_covered(group, ends, group.running)
-            wait_for(
-                lambda group=group: group.is_busy(ends),
-                lambda group=group: f"every member of {group.name} reads: {group.idle(ends)}",
-            )
+        started_s = time.monotonic()
+        pending = dict(self.groups)
+
+        def are_whole() -> bool:
+            for kind, group in list(pending.items()):
+                assert not group.unexpected_ends(), group.unexpected_ends()
+                if group.covers(ends, group.running) and group.is_busy(ends):
+                    waited_s = time.monotonic() - started_s
+                    self.longest_wait_s[kind] = max(waited_s, self.longest_wait_s.get(kind, 0.0))
+                    del pending[kind]
+            return not pending
+
+        def who_is_not() -> str:
+            idle = [each for group in pending.values() for each in group.idle(ends)]
+            return f"{', '.join(pending)} whole; idle are {idle}"
+
+        wait_for(are_whole, who_is_not)
         self._say_time(what)
 
     def _say_time(self, what: str) -> None:
