@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.image.base_image import base_archive
 from tests.image.container import Container
 from tests.image.image import Store
 from tests.image.tools import MissingTool, check_tools
+
+TIMEOUT_S = 120
+
+
+def pytest_collection_modifyitems(items):
+    """Limit the tests; what builds the image for the first of them has its own, longer limits."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.timeout(TIMEOUT_S, func_only=True))
 
 
 @pytest.fixture(scope="session")
