@@ -64,6 +64,7 @@ def run(effects_before, effects_in_flight):
         after=lambda: None,
         spawn=lambda coroutine, name: None,
         on_fatal=lambda error: None,
+        batch_max_bytes=1 << 20,
     )
     disk.segments = ()
     machine.begin = lambda now: effects_before
