@@ -155,3 +155,46 @@ def test_alerts_ask_only_for_what_is_there(emitted):
 def test_what_a_query_asks_for(query, metrics, labels):
     assert metrics_of(query) == metrics
     assert grouping_labels(query) == labels
+
+
+# Queried by dashboards that people have for other brokers, with the labels that they select or group
+# by; what is about Java or Kubernetes is left out.
+STRIMZI_KAFKA = {
+    "kafka_server_replicamanager_leadercount": set(),
+    "kafka_server_replicamanager_partitioncount": set(),
+    "kafka_server_replicamanager_underreplicatedpartitions": set(),
+    "kafka_controller_kafkacontroller_activecontrollercount": set(),
+    "kafka_controller_kafkacontroller_offlinepartitionscount": set(),
+    "kafka_controller_controllerstats_uncleanleaderelections_total": set(),
+    "kafka_cluster_partition_atminisr": set(),
+    "kafka_cluster_partition_underminisr": set(),
+    "kafka_server_brokertopicmetrics_bytesin_total": {"topic"},
+    "kafka_server_brokertopicmetrics_bytesout_total": {"topic"},
+    "kafka_server_brokertopicmetrics_messagesin_total": {"topic"},
+    "kafka_server_brokertopicmetrics_totalproducerequests_total": {"topic"},
+    "kafka_server_brokertopicmetrics_failedproducerequests_total": {"topic"},
+    "kafka_server_brokertopicmetrics_totalfetchrequests_total": {"topic"},
+    "kafka_server_brokertopicmetrics_failedfetchrequests_total": {"topic"},
+    "kafka_network_socketserver_networkprocessoravgidle_percent": set(),
+    "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent": set(),
+    "kafka_server_kafkaserver_linux_disk_write_bytes": set(),
+    "kafka_server_kafkaserver_linux_disk_read_bytes": set(),
+    "kafka_server_socket_server_metrics_connection_count": {"listener"},
+    "kafka_log_log_size": {"topic", "partition"},
+}
+KAFKA_EXPORTER = {
+    "kafka_topic_partition_current_offset": {"topic", "partition"},
+    "kafka_topic_partitions": {"topic"},
+    "kafka_consumergroup_lag": {"consumergroup", "topic", "partition"},
+    "kafka_consumergroup_lag_sum": {"consumergroup", "topic"},
+    "kafka_consumergroup_current_offset": {"consumergroup", "topic", "partition"},
+    "kafka_consumergroup_current_offset_sum": {"consumergroup", "topic"},
+    "kafka_consumergroup_members": {"consumergroup"},
+}
+
+
+@pytest.mark.parametrize("asked", [STRIMZI_KAFKA, KAFKA_EXPORTER], ids=["strimzi", "exporter"])
+def test_dashboards_for_other_brokers_find_what_they_ask_for(asked, emitted):
+    for name, labels in asked.items():
+        assert name in emitted
+        assert labels <= emitted[name], name
