@@ -1,0 +1,175 @@
+"""The groups that a cleanly stopped Apache Kafka left are there in Barnabas, as Kafka knew them."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from protocol.messages.create_topics import CREATE_TOPICS, CreatableTopic, CreateTopicsRequest
+from protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
+from protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
+from protocol.messages.offset_fetch import (
+    OFFSET_FETCH,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+)
+from protocol.messages.share_group_heartbeat import (
+    SHARE_GROUP_HEARTBEAT,
+    ShareGroupHeartbeatRequest,
+)
+from tests.counterparts.apache_kafka import ApacheKafka
+from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.broker_process import BrokerProcess
+from tests.counterparts.wire_client import WireClient
+
+TOPIC = "input"
+PATIENCE_SECONDS = 30
+NOT_READY = {
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+}
+
+
+def consumer(broker: BrokerProcess, group: str, **settings: str) -> Consumer:
+    return Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "group.id": group,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            **{key.replace("_", "."): value for key, value in settings.items()},
+        }
+    )
+
+
+def commit(broker: BrokerProcess, group: str, *offsets: int) -> None:
+    """Commit as a consumer that assigns itself: the first offset for partition 0, and so on."""
+    alone = consumer(broker, group)
+    places = [TopicPartition(TOPIC, at, offset) for at, offset in enumerate(offsets)]
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            alone.commit(offsets=places, asynchronous=False)
+        except KafkaException as error:
+            # Right after the first start the coordinator's topic is being made.
+            if error.args[0].code() not in NOT_READY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+        else:
+            break
+    alone.close()
+
+
+def commit_in_transaction(broker: BrokerProcess, group: str, offset: int, *, end: str) -> Producer:
+    """Send an offset to a transaction; the producer is returned so that it can stay open."""
+    producer = Producer(
+        {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": f"{group}-{end}"}
+    )
+    producer.init_transactions()
+    producer.begin_transaction()
+    alone = consumer(broker, group)
+    place = TopicPartition(TOPIC, 0, offset)
+    producer.send_offsets_to_transaction([place], alone.consumer_group_metadata())
+    alone.close()
+    if end == "commit":
+        producer.commit_transaction()
+    elif end == "abort":
+        producer.abort_transaction()
+    return producer
+
+
+def read_as_member(broker: BrokerProcess, group: str, **settings: str) -> None:
+    """Join a group, read what there is, commit and leave."""
+    member = consumer(broker, group, **settings)
+    member.subscribe([TOPIC])
+    read = 0
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while read < 20:
+        assert time.monotonic() < deadline
+        message = member.poll(1.0)
+        if message is not None and not message.error():
+            read += 1
+    member.commit(asynchronous=False)
+    member.close()
+
+
+def listed(broker: BrokerProcess) -> dict[str, tuple[str, str, str]]:
+    with WireClient(broker) as client:
+        groups = client.ask(LIST_GROUPS, ListGroupsRequest(), 5).groups
+    return {
+        each.group_id: (each.protocol_type, each.group_state, each.group_type) for each in groups
+    }
+
+
+def committed(broker: BrokerProcess, groups: list[str], *, stable: bool) -> dict[str, object]:
+    """Every offset of each group, with its error."""
+    request = OffsetFetchRequest(
+        groups=[OffsetFetchRequestGroup(group, topics=None) for group in groups],
+        require_stable=stable,
+    )
+    with WireClient(broker) as client:
+        answers = client.ask(OFFSET_FETCH, request, 8).groups
+    return {
+        group.group_id: sorted(
+            (topic.name, each.partition_index, each.committed_offset, each.error_code)
+            for topic in group.topics
+            for each in topic.partitions
+        )
+        for group in answers
+    }
+
+
+@pytest.mark.timeout(180)
+def test_groups_of_kafka_are_there(tmp_path):
+    with ApacheKafka(tmp_path) as kafka:
+        with WireClient(kafka) as client:
+            request = CreateTopicsRequest([CreatableTopic(TOPIC, 2, 1)], 10_000)
+            assert client.ask(CREATE_TOPICS, request, 5).topics[0].error_code == 0
+        writer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+        for number in range(20):
+            writer.produce(TOPIC, str(number), partition=number % 2)
+        writer.flush()
+        del writer
+        commit(kafka, "plain", 4, 5)
+        commit(kafka, "plain", 6)
+        commit(kafka, "deleted", 7)
+        commit(kafka, "aborted", 3)
+        commit(kafka, "open", 2)
+        commit_in_transaction(kafka, "committed", 8, end="commit")
+        commit_in_transaction(kafka, "aborted", 9, end="abort")
+        overtaken = commit_in_transaction(kafka, "overtaken", 1, end="leave open")
+        commit(kafka, "overtaken", 9)
+        overtaken.commit_transaction()
+        del overtaken
+        still_open = commit_in_transaction(kafka, "open", 9, end="leave open")
+        read_as_member(kafka, "classic")
+        read_as_member(kafka, "consumer", group_protocol="consumer")
+        with WireClient(kafka) as client:
+            share = ShareGroupHeartbeatRequest("share", "m" * 22, 0, None, [TOPIC])
+            assert client.ask(SHARE_GROUP_HEARTBEAT, share, 1).error_code == 0
+            deleted = client.ask(DELETE_GROUPS, DeleteGroupsRequest(["deleted"]), 2)
+            assert deleted.results[0].error_code == 0
+        groups = listed(kafka)
+        del groups["share"]  # Not served by Barnabas.
+        names = sorted([*groups, "deleted"])
+        before = {stable: committed(kafka, names, stable=stable) for stable in (False, True)}
+        assert kafka.terminate() in {0, 143}
+        del still_open
+    assert before[False]["aborted"] == [(TOPIC, 0, 3, 0)]
+    assert before[False]["overtaken"] == [(TOPIC, 0, 9, 0)]
+    assert before[False]["deleted"] == []
+    assert before[True]["open"] != before[False]["open"]
+    with BarnabasProcess(tmp_path, node_id="1") as barnabas:
+        for _ in range(2):
+            assert listed(barnabas) == groups
+            for stable in (False, True):
+                assert committed(barnabas, names, stable=stable) == before[stable]
+            barnabas.kill()
+            barnabas.restart()
+        read_again = consumer(barnabas, "classic")
+        places = read_again.committed([TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)])
+        assert [place.offset for place in places] == [10, 10]
+        read_again.close()
