@@ -157,8 +157,8 @@ def test_what_a_query_asks_for(query, metrics, labels):
     assert grouping_labels(query) == labels
 
 
-# Queried by dashboards that people have for other brokers, with the labels that they select or group
-# by; what is about Java or Kubernetes is left out.
+# Queried by dashboards that people have for other brokers, with the labels that they select or
+# group by; what is about Java or Kubernetes is left out.
 STRIMZI_KAFKA = {
     "kafka_server_replicamanager_leadercount": set(),
     "kafka_server_replicamanager_partitioncount": set(),
