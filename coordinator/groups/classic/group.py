@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import copy
-from dataclasses import dataclass, field, replace
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from coordinator.decision import Effect, Now, Record, Schedule, Timer
 from coordinator.groups.classic.states import State
@@ -31,8 +31,7 @@ SIZE: Final = "size"
 """Timer: the group is larger than it may be."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """A member as it joined."""
 
     member_id: str
@@ -53,7 +52,7 @@ class Member:
 
     def settled(self) -> Member:
         """The member once it has seen a rebalance to its end."""
-        return replace(self, is_new=False)
+        return self._replace(is_new=False)
 
     def vote(self, candidates: set[str]) -> str:
         """The protocol it likes best among those that everybody supports."""

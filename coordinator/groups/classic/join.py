@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from coordinator.decision import Decision, Now, Record
@@ -162,9 +161,8 @@ def _restart_static_member(turn: Turn, command: JoinGroup, instance_id: str) -> 
     group = turn.group
     old_leader_id = group.leader_id
     old_id = group.static_members[instance_id]
-    member = replace(
-        _update(group.members[old_id], command), member_id=command.new_member_id, is_new=False
-    )
+    member = _update(group.members[old_id], command)
+    member = member._replace(member_id=command.new_member_id, is_new=False)
     turn.replace_static(old_id, member)
     turn.start_session(member)
     if group.state is State.STABLE and group.selected_protocol() == group.protocol_name:
@@ -194,8 +192,7 @@ def _as_before(turn: Turn, command: JoinGroup, old_leader_id: str | None) -> obj
 
 
 def _update(member: Member, command: JoinGroup) -> Member:
-    return replace(
-        member,
+    return member._replace(
         protocols=_protocols(command),
         rebalance_timeout_ms=_rebalance_timeout_ms(command),
         session_timeout_ms=command.request.session_timeout_ms,

@@ -106,8 +106,8 @@ def subscribed_topics(group: ClassicGroup) -> frozenset[str] | None:
     if group.protocol_type != CONSUMER_PROTOCOL:
         return None
     topics: set[str] = set()
-    for member in group.members.values():
-        metadata = memoryview(member.metadata(group.protocol_name))
+    for said in {member.metadata(group.protocol_name) for member in group.members.values()}:
+        metadata = memoryview(said)
         try:
             # Two bytes of version; every version starts like version 0.
             subscription, end = CONSUMER_PROTOCOL_SUBSCRIPTION.decode_part(metadata, 2, 0)

@@ -8,7 +8,7 @@ microseconds for 200 members, and nothing can be half done.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from coordinator.decision import Answer, Cancel, Decision, Effect, Now, Record, Schedule, Timer
@@ -185,7 +185,7 @@ class Turn:
         """Give every member its assignment, an empty one where there is none."""
         members = self.group.members
         for member_id, member in members.items():
-            members[member_id] = replace(member, assignment=assignments.get(member_id, b""))
+            members[member_id] = member._replace(assignment=assignments.get(member_id, b""))
 
     def _count(self, member: Member, step: int) -> None:
         supporters = self.group.supporters
