@@ -81,6 +81,7 @@ class Member:
         self._tail = Tail(self._output, _READERS.get(kind.library, read_journal))
         self._is_paused = False
         self.was_paused = False
+        self._was_asked_to_leave = False
         command = _java_command if kind.is_java else _python_command
         with self._errors.open("wb") as errors, self._output.open("ab") as output:
             self._process = subprocess.Popen(
@@ -147,8 +148,9 @@ class Member:
     def unexpected_end(self) -> str | None:
         """Return how the process ended, when it ended by itself and not well."""
         code = self._process.poll()
-        # After SIGTERM a JVM ends with 143.
-        if self.killed_ns or code in {None, 0, 143}:
+        # Asked to leave, a JVM ends with 143, and who has hardly started with the signal itself.
+        asked = {143, -signal.SIGTERM} if self._was_asked_to_leave else set()
+        if self.killed_ns or code in {None, 0, *asked}:
             return None
         return f"{self.name} ended with {code}: {self.errors()}"
 
@@ -157,6 +159,7 @@ class Member:
         if self._is_paused:
             self.resume()
         if self._process.poll() is None:
+            self._was_asked_to_leave = True
             self._process.terminate()
 
     def wait_until_gone(self) -> None:
@@ -206,10 +209,13 @@ class Group:
         """Return whether every running member has read a record behind `ends`."""
         return all(any(_read_behind(member, ends)) for member in self.running)
 
-    def idle(self, ends: dict[Partition, int]) -> list[str]:
-        """Return the running members that have read nothing behind `ends`, with what they say."""
-        idle = [member for member in self.running if not _read_behind(member, ends)]
-        return [f"{member.name} has {member.owned()} {member.errors()}" for member in idle]
+    def described(self) -> str:
+        """Return who believes to have what, for people."""
+        return "".join(
+            f"\n  {member.name} {sorted(member.owned())} {member.errors()}"
+            for member in self.members
+            if member.is_alive
+        )
 
     def unexpected_ends(self) -> list[str]:
         """Return the errors of members that ended although nobody killed them."""

@@ -314,8 +314,9 @@ class Scenario:
             return not pending
 
         def who_is_not() -> str:
-            idle = [each for group in pending.values() for each in group.idle(ends)]
-            return f"{', '.join(pending)} whole; idle are {idle}"
+            return "".join(
+                f"{group.name} is whole: {group.described()}" for group in pending.values()
+            )
 
         wait_for(are_whole, who_is_not)
         self._say_time(what)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import tempfile
 import threading
 import time
@@ -134,10 +135,14 @@ class Soak:
         names = ", ".join(kind.name for kind in kinds)
         self._say(f"{topic}, {'stormy' if is_stormy else 'calm'}: {names}")
         create(self._broker.bootstrap_servers, topic, partitions=PARTITIONS)
-        with tempfile.TemporaryDirectory(prefix="soak-") as directory:
-            life = Life(self, topic, kinds, Path(directory), is_stormy=is_stormy)
-            outcome = life.run()
-            self._judge(topic, kinds, outcome, life)
+        # Stays when something is wrong: it has everything that the members wrote down.
+        directory = Path(tempfile.mkdtemp(prefix=f"{topic}-"))
+        self._say(f"  members write to {directory}")
+        life = Life(self, topic, kinds, directory, is_stormy=is_stormy)
+        outcome = life.run()
+        self._judge(topic, kinds, outcome, life)
+        if not self.report.violations:
+            shutil.rmtree(directory)
         self._clean_up(topic, list(outcome.groups.values()))
         if is_stormy:
             self._broker.kill()
