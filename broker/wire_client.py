@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -31,6 +32,7 @@ class WireClient:
         client_id: str = "barnabas",
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
+        self._timeout_seconds = timeout_seconds
         self._socket = socket.create_connection(address, timeout_seconds)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._connection = ClientConnection(client_id)
@@ -68,11 +70,17 @@ class WireClient:
         _, chunks = self._connection.request(
             api, version, request, expects_response=expects_response
         )
+        self._socket.settimeout(self._timeout_seconds)
         self._socket.sendall(b"".join(chunks))
 
     def receive(self, api: Api[Any, Response]) -> Response:
         """Return the response to the oldest request without one, which was for ``api``."""
+        deadline = time.monotonic() + self._timeout_seconds
         while (answer := self._connection.next_response()) is NEED_DATA:
+            left_seconds = deadline - time.monotonic()
+            if left_seconds <= 0:
+                raise TimeoutError(f"no answer to {api.name} in time")
+            self._socket.settimeout(left_seconds)
             data = self._socket.recv(_READ_BYTES)
             if not data:
                 raise ConnectionResetError(f"connection closed during {api.name}")

@@ -37,7 +37,6 @@ from storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
 from storage.partition_log import PartitionLog
 from storage.recovery import RecoveryReport, open_store
 
-_KAFKA_LOCK_NAME = ".lock"
 _SIGNS = (*CHECKPOINT_NAMES, FILE_NAME, CLEAN_SHUTDOWN)
 """Files of which a broker's data directory has at least one."""
 
@@ -80,7 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not os.path.isdir(directory):
         raise CommandError(f"{directory}: not a directory", USAGE)
     if not any(os.path.exists(os.path.join(directory, name)) for name in _SIGNS):
-        raise CommandError(f"{directory}: no broker's data is in it", USAGE)
+        reason = "neither Barnabas nor an Apache Kafka that was stopped cleanly left data in it"
+        raise CommandError(f"{directory}: {reason}", USAGE)
     with _locked(directory), _scratch_directory() as scratch:
         try:
             checked = _check(directory, scratch, config)
@@ -108,21 +108,20 @@ def _locked(directory: str) -> Iterator[None]:
 
     A lock file that is not there is held by nobody, and on this medium perhaps cannot be made.
     """
-    files = LocalFileSystem(read_only=True)
-    held = []
+    path = os.path.join(directory, LOCK_NAME)
     try:
-        for name in (LOCK_NAME, _KAFKA_LOCK_NAME):
-            path = os.path.join(directory, name)
-            if os.path.exists(path):
-                held.append(files.lock(path))
+        lock = LocalFileSystem(read_only=True).lock(path)
+    except FileNotFoundError:
         yield
+        return
     except AlreadyLocked:
         raise CommandError(f"{directory}: a broker is using this data directory") from None
     except PermissionError as error:
-        raise CommandError(f"{error.filename}: {error.strerror}") from None
+        raise CommandError(f"{path}: {error.strerror}") from None
+    try:
+        yield
     finally:
-        for lock in held:
-            lock.release()
+        lock.release()
 
 
 @contextmanager
@@ -137,7 +136,9 @@ def _scratch_directory() -> Iterator[str]:
 def _check(directory: str, scratch: str, config: BrokerConfig) -> Checked:
     """Recover the logs and verify them; raises what a start would."""
     root = link_tree(directory, scratch)
-    files = ScratchFileSystem(os.path.join(scratch, CHANGES))
+    changes = os.path.join(scratch, CHANGES)
+    files = ScratchFileSystem(changes)
+    os.unlink(changes)  # So that it goes with the process, however that ends.
     properties = read_properties(files, root)
     metastore = SqliteMetaStore.open(
         files.join(root, FILE_NAME),
@@ -167,7 +168,7 @@ def _check(directory: str, scratch: str, config: BrokerConfig) -> Checked:
 def _verify_all(store: LogStore) -> Iterator[dict[str, Any]]:
     """Yield what there is to say of each partition."""
     logs = sorted(store.logs.values(), key=lambda log: (log.topic, log.partition))
-    with Progress() as progress:
+    with Progress(output_waits=True) as progress:
         for number, log in enumerate(logs):
             progress.show(f"{number:,} of {count_text(len(logs), 'partition')} checked: {log}")
             yield {

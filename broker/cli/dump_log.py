@@ -43,13 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Dump every file; the exit code says whether all of them were whole."""
     problems = files = 0
-    with Progress() as progress:
+    with Progress(output_waits=arguments.quiet) as progress:
         for path in _files(arguments.files):
             if not arguments.quiet:
                 _print_title(path, arguments.format)
             files += 1
-            problems += _dump(path, arguments)
-            progress.show(f"{count_text(files, 'file')} read")
+            problems += _dump(path, arguments, progress)
     if problems:
         places = count_text(problems, "place")
         raise CommandError(f"damaged: {places} in {count_text(files, 'file')}")
@@ -84,19 +83,21 @@ def _print_title(path: str, output_format: str) -> None:
         print(f"== {path}")
 
 
-def _dump(path: str, arguments: argparse.Namespace) -> int:
+def _dump(path: str, arguments: argparse.Namespace, progress: Progress) -> int:
     """Print one file; return how many problems it has."""
     printer = _printer(path, arguments)
     problems = 0
     source = Source(LocalFileSystem(read_only=True), path, records=arguments.records)
     try:
-        for item in dump_file(source):
+        for number, item in enumerate(dump_file(source)):
             if isinstance(item, Row):
                 printer.row(item)
             else:
                 problems += 1
                 printer.flush()
+                progress.clear()
                 _report(path, item)
+            progress.show(f"{path}: {count_text(number, 'row')}")
     except UnknownFile:
         raise CommandError(f"{path}: a file of this name is not known here") from None
     except OSError as error:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from broker.cli.cluster import Cluster, Connection, Refused, check
+from broker.cli.errors import CommandError
 from broker.cli.group_protocol import decode_assignment
 from broker.cli.offsets import Place, place_text
 from protocol.errors import ErrorCode
@@ -29,6 +30,9 @@ OFFSET_FETCH_BY_NAME = 9
 """The last version of OffsetFetch that names topics; later ones answer with ids."""
 
 CLASSIC, CONSUMER = "classic", "consumer"
+_BATCHED_SINCE = 4
+"""The version of FindCoordinator that takes several keys; OffsetFetch came to it at that time."""
+
 _DEAD = "Dead"
 _NO_OFFSET = -1
 
@@ -77,6 +81,8 @@ def list_groups(cluster: Cluster, states: Sequence[str], types: Sequence[str]) -
 
 def coordinators(cluster: Cluster, group_ids: Iterable[str]) -> dict[str, int]:
     """Return the node id of each group's coordinator; raises Refused."""
+    if not cluster.any_broker.speaks(FIND_COORDINATOR, _BATCHED_SINCE):
+        raise CommandError("groups: the broker speaks Kafka's protocol of before 3.0")
     request = FindCoordinatorRequest(key_type=GROUP_KEY, coordinator_keys=list(group_ids))
     found = {}
     for each in cluster.ask(FIND_COORDINATOR, request).coordinators:

@@ -116,11 +116,12 @@ def _cell(cell: Cell) -> str:
 class Progress:
     """A line on standard error that is written over again, if somebody is watching.
 
-    ``with Progress() as progress: progress.show("1,000 records")``.
+    ``with Progress() as progress: progress.show("1,000 records")``. ``output_waits``: nothing else
+    is printed meanwhile, so that both may go to one screen.
     """
 
-    def __init__(self) -> None:
-        self._watched = sys.stderr.isatty() and not sys.stdout.isatty()
+    def __init__(self, *, output_waits: bool = False) -> None:
+        self._watched = sys.stderr.isatty() and (output_waits or not sys.stdout.isatty())
         self._next_s = time.monotonic() + _PROGRESS_EVERY_SECONDS
         self._width = 0
 
@@ -128,9 +129,14 @@ class Progress:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Take the line away: something else is going to be printed."""
         if self._width:
             sys.stderr.write(f"\r{' ' * self._width}\r")
             sys.stderr.flush()
+            self._width = 0
 
     def show(self, text: str) -> None:
         """Replace the line, if the last one has stood long enough to be read."""

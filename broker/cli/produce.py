@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
     with Cluster(addresses(arguments.bootstrap_server), arguments.timeout) as cluster:
         producer = Producer(cluster, arguments.topic, options)
         try:
-            with Progress() as progress:
+            with Progress(output_waits=not sys.stdin.isatty()) as progress:
                 for records in read_records(sys.stdin.buffer, parse):
                     producer.write(records)
                     progress.show(f"{count_text(producer.records, 'record')} written")

@@ -202,6 +202,12 @@ def test_damaged_metadata(check, copy):
     assert f"{copy}/barnabas-metadata.sqlite" in error
 
 
+def test_metadata_that_is_missing(check, copy):
+    for path in copy.glob("barnabas-metadata.sqlite*"):
+        path.unlink()
+    assert "no topic owns it; is the metadata file missing" in check("-d", copy).error
+
+
 def test_a_stray_directory(check, copy):
     (copy / "stray-0").mkdir()
     (copy / "stray-0" / f"{STEM}.log").write_bytes(b"")
@@ -218,7 +224,10 @@ def test_no_directory(check, tmp_path):
         f"barnabas: {tmp_path}/missing: not a directory\n",
     )
     ended = check("-d", tmp_path)
-    assert ended.stderr == f"barnabas: {tmp_path}: no broker's data is in it\n"
+    assert ended.stderr == (
+        f"barnabas: {tmp_path}: neither Barnabas nor an Apache Kafka that was stopped cleanly "
+        "left data in it\n"
+    )
     assert ended.exit_code == 2
 
 

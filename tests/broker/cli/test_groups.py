@@ -20,6 +20,7 @@ from broker.cli.group_protocol import (
 )
 from broker.cli.group_reader import GroupReader
 from broker.cli.where import Where
+from broker.testing import Broker
 from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import FIND_COORDINATOR
 from protocol.messages.heartbeat import HEARTBEAT
@@ -27,6 +28,7 @@ from protocol.messages.list_groups import LIST_GROUPS
 from protocol.messages.offset_commit import OFFSET_COMMIT
 from protocol.messages.sync_group import SYNC_GROUP
 from tests.broker.cli.command import command, environment, wait_until
+from tests.broker.cli.inline import Shell
 
 
 @pytest.fixture
@@ -263,6 +265,13 @@ def test_a_coordinator_that_is_still_loading(own_broker, own_shell):
         assert "slow Empty classic -" in own_shell("groups", "list").lines
     with own_broker.intercept(OFFSET_COMMIT, fail=ErrorCode.NOT_COORDINATOR, times=2):
         assert own_shell("groups", "seek", "slow", "--to", "end").exit_code == 0
+
+
+def test_a_broker_that_is_too_old(monkeypatch):
+    with Broker(max_versions={"FindCoordinator": 3}) as broker:
+        shell = Shell(monkeypatch, broker.bootstrap_servers)
+        error = shell("groups", "describe", "g").error
+    assert error == "groups: the broker speaks Kafka's protocol of before 3.0"
 
 
 # ------------------------------------------------------------------------------ reading as a group
