@@ -17,7 +17,7 @@ from coordinator.groups.commands import TopicsImage
 from coordinator.groups.config import GroupConfig
 from coordinator.groups.consumer import embedded, records, timers
 from coordinator.groups.consumer.draft import Draft
-from coordinator.groups.consumer.group import ConsumerGroup
+from coordinator.groups.consumer.group import FIRST_EPOCH, ConsumerGroup
 from coordinator.groups.consumer.member import ClassicPart, Member, Partitions, same_epoch
 from coordinator.groups.consumer.refusals import Refusal
 from coordinator.groups.consumer.target import metadata_hash
@@ -40,7 +40,7 @@ def upgraded(
     if refusal is not None:
         return refusal
     group = ConsumerGroup(classic.group_id)
-    group.epoch = group.assignment_epoch = classic.generation
+    group.epoch = group.assignment_epoch = _epoch(classic)
     for member in classic.members.values():
         converted = _converted(classic, member, topics)
         if isinstance(converted, Refusal):
@@ -72,6 +72,11 @@ def _no(why: str) -> Refusal:
     return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, words)
 
 
+def _epoch(classic: ClassicGroup) -> int:
+    """A group whose first rebalance is not over has generation 0, which no member may have."""
+    return max(classic.generation, FIRST_EPOCH)
+
+
 def _converted(
     classic: ClassicGroup, member: ClassicMember, topics: TopicsImage
 ) -> tuple[Partitions, Member] | Refusal:
@@ -83,7 +88,7 @@ def _converted(
         return _no("what its members tell each other is malformed")
     if given.user_data:
         return _no("its assignor keeps data of its own, which would be lost")
-    generation = classic.generation
+    generation = _epoch(classic)
     return given.partitions, Member(
         member.member_id,
         member_epoch=generation,
