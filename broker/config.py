@@ -16,7 +16,12 @@ from itertools import dropwhile
 from typing import Any, Final
 
 from broker.config_fields import setting, topic_default
-from broker.config_listeners import Endpoint, endpoints_of, parse_http_listener
+from broker.config_listeners import (
+    HTTP_LISTENER,
+    Endpoint,
+    endpoints_of,
+    parse_http_listener,
+)
 from broker.config_types import (
     INT_MAX,
     ConfigEntry,
@@ -638,6 +643,7 @@ class BrokerConfig:
         "127.0.0.1:9644",
         "Address for /metrics, /livez, /readyz and /config, host:port; an empty host means every "
         "interface, an empty value none at all.",
+        Matches(HTTP_LISTENER, "host:port, or empty"),
     )
     metrics_partitions: bool = setting(
         "barnabas.metrics.partitions",

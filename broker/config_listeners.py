@@ -16,6 +16,7 @@ from broker.config_types import ConfigError
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 _ADDRESS = re.compile(r"(?:\[([^\]]*)\]|([0-9A-Za-z%._-]*)):([0-9]{1,5})")
+HTTP_LISTENER = rf"|{_ADDRESS.pattern}"
 _LISTENER = re.compile(rf"([A-Za-z0-9_.-]+)://{_ADDRESS.pattern}")
 _NOT_AN_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - looked for, not bound
 

@@ -2,6 +2,7 @@ import pytest
 
 from broker.config import BROKER_CONFIGS, BrokerConfig
 from broker.config_listeners import Endpoint
+from broker.config_loader import load_config
 from broker.config_types import ConfigError
 
 
@@ -94,3 +95,26 @@ def test_what_cannot_work_is_refused(listeners, advertised, protocol_map, expect
 def test_a_controller_alone_is_refused():
     with pytest.raises(ConfigError, match="There must be one for clients"):
         endpoints("CONTROLLER://:9093", controllers="CONTROLLER")
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("", None),
+        ("127.0.0.1:9644", ("127.0.0.1", 9644)),
+        ("localhost:0", ("localhost", 0)),
+        (":9644", ("", 9644)),
+        ("0.0.0.0:65535", ("0.0.0.0", 65535)),
+        ("[::1]:9644", ("::1", 9644)),
+    ],
+)
+def test_the_address_of_the_http_port(text, address):
+    assert load_config(overrides=[f"barnabas.http.listener={text}"]).config.http_address == address
+
+
+@pytest.mark.parametrize(
+    "text", ["9644", "localhost", "host:", "host:65536", "http://host:1", "a b:1", "::1:9644"]
+)
+def test_what_is_no_address_for_the_http_port(text):
+    with pytest.raises(ConfigError, match="Value must be host:port, or empty"):
+        load_config(overrides=[f"barnabas.http.listener={text}"])
