@@ -83,7 +83,7 @@ class HttpServer:
         self._tasks.add(task)
         try:
             await self._serve(reader, writer)
-        except (OSError, EOFError, TimeoutError):
+        except (ConnectionError, EOFError, TimeoutError):
             writer.transport.abort()  # The client has gone, or is too slow: nobody to tell.
         except asyncio.CancelledError:
             writer.transport.abort()

@@ -248,10 +248,11 @@ async def test_too_many_at_once_are_turned_away():
                 await asyncio.sleep(0.01)
 
 
-async def test_a_bug_in_a_page_cuts_the_answer_and_is_logged(caplog):
+@pytest.mark.parametrize("kind", [ZeroDivisionError, OSError])
+async def test_an_error_in_a_page_cuts_the_answer_and_is_logged(caplog, kind):
     def body():
         yield "first\n"
-        raise ZeroDivisionError
+        raise kind
 
     async with Pages(broken=lambda: Answer(200, "text/plain", body())) as address:
         with caplog.at_level(logging.ERROR):
@@ -261,4 +262,4 @@ async def test_a_bug_in_a_page_cuts_the_answer_and_is_logged(caplog):
                 answer = b""
         assert not answer.endswith(b"0\r\n\r\n")
     (record,) = caplog.records
-    assert record.exc_info[0] is ZeroDivisionError
+    assert record.exc_info[0] is kind
