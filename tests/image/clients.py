@@ -24,11 +24,30 @@ def produce(servers: str, topic: str, values: Sequence[bytes]) -> None:
 
 def consume(servers: str, topic: str, count: int) -> list[bytes]:
     """Return the first values of partition 0."""
-    consumer = confluent_kafka.Consumer({"bootstrap.servers": servers, "group.id": "unused"})
+    consumer = _consumer(servers)
+    consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
+    return _values(consumer, count)
+
+
+def consume_in_group(servers: str, topic: str, count: int) -> list[bytes]:
+    """Join a group, return the first values, and commit."""
+    consumer = _consumer(servers)
+    consumer.subscribe([topic])
+    return _values(consumer, count, commit=True)
+
+
+def _consumer(servers: str) -> confluent_kafka.Consumer:
+    return confluent_kafka.Consumer(
+        {"bootstrap.servers": servers, "group.id": "readers", "auto.offset.reset": "earliest"}
+    )
+
+
+def _values(consumer: confluent_kafka.Consumer, count: int, *, commit: bool = False) -> list[bytes]:
     try:
-        consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
         messages = consumer.consume(count, timeout=TIMEOUT_S)
         assert not [message.error() for message in messages if message.error()]
+        if commit:
+            consumer.commit(asynchronous=False)
         return [message.value() for message in messages]
     finally:
         consumer.close()

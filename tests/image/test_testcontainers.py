@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.image.clients import brokers, consume, produce
+from tests.image.clients import brokers, consume_in_group, produce
 from tests.image.engine_api import EngineApi
 from tests.image.testcontainers_modules import MODULES
 
@@ -41,7 +41,7 @@ def test_a_module(container, module):
     told = "127.0.0.1" if "127.0.0.1:{port}" in module.script else "localhost"
     assert brokers(address) == [f"{told}:{port}"]
     produce(address, "orders", VALUES)
-    assert consume(address, "orders", len(VALUES)) == VALUES
+    assert consume_in_group(address, "orders", len(VALUES)) == VALUES
     # Modules without a pattern ask inside whether somebody listens.
     assert kafka.execute("bash", "-c", f"</dev/tcp/localhost/{module.port}").returncode == 0
     kafka.kill()
@@ -69,7 +69,7 @@ def test_testcontainers_python(image, tmp_path, mode):
             address = user.stdout.readline().strip()
             assert address, engine.refused
             produce(address, "orders", VALUES)
-            assert consume(address, "orders", len(VALUES)) == VALUES
+            assert consume_in_group(address, "orders", len(VALUES)) == VALUES
             user.communicate(timeout=30)
             assert user.returncode == 0
         finally:
