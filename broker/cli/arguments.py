@@ -110,6 +110,14 @@ def setting(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
+def header(text: str) -> tuple[str, str]:
+    """Split ``key=value``; the value stays as it is."""
+    key, separator, value = text.partition("=")
+    if not separator or not key:
+        raise argparse.ArgumentTypeError(f"{text} is not KEY=VALUE")
+    return key, value
+
+
 def seconds(text: str) -> float:
     """Read a time to wait: above zero, at most a day."""
     value = _number(text)

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeVar
 
 from broker.cli.cluster import Cluster, Connection, Refused, Unreachable, check
 from broker.cli.group_protocol import (
@@ -26,6 +26,7 @@ from broker.cli.group_protocol import (
 )
 from broker.cli.group_view import by_topic, committed_offsets, coordinators
 from broker.cli.offsets import Place, patiently, place_text
+from protocol.api import Api
 from protocol.errors import ErrorCode
 from protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
 from protocol.messages.join_group import (
@@ -46,6 +47,9 @@ from protocol.messages.sync_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
+
+Request = TypeVar("Request")
+Response = TypeVar("Response")
 
 SESSION_TIMEOUT_MS: Final = 45_000
 HEARTBEAT_SECONDS: Final = 3.0
@@ -76,6 +80,7 @@ class GroupMember:
         self._topic = topic
         self._timeout_seconds = timeout_seconds
         self._connection: Connection | None = None
+        self._asking = False
         self._member_id = ""
         self._generation = -1
         self._heartbeat_due_s = 0.0
@@ -87,6 +92,24 @@ class GroupMember:
             node_id = coordinators(self._cluster, [self._group_id])[self._group_id]
             self._connection = self._cluster.connect(node_id, JOIN_SECONDS_MAX)
         return self._connection
+
+    def _ask(
+        self, api: Api[Request, Response], request: Request, at_most: int | None = None
+    ) -> Response:
+        """Ask the coordinator. After Ctrl-C in the middle of that, an answer may still be due."""
+        return self._with_coordinator(lambda broker: broker.ask(api, request, at_most))
+
+    def _with_coordinator(self, ask: Callable[[Connection], Response]) -> Response:
+        if self._asking:
+            self._disconnect()
+        self._asking = True
+        try:
+            answer = ask(self._coordinator())
+        except Unreachable:
+            self._disconnect()
+            raise
+        self._asking = False
+        return answer
 
     def _check(self, code: int) -> None:
         """Raise Rebalancing or Refused for an error code; look for the coordinator if it moved."""
@@ -119,14 +142,6 @@ class GroupMember:
             return assigned
 
     def _join_once(self) -> list[Place]:
-        try:
-            return self._join()
-        except Unreachable:
-            self._disconnect()
-            raise
-
-    def _join(self) -> list[Place]:
-        coordinator = self._coordinator()
         request = JoinGroupRequest(
             self._group_id,
             SESSION_TIMEOUT_MS,
@@ -137,15 +152,15 @@ class GroupMember:
             [JoinGroupRequestProtocol(_ASSIGNOR, encode_subscription([self._topic]))],
             None,
         )
-        joined = coordinator.ask(JOIN_GROUP, request)
+        joined = self._ask(JOIN_GROUP, request)
         if joined.error_code == ErrorCode.MEMBER_ID_REQUIRED:
             self._member_id = joined.member_id
             raise Rebalancing
         self._check(joined.error_code)
         self._member_id, self._generation = joined.member_id, joined.generation_id
-        return self._sync(coordinator, joined)
+        return self._sync(joined)
 
-    def _sync(self, coordinator: Connection, joined: JoinGroupResponse) -> list[Place]:
+    def _sync(self, joined: JoinGroupResponse) -> list[Place]:
         is_leader = joined.leader == joined.member_id
         request = SyncGroupRequest(
             self._group_id,
@@ -156,7 +171,7 @@ class GroupMember:
             joined.protocol_name,
             self._assignments(joined) if is_leader else [],
         )
-        synced = coordinator.ask(SYNC_GROUP, request)
+        synced = self._ask(SYNC_GROUP, request)
         self._check(synced.error_code)
         return decode_assignment(synced.assignment)
 
@@ -189,19 +204,18 @@ class GroupMember:
 
     def _heartbeat_once(self) -> None:
         request = HeartbeatRequest(self._group_id, self._generation, self._member_id, None)
-        try:
-            self._check(self._coordinator().ask(HEARTBEAT, request).error_code)
-        except Unreachable:
-            self._disconnect()
-            raise
+        self._check(self._ask(HEARTBEAT, request).error_code)
 
     def committed(self) -> dict[Place, int]:
         """Return the offsets that the group has committed."""
         return patiently(
             self._cluster,
             self._timeout_seconds,
-            lambda: committed_offsets(self._coordinator(), self._group_id),
+            self._committed_once,
         )
+
+    def _committed_once(self) -> dict[Place, int]:
+        return self._with_coordinator(lambda broker: committed_offsets(broker, self._group_id))
 
     def commit(self, offsets: Mapping[Place, int]) -> None:
         """Commit offsets; raises Rebalancing where this member may not do it any more."""
@@ -222,12 +236,7 @@ class GroupMember:
         request = OffsetCommitRequest(
             self._group_id, self._generation, self._member_id, None, -1, topics
         )
-        try:
-            answer = self._coordinator().ask(OFFSET_COMMIT, request, OFFSET_COMMIT_BY_NAME)
-        except Unreachable:
-            self._disconnect()
-            raise
-        for topic in answer.topics:
+        for topic in self._ask(OFFSET_COMMIT, request, OFFSET_COMMIT_BY_NAME).topics:
             for each in topic.partitions:
                 if each.error_code in _FORGOTTEN:
                     self._check(each.error_code)
@@ -237,8 +246,8 @@ class GroupMember:
 
     def leave(self) -> None:
         """Leave at once, so that the others need not wait for the session to end."""
-        if self._member_id and self._connection is not None:
+        if self._member_id:
             members = [MemberIdentity(self._member_id, None, None)]
             with suppress(Unreachable, Refused):  # Then the end of the session does it.
-                self._connection.ask(LEAVE_GROUP, LeaveGroupRequest(self._group_id, "", members))
+                self._ask(LEAVE_GROUP, LeaveGroupRequest(self._group_id, "", members))
         self._disconnect()

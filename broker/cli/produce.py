@@ -11,7 +11,7 @@ from broker.cli.arguments import (
     add_format,
     add_server,
     addresses,
-    setting,
+    header,
     whole_number,
 )
 from broker.cli.cluster import Cluster
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-H",
         "--header",
         action="append",
-        type=setting,
+        type=header,
         default=[],
         metavar="KEY=VALUE",
         help="add a header to every record; repeatable",

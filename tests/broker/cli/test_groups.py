@@ -23,7 +23,7 @@ from broker.cli.where import Where
 from broker.testing import Broker
 from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import FIND_COORDINATOR
-from protocol.messages.heartbeat import HEARTBEAT
+from protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
 from protocol.messages.list_groups import LIST_GROUPS
 from protocol.messages.offset_commit import OFFSET_COMMIT
 from protocol.messages.sync_group import SYNC_GROUP
@@ -382,6 +382,26 @@ def test_a_member_that_was_forgotten_joins_again(own_broker, own_shell, monkeypa
     # What could not be committed is read once more; what was, is not.
     assert again == ([b"a", b"b"] if api is OFFSET_COMMIT else [])
     assert committed(own_shell, "t") == [2]
+
+
+def test_ctrl_c_while_an_answer_is_due(own_broker, own_shell):
+    own_shell("topics", "create", "t")
+    own_shell("produce", "t", stdin=b"a\nb\n")
+
+    def interrupted(_connection):
+        raise KeyboardInterrupt
+
+    with Cluster(addresses(own_shell.address), 10) as cluster:
+        mine = reader(cluster, "t")
+        list(mine.poll())
+        mine._printed = dict(mine._consumer.positions)
+        request = HeartbeatRequest("t", 0, "nobody", None)
+        mine._member._connection.send(HEARTBEAT, request)
+        with pytest.raises(KeyboardInterrupt):
+            mine._member._with_coordinator(interrupted)
+        mine.close()
+    assert committed(own_shell, "t") == [2]
+    assert described(own_shell, "t")["members"] == []
 
 
 def test_a_rebalance_in_the_middle_of_joining(own_broker, own_shell):

@@ -46,11 +46,11 @@ def test_no_lines(shell):
 def test_keys_and_headers(shell):
     shell("topics", "create", "keys")
     shell(
-        "produce", "keys", "-K", "\\t", "-H", "a=1", "--header", "b=",
+        "produce", "keys", "-K", "\\t", "-H", "a=1", "--header", "b= c ",
         stdin=b"k\tv\tw\n\tempty key\n",
     )  # fmt: skip
     first, second = read(shell, "keys")
-    assert (first.key, first.value, first.headers) == (b"k", b"v\tw", (("a", b"1"), ("b", b"")))
+    assert (first.key, first.value, first.headers) == (b"k", b"v\tw", (("a", b"1"), ("b", b" c ")))
     assert (second.key, second.value) == (b"", b"empty key")
 
 
