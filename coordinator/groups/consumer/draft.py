@@ -45,6 +45,8 @@ class Draft:
         self.now = now
         self.epoch = group.epoch
         """The group's epoch after this decision."""
+        self.needs_assignment = False
+        """Whether the last assignment cannot be relied on, whatever has changed."""
         self.records: list[Record] = []
         self.changes: list[Any] = []
         self.effects: list[Effect] = []
@@ -125,6 +127,7 @@ class Draft:
         """Begin a new epoch if the subscription has changed, or the topics in it have."""
         group = self.group
         version = self.topics.version()
+        subscription_changed = subscription_changed or self.needs_assignment
         if not subscription_changed and group.topics_seen == version:
             return
         found = metadata_hash(group.subscribed_topics(change.members_of(group)), self.topics)

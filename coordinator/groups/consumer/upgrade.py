@@ -13,12 +13,13 @@ from coordinator.decision import Answer, Cancel, Now, Timer
 from coordinator.groups.classic.group import JOIN, SYNC, ClassicGroup
 from coordinator.groups.classic.group import Member as ClassicMember
 from coordinator.groups.classic.responses import join_error
+from coordinator.groups.classic.states import State
 from coordinator.groups.commands import TopicsImage
 from coordinator.groups.config import GroupConfig
 from coordinator.groups.consumer import embedded, records, timers
 from coordinator.groups.consumer.draft import Draft
 from coordinator.groups.consumer.group import FIRST_EPOCH, ConsumerGroup
-from coordinator.groups.consumer.member import ClassicPart, Member, Partitions, same_epoch
+from coordinator.groups.consumer.member import ClassicPart, Member, names_of, same_epoch
 from coordinator.groups.consumer.refusals import Refusal
 from coordinator.groups.consumer.target import metadata_hash
 from protocol.errors import ErrorCode
@@ -42,13 +43,14 @@ def upgraded(
     group = ConsumerGroup(classic.group_id)
     group.epoch = group.assignment_epoch = _epoch(classic)
     for member in classic.members.values():
-        converted = _converted(classic, member, topics)
+        converted = _converted(group, classic, member, topics)
         if isinstance(converted, Refusal):
             return converted
-        group.targets[member.member_id], new_member = converted
-        group.put(new_member)
+        group.targets[member.member_id] = names_of(converted.assigned)
+        group.put(converted)
     group.metadata_hash = metadata_hash(group.subscribed_topics(group.members.values()), topics)
     draft = Draft(shard, group, topics, now)
+    draft.needs_assignment = classic.state is not State.STABLE or not _is_complete(group, topics)
     _call_everybody_off(draft, classic)
     draft.add(classic.tombstones())
     _write(draft)
@@ -77,10 +79,23 @@ def _epoch(classic: ClassicGroup) -> int:
     return max(classic.generation, FIRST_EPOCH)
 
 
+def _is_complete(group: ConsumerGroup, topics: TopicsImage) -> bool:
+    """Whether the leader's assignment has everything that there is now.
+
+    If it has, a static member that comes back with the new protocol disturbs nobody.
+    """
+    return all(
+        group.is_owned(topic_id, partition)
+        for name in group.subscribed_topics(group.members.values())
+        if (topic_id := topics.topic_id(name)) is not None
+        for partition in range(topics.partition_count(name))
+    )
+
+
 def _converted(
-    classic: ClassicGroup, member: ClassicMember, topics: TopicsImage
-) -> tuple[Partitions, Member] | Refusal:
-    """A member with what its leader gave it, as its target and its own."""
+    group: ConsumerGroup, classic: ClassicGroup, member: ClassicMember, topics: TopicsImage
+) -> Member | Refusal:
+    """A member with what its leader gave it, but for what it has given to another one as well."""
     protocol = classic.protocol_name or member.protocols[0][0]
     subscribed = embedded.subscription(member.metadata(protocol), topics)
     given = embedded.given(member.assignment, topics)
@@ -89,7 +104,11 @@ def _converted(
     if given.user_data:
         return _no("its assignor keeps data of its own, which would be lost")
     generation = _epoch(classic)
-    return given.partitions, Member(
+    owned = {
+        topic_id: frozenset(each for each in those if not group.is_owned(topic_id, each))
+        for topic_id, those in given.partitions.items()
+    }
+    return Member(
         member.member_id,
         member_epoch=generation,
         previous_epoch=generation,
@@ -99,7 +118,7 @@ def _converted(
         client_id=member.client_id,
         client_host=member.client_host,
         topic_names=subscribed.topic_names,
-        assigned=same_epoch(given.partitions, generation),
+        assigned=same_epoch({each: those for each, those in owned.items() if those}, generation),
         classic=ClassicPart(member.session_timeout_ms, member.protocols),
     )
 
