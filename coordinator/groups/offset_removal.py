@@ -1,11 +1,12 @@
 """Offsets that go: with their group, after the retention time, with their topic.
 
 All tombstones of one decision are one batch: what is gone is gone as a whole, and after a restart
-too (O7).
+too (O7). A sweep leaves to the next one what would make that batch long.
 """
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from coordinator.decision import Decision, Now
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from coordinator.groups.shard import GroupShard
 
 STABLE: Final = "Stable"
+SWEPT_MAX: Final = 10_000
+"""Offsets of a group that one sweep removes."""
 
 
 def delete_group(shard: GroupShard, command: DeleteGroup, _now: Now) -> Decision:
@@ -37,12 +40,12 @@ def delete_group(shard: GroupShard, command: DeleteGroup, _now: Now) -> Decision
 
 def topics_deleted(shard: GroupShard, command: TopicsDeleted, _now: Now) -> Decision:
     """Remove the offsets of topics that are gone (A2)."""
-    records = [
+    records = (
         tombstone(command.group_id, topic, partition)
         for (topic, partition), commits in shard.offsets.commits_of(command.group_id).items()
         if _is_gone(topic, commits, command.topics)
-    ]
-    return Decision(records=tuple(records))
+    )
+    return Decision(records=tuple(islice(records, SWEPT_MAX)))
 
 
 def expire(shard: GroupShard, command: ExpireOffsets, now: Now) -> Decision:
@@ -51,7 +54,7 @@ def expire(shard: GroupShard, command: ExpireOffsets, now: Now) -> Decision:
     group = shard.groups.get(group_id)
     retention_ms = shard.config.offsets_retention_ms
     everything = shard.offsets.commits_of(group_id)
-    records = [
+    expired = (
         tombstone(group_id, topic, partition)
         for (topic, partition), commits in everything.items()
         if _is_gone(topic, commits, command.topics)
@@ -59,7 +62,8 @@ def expire(shard: GroupShard, command: ExpireOffsets, now: Now) -> Decision:
             not shard.offsets.is_pending(group_id, topic, partition)
             and _is_expired(group, topic, commits[0], now.wall_ms, retention_ms)
         )
-    ]
+    )
+    records = [*islice(expired, SWEPT_MAX)]
     if group is not None and group.is_empty and len(records) == len(everything):
         records += group.tombstones()
     return Decision(records=tuple(records))
