@@ -19,14 +19,15 @@ from tests.interop.dump import SUFFIXES
 pytestmark = [pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore")]
 SMALL = ("-X", "segment.bytes=1048576", "-X", "index.interval.bytes=1024")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+LINES = 2800
 NONE = "OptionalLong.empty"
 
 
 def fill(barnabas: CommandLine) -> None:
     """Several segments in all codecs."""
     assert barnabas("topics", "create", "plain", *SMALL).exit_code == 0
-    for number, codec in enumerate(CODECS * 4):
-        lines = [f"{number}.{line} {'x' * 500}" for line in range(700)]
+    for number, codec in enumerate(CODECS):
+        lines = [f"{number}.{line} {'x' * 500}" for line in range(LINES)]
         arguments = ("-z", codec, "-H", "h=1") if number % 2 else ("-z", codec, "--acks", "1")
         assert barnabas.lines_of(lines, "produce", "plain", *arguments).exit_code == 0
 
@@ -250,6 +251,6 @@ def test_check(written):
     found = run("check", "-d", directory, "--format", "json").json
     assert found["stopped"] == {"barnabas": "clean", "kafka": "kafka"}[kind]
     ends = {(each["topic"], each["partition"]): each["end_offset"] for each in found["partitions"]}
-    assert ends["plain", 0] == len(CODECS) * 4 * 700
+    assert ends["plain", 0] == len(CODECS) * LINES
     assert all(each["problems"] == [] for each in found["partitions"])
     assert {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()} == before
