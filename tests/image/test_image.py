@@ -77,3 +77,20 @@ def test_everything_is_compiled(container):
     assert loose.stdout == "[]\n"
     machine = shell.execute("/opt/barnabas/bin/python3", "-c", "import os; print(os.uname()[4])")
     assert machine.stdout.strip() == platform.machine()
+
+
+def test_the_stripped_libraries_still_work(container):
+    shell = container(command=["sleep", "60"])
+    code = """if True:
+        import cramjam, crc32c, lz4.frame, uvloop, zstandard
+        data = b"barnabas" * 1000
+        assert bytes(cramjam.snappy.decompress_raw(cramjam.snappy.compress_raw(data))) == data
+        assert lz4.frame.decompress(lz4.frame.compress(data)) == data
+        assert zstandard.decompress(zstandard.compress(data)) == data
+        assert crc32c.crc32c(b"123456789") == 0xE3069283
+        loop = uvloop.new_event_loop()
+        loop.run_until_complete(loop.getaddrinfo("localhost", 9092))
+        loop.close()
+    """
+    result = shell.execute("/opt/barnabas/bin/python3", "-c", code)
+    assert result.returncode == 0, result.stderr
