@@ -366,7 +366,7 @@ class Coordination:
             self._on_fatal(error)
             return False
         if decision.response is not None:
-            waiting.respond(decision.response)
+            self._respond(waiting, decision.response)
         return True
 
     def _take_in(
@@ -383,10 +383,16 @@ class Coordination:
                 self._parked[ticket] = waiting
         self._take_effects(decision.effects)
 
+    def _respond(self, waiting: _Waiting, response: object) -> None:
+        try:
+            waiting.respond(response)
+        except Exception:  # What was decided is done, and others wait behind this answer.
+            logger.exception("answer failed topic=%s", self.topic_name)
+
     def _refuse(self, waiting: _Waiting, code: ErrorCode) -> None:
         """Answer with an error; a timer comes again, unless its key is not known here any more."""
         if waiting.refuse is not None:
-            waiting.respond(waiting.refuse(code))
+            self._respond(waiting, waiting.refuse(code))
             return
         timer = getattr(waiting.command, "timer", None)
         if isinstance(timer, Timer) and code != ErrorCode.NOT_COORDINATOR:
@@ -405,7 +411,7 @@ class Coordination:
     def _answer(self, answer: Answer) -> None:
         waiting = self._parked.pop(answer.ticket, None)
         assert waiting is not None, answer
-        waiting.respond(answer.response)
+        self._respond(waiting, answer.response)
 
     def _start_timer(self, timer: Timer, delay_ms: int) -> None:
         self._stop_timer(timer)

@@ -398,6 +398,19 @@ def test_a_mistake_in_a_change_stops_the_broker(opened):
     assert opened.answers == []
 
 
+def test_an_answer_that_fails_holds_nobody_up(opened, caplog):
+    def stumble(_response: object) -> None:
+        raise ZeroDivisionError
+
+    opened.coordination.submit("k", Do(put("k", 1)), stumble, lambda code: code)
+    opened.ask(get("k"))
+    opened.ask(put("other", 2), key="other")
+    opened.sync()
+    assert sorted(map(str, opened.answers)) == ["1", "done"]
+    assert opened.fatal == []
+    assert "answer failed" in caplog.text
+
+
 # ------------------------------------------------------------------------------------------ replay
 
 
