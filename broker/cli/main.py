@@ -42,6 +42,7 @@ _EPILOG = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 not understood."""
+    _open_closed_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     parsed = _parser(given).parse_args(given)
     _obey_sigterm()
@@ -54,6 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _ended(INTERRUPTED)
     except BrokenPipeError:
         return _ended(FAILED)
+    except OSError as error:  # Commands explain their own; what is left is a full disk behind ">".
+        place = error.filename or "standard output"
+        return _ended(report(f"{place}: {error.strerror or error}", FAILED))
     except Exception as error:
         logging.getLogger(__name__).debug("internal error", exc_info=True)
         message = f"internal error: {error!r} (barnabas.log.level=DEBUG says more)"
@@ -70,15 +74,22 @@ def _obey_sigterm() -> None:
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 
+def _open_closed_streams() -> None:
+    """Let a stream that the caller closed lead nowhere, and no connection take its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+
+
 def _ended(exit_code: int) -> int:
     """Let out what was printed so far.
 
-    Whoever read our output may have seen enough; then Python's own attempt to flush at the end must
-    not complain.
+    Whoever read our output may have seen enough, or has no room for it; then Python's own attempt
+    to flush at the end must not complain.
     """
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return exit_code
 

@@ -1,3 +1,4 @@
+import shlex
 import subprocess
 
 import pytest
@@ -74,3 +75,32 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait(timeout=30) == 1
+
+
+def shell(line, tmp_path):
+    """Run a command line of the shell, with ``barnabas`` in it."""
+    return subprocess.run(
+        ["sh", "-c", line.replace("barnabas", shlex.join(command()))],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "exit_code", "error"),
+    [
+        ("barnabas config > /dev/full", 1, "barnabas: standard output: No space left on device\n"),
+        ("barnabas config >&-", 0, ""),
+        ("barnabas config 2>&-", 0, ""),
+        ("barnabas ready -b 127.0.0.1:1 >&- 2>&-", 1, ""),
+        ("barnabas produce t -b 127.0.0.1:1 <&-", 1, "barnabas: 127.0.0.1:1: Connection refused\n"),
+        ("barnabas consume t -b 127.0.0.1:1 >&-", 1, "barnabas: 127.0.0.1:1: Connection refused\n"),
+    ],
+)
+def test_streams_that_are_full_or_closed(line, exit_code, error, tmp_path):
+    ended = shell(line, tmp_path)
+    assert (ended.returncode, ended.stderr) == (exit_code, error)
