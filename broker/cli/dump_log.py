@@ -7,6 +7,7 @@ written last may not be whole then. ``barnabas check`` is the one that knows wha
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import sys
@@ -60,6 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _files(paths: list[str]) -> Iterator[str]:
     """Yield the files that are meant: those named, and those in the directories named."""
     for path in paths:
+        if not os.path.exists(path):
+            raise CommandError(f"{path}: {os.strerror(errno.ENOENT)}")
         if not os.path.isdir(path):
             yield path
             continue

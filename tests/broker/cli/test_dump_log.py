@@ -404,8 +404,8 @@ def test_what_is_no_file_of_ours(dump, tmp_path):
         f"{tmp_path}/notes.txt: a file of this name is not known here"
     )
     assert dump(tmp_path).error == f"{tmp_path}: there is no file of a log in it"
-    missing = tmp_path / f"{STEM}.log"
-    assert dump(missing).error == f"{missing}: No such file or directory"
+    for name in ("missing", f"{STEM}.log"):
+        assert dump(tmp_path / name).error == f"{tmp_path}/{name}: No such file or directory"
 
 
 def test_a_file_that_is_too_large_to_be_true(dump, tmp_path, monkeypatch):
