@@ -29,6 +29,7 @@ from coordinator.groups.consumer.member import (
     names_of,
 )
 from coordinator.groups.consumer.refusals import Refusal
+from coordinator.groups.consumer.requests import is_too_long
 from coordinator.groups.consumer.target import Change
 from coordinator.groups.consumer.upgrade import CONSUMERS
 from protocol.errors import ErrorCode
@@ -64,6 +65,8 @@ def decide_join(shard: GroupShard, command: JoinGroup, now: Now) -> Decision:
 def _join(draft: Draft, command: JoinGroup) -> Decision | ErrorCode:
     request, group = command.request, draft.group
     member_id = request.member_id or command.new_member_id
+    if is_too_long(member_id):
+        return ErrorCode.INVALID_REQUEST
     if len(group.members) >= draft.config.consumer_max_size and member_id not in group.members:
         return ErrorCode.GROUP_MAX_SIZE_REACHED
     protocols = _protocols(command)

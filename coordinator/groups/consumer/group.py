@@ -164,7 +164,8 @@ class ConsumerGroup:
         """The names of all topics a member wants, by name or by regular expression."""
         if not member.topic_regex or member.topic_regex not in self.resolved:
             return member.topic_names
-        return member.topic_names | self.resolved[member.topic_regex].topics
+        found = self.resolved[member.topic_regex].topics
+        return member.topic_names | found if member.topic_names else found
 
     def _subscriptions(self) -> Iterator[frozenset[str]]:
         for member in self.members.values():

@@ -10,6 +10,10 @@ from protocol.errors import ErrorCode
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 NOT_GIVEN = -1
+MEMBER_ID_MAX_BYTES = 32_767
+"""What the key of a record can hold; requests could bring more."""
+SUBSCRIPTION_MAX_CHARACTERS = 1 << 20
+"""All names that a member subscribes to, together. They are kept as long as the member is."""
 MEMBERS_NAME_THEMSELVES_SINCE = 1
 """From v1 on a member makes up its id (KIP-1082)."""
 
@@ -40,6 +44,10 @@ def _problems(request: ConsumerGroupHeartbeatRequest, version: int) -> Iterator[
     ):
         if _is_blank(text):
             yield f"the {what} is empty"
+    if is_too_long(request.member_id):
+        yield f"the member id is longer than {MEMBER_ID_MAX_BYTES} bytes"
+    if sum(map(len, request.subscribed_topic_names or ())) > SUBSCRIPTION_MAX_CHARACTERS:
+        yield f"the names of the subscription have more than {SUBSCRIPTION_MAX_CHARACTERS} letters"
     if epoch == JOINING:
         yield from _problems_of_joining(request)
     elif epoch == LEAVING_FOR_A_WHILE and request.instance_id is None:
@@ -55,6 +63,12 @@ def _problems_of_joining(request: ConsumerGroupHeartbeatRequest) -> Iterator[str
         yield "a member that joins owns no partitions, and has to say so"
     if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
         yield "a member that joins has to subscribe, by names or by a regular expression"
+
+
+def is_too_long(member_id: str) -> bool:
+    """Whether no record could have this member in its key."""
+    most = MEMBER_ID_MAX_BYTES
+    return len(member_id) > most or len(member_id.encode(errors="surrogatepass")) > most
 
 
 def _is_blank(text: str | None) -> bool:
