@@ -5,13 +5,17 @@ One script of requests goes to both; see comparison.py.
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections.abc import Iterator
 
 import pytest
 
+from broker.coordination import java_hash
 from protocol.errors import ErrorCode
 from protocol.messages.create_topics import CREATE_TOPICS, CreatableTopic, CreateTopicsRequest
+from protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
 from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
@@ -38,6 +42,7 @@ from protocol.wire import ZERO_UUID
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
+from tests.counterparts.kafka_tools import DUMP_LOG_SEGMENTS, run_tool
 from tests.counterparts.wire_client import WireClient
 from tests.interop.comparison import Answer, check_alike, comparable
 
@@ -276,3 +281,55 @@ def brokers(tmp_path_factory) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_answers_are_kafkas(brokers, family):
     check_alike(*brokers, lambda client: FAMILIES[family](Script(client)), ON_PURPOSE)
+
+
+def written(broker: BrokerProcess, count: int) -> list[dict[str, object]]:
+    """The first records of a group's offsets, as Kafka's tool reads them; times are left out."""
+    partition = java_hash("written") % 50
+    log = broker.data_directory / f"__consumer_offsets-{partition}" / f"{0:020}.log"
+    records: list[dict[str, object]] = []
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while len(records) < count:
+        assert time.monotonic() < deadline, records
+        output = run_tool(DUMP_LOG_SEGMENTS, "--offsets-decoder", "--files", str(log)).output
+        found = re.findall(r"key: (\{.*?\}\}) payload: (\{.*\}|<DELETE>)", output)
+        records = [
+            {"key": json.loads(key), "value": None if value == "<DELETE>" else json.loads(value)}
+            for key, value in found
+            if json.loads(key)["data"].get("group") == "written"
+        ]
+    for record in records:
+        if record["value"] is not None:
+            data = record["value"]["data"]
+            assert data.pop("commitTimestamp") > 1_700_000_000_000
+            if data.get("expireTimestamp", -1) != -1:
+                data["expireTimestamp"] = "set"
+            if "topicId" in data:
+                data["topicId"] = "set"
+    return records[:count]
+
+
+def test_the_records_are_kafkas(brokers):
+    found = []
+    for broker in brokers:
+        with WireClient(broker) as client:
+            script = Script(client)
+            script.create("recorded", 3)
+            script.wait("another", "recorded")
+            script.client.ask(FIND_COORDINATOR, FindCoordinatorRequest("written"), 3)
+            wanted = {"recorded": {0: 7, 1: 8}}
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while set(script.codes(script.commit("written", wanted))) & NOT_READY:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            script.commit("written", {"recorded": {2: 9}}, 10, metadata=None)
+            script.commit("written", {"recorded": {2: 10}}, 3, retention_time_ms=100_000)
+            script.delete("written", {"recorded": [0]})
+            deleted = client.ask(DELETE_GROUPS, DeleteGroupsRequest(["written"]), 2)
+            assert deleted.results[0].error_code == 0
+        records = written(broker, 7)
+        # Those of the deleted group are one batch, in no order that would mean anything.
+        found.append([*records[:5], *sorted(records[5:], key=str)])
+    ours, theirs = found
+    assert ours == theirs
+    assert [record["value"] is None for record in ours] == [False] * 4 + [True] * 3
