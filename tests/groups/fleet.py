@@ -27,6 +27,7 @@ from tests.groups.events import (
     read_journal,
     read_verifiable,
 )
+from tests.groups.member import FATAL_EXIT_CODE
 
 _REPOSITORY = Path(__file__).parents[2]
 WAIT_S = 90
@@ -106,6 +107,17 @@ class Member:
         """Whether the process lives, paused or not."""
         return self._process.poll() is None
 
+    @property
+    def gave_up(self) -> bool:
+        """Whether it ended because its instance id was not free.
+
+        A static member of the new protocol that missed an answer rejoins under its id, and is
+        refused until its own session is over (UNRELEASED_INSTANCE_ID; Apache Kafka 4.3.0 answers
+        the same); for librdkafka that is fatal.
+        """
+        may_give_up = self.kind.static and self.kind.protocol == "consumer"
+        return may_give_up and self._process.poll() == FATAL_EXIT_CODE
+
     def events(self) -> list[Event]:
         """Return what the member has written down up to now."""
         return self._tail.events()
@@ -150,7 +162,7 @@ class Member:
         code = self._process.poll()
         # Asked to leave, a JVM ends with 143, and who has hardly started with the signal itself.
         asked = {143, -signal.SIGTERM} if self._was_asked_to_leave else set()
-        if self.killed_ns or code in {None, 0, *asked}:
+        if self.killed_ns or self.gave_up or code in {None, 0, *asked}:
             return None
         return f"{self.name} ended with {code}: {self.errors()}"
 
@@ -196,6 +208,13 @@ class Group:
         member = Member(self.kind, self._place, self.name, name, instance)
         self.members.append(member)
         return member
+
+    def replace_who_gave_up(self) -> None:
+        """Start members that gave up again, as whoever supervises them would."""
+        living = {member.instance for member in self.members if member.is_alive}
+        gone = {member.instance for member in self.members if member.gave_up}
+        for instance in sorted(gone - living):
+            self.add(instance)
 
     def events(self) -> dict[str, list[Event]]:
         return {member.name: member.events() for member in self.members}

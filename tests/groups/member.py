@@ -18,6 +18,8 @@ POLL_MS = 200
 MOST_RECORDS = 100
 POLLS_PER_COMMIT = 3
 COMMIT_INTERVAL_S = 0.4
+FATAL_EXIT_CODE = 3
+"""A library gave up for good and says that only a new member may try again."""
 
 
 @dataclass(frozen=True)

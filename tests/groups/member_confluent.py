@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from tests.groups.events import ASSIGNED, LOST, REVOKED, Partition
 from tests.groups.member import (
+    FATAL_EXIT_CODE,
     MOST_RECORDS,
     POLL_MS,
     CommitRefused,
@@ -26,6 +28,12 @@ REFUSALS = {
 }
 
 
+def _end_when_fatal(error: KafkaError) -> None:
+    """End without a word to the broker, as an application would that is told to start again."""
+    if error.fatal():
+        os._exit(FATAL_EXIT_CODE)
+
+
 def _configuration(settings: Settings) -> dict[str, Any]:
     configuration = {
         "bootstrap.servers": settings.servers,
@@ -39,6 +47,7 @@ def _configuration(settings: Settings) -> dict[str, Any]:
         "topic.metadata.refresh.interval.ms": 2000,
         "reconnect.backoff.ms": 50,
         "reconnect.backoff.max.ms": 500,
+        "error_cb": _end_when_fatal,
     }
     if settings.instance:
         configuration["group.instance.id"] = settings.instance

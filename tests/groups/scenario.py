@@ -107,7 +107,8 @@ class Outcome:
         return left + checker.changed(self.after_leaving, self.after_kill)
 
     def _disturbed(self, kind: str) -> set[str]:
-        return {m.name for m in self.groups[kind].members if m.killed_ns or m.was_paused}
+        members = self.groups[kind].members
+        return {m.name for m in members if m.killed_ns or m.was_paused or m.gave_up}
 
 
 class Count(NamedTuple):
@@ -226,6 +227,8 @@ class Scenario:
         ends = self._load.ends()
 
         def all_committed() -> bool:
+            for group in self.groups.values():
+                group.replace_who_gave_up()
             now = committed(self.broker, self.names)
             return all(
                 now.get((name, *place)) == end for name in self.names for place, end in ends.items()
@@ -291,6 +294,7 @@ class Scenario:
     ) -> None:
         def is_covered() -> bool:
             assert not group.unexpected_ends(), group.unexpected_ends()
+            group.replace_who_gave_up()
             return group.covers(ends, members)
 
         wait_for(
@@ -307,6 +311,7 @@ class Scenario:
         def are_whole() -> bool:
             for kind, group in list(pending.items()):
                 assert not group.unexpected_ends(), group.unexpected_ends()
+                group.replace_who_gave_up()
                 if group.covers(ends, group.running) and group.is_busy(ends):
                     waited_s = time.monotonic() - started_s
                     self.longest_wait_s[kind] = max(waited_s, self.longest_wait_s.get(kind, 0.0))
