@@ -10,6 +10,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import (
     CommitFailedError,
     IllegalGenerationError,
+    KafkaConnectionError,
     KafkaError,
     RebalanceInProgressError,
     UnknownMemberIdError,
@@ -78,7 +79,7 @@ class Member:
 
     async def run(self) -> None:
         progress = self.progress
-        await self._consumer.start()
+        await self._start()
         while not progress.stopping:
             polled = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=MOST_RECORDS)
             records = (record for batch in polled.values() for record in batch)
@@ -87,6 +88,16 @@ class Member:
                 await self.commit()
         await self.commit()
         await self._consumer.stop()
+
+    async def _start(self) -> None:
+        """Connect, as soon as there is a broker."""
+        while True:
+            try:
+                await self._consumer.start()
+            except KafkaConnectionError:
+                await asyncio.sleep(POLL_MS / 1000)
+            else:
+                return
 
     async def commit(self) -> None:
         """Commit what was read; note how it ended."""

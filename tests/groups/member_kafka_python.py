@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
@@ -12,7 +13,9 @@ from kafka.errors import (
     CommitFailedError,
     FencedInstanceIdError,
     IllegalGenerationError,
+    KafkaConnectionError,
     KafkaError,
+    KafkaTimeoutError,
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
@@ -40,6 +43,9 @@ REFUSALS = (
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
+
+
+DOWN = (KafkaConnectionError, KafkaTimeoutError)
 
 
 class Listener(ConsumerRebalanceListener):
@@ -70,7 +76,7 @@ class Member:
         static: dict[str, Any] = (
             {"group_instance_id": settings.instance} if settings.instance else {}
         )
-        self._consumer = KafkaConsumer(
+        self._consumer = _connected(
             bootstrap_servers=settings.servers,
             client_id=settings.name,
             group_id=settings.group,
@@ -92,7 +98,12 @@ class Member:
     def run(self) -> None:
         progress = self._progress
         while not progress.stopping:
-            polled = self._consumer.poll(timeout_ms=POLL_MS, max_records=MOST_RECORDS)
+            try:
+                polled = self._consumer.poll(timeout_ms=POLL_MS, max_records=MOST_RECORDS)
+            except DOWN:
+                # While the broker is down it says so, instead of returning nothing.
+                time.sleep(POLL_MS / 1000)
+                continue
             records = (record for batch in polled.values() for record in batch)
             progress.read((r.topic, r.partition, r.offset, r.value) for r in records)
             if progress.is_due():
@@ -116,6 +127,15 @@ class Member:
             raise CommitRefused from error
         except KafkaError as error:
             raise CommitUnsure from error
+
+
+def _connected(**settings: Any) -> KafkaConsumer:
+    """Make a consumer, as soon as there is a broker."""
+    while True:
+        try:
+            return KafkaConsumer(**settings)
+        except DOWN:
+            time.sleep(POLL_MS / 1000)
 
 
 def _place(partition: TopicPartition) -> Partition:
