@@ -25,8 +25,8 @@ PARTITIONS = 6
 MEMBERS = 3
 RECORDS_PER_S = 150
 # Who tells partitions that were lost from those that were revoked, and whose assignor gives nothing
-# away before it was revoked. kafka-python's cooperative one does, when a member that had been thrown
-# out comes back and still names what it had: who is given what is the clients' business there.
+# away before it was revoked. kafka-python's cooperative one does, when a member that had been
+# thrown out comes back: which member gets what is the clients' business there.
 TELLS_WHAT_IS_LOST = {"confluent"}
 
 KINDS = (
