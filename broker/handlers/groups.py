@@ -32,6 +32,9 @@ METADATA_BYTES_MAX: Final = 4 * 1024 * 1024
 """What one member may say about itself under all its protocols. Kafka has no limit; a group whose
 members say more than a record can hold would never come to an end of its rebalance."""
 
+NAME_BYTES_MAX: Final = 32_767 - len("-") - len(str(uuid.UUID(int=0)))
+"""What a string of a record can hold, less what is added to a name for a member's id."""
+
 
 def caller_of(context: RequestContext) -> Caller:
     """Who sent this request; the host looks as in Kafka's records and tools."""
@@ -81,7 +84,14 @@ def _member_refusal(context: RequestContext, request: JoinGroupRequest) -> Error
     if not low <= request.session_timeout_ms <= high:
         return ErrorCode.INVALID_SESSION_TIMEOUT
     said_bytes = sum(len(each.name) + len(each.metadata) for each in request.protocols)
-    return ErrorCode.NONE if said_bytes <= METADATA_BYTES_MAX else ErrorCode.INVALID_REQUEST
+    names = [each.name for each in request.protocols]
+    # The member's own id begins with the first of these two.
+    names += [request.group_instance_id or context.client_id or "", request.protocol_type]
+    if said_bytes > METADATA_BYTES_MAX or any(
+        len(name.encode()) > NAME_BYTES_MAX for name in names
+    ):
+        return ErrorCode.INVALID_REQUEST
+    return ErrorCode.NONE
 
 
 @serves(SYNC_GROUP, versions=(0, 5))

@@ -296,6 +296,18 @@ def test_a_member_says_no_more_about_itself_than_the_limit(monkeypatch):
     assert answer.error_code == ErrorCode.INVALID_REQUEST
 
 
+@pytest.mark.parametrize("long", ["group_instance_id", "protocol_type", "protocol"])
+def test_names_that_no_record_can_hold_are_refused(long):
+    name = "n" * (groups.NAME_BYTES_MAX + 1)
+    request = JoinGroupRequest("g", SESSION_MS, protocol_type="consumer")
+    if long == "protocol":
+        request.protocols = [JoinGroupRequestProtocol(name, b"")]
+    else:
+        setattr(request, long, name)
+    answer = join_group(context(ErrorCode.NONE), request).response
+    assert answer.error_code == ErrorCode.INVALID_REQUEST
+
+
 def test_a_request_names_no_more_groups_than_the_limit(monkeypatch):
     monkeypatch.setattr(group_administration, "GROUPS_PER_REQUEST_MAX", 1)
     for ask, request in (
