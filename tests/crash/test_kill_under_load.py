@@ -168,6 +168,7 @@ def kill_during_recovery(broker: BarnabasProcess, random: Random) -> None:
     time.sleep(random.uniform(0.02, 0.5))
     broker.kill()
     start.join()
+    broker.kill()  # On a busy machine the process may have been born after the first one.
 
 
 def _start_until_killed(broker: BarnabasProcess) -> None:

@@ -89,7 +89,7 @@ class Outcome:
         wrong += checker.log_disagrees(self.log, self.after_kill, group.name)
         log = [commit for commit in self.log if commit.place[0] == group.name]
         if group.kind.library == "console":
-            wrong += checker.read_again_since(journals, self.marks[kind])
+            wrong += checker.read_again_since(journals, self.marks.get(kind, []))
         else:
             wrong += checker.read_again(journals)
             wrong += checker.gaps(journals)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 
 import pytest
 
@@ -12,7 +11,8 @@ from tests.groups.scenario import BROKER_SETTINGS
 from tests.soak.anchors import PARTITIONS, anchor_groups, partition_of
 from tests.soak.soak import GROWTH_MOST_BYTES, Sample, Soak, grown
 
-SEED = int(os.environ.get("SOAK_SEED", "0")) or random.randrange(1, 1 << 32)
+# One seed here, others by `make soak`: a change is judged by what it changes.
+SEED = int(os.environ.get("SOAK_SEED", "20260711"))
 DURATION_S = 45
 ROUND_S = 12
 
