@@ -141,6 +141,11 @@ class BatchHeader(NamedTuple):
         return increment_sequence(self.base_sequence, self.last_offset_delta)
 
     @property
+    def newest_timestamp(self) -> int:
+        """The largest timestamp of the batch's records; -1 when compaction has left none."""
+        return self.max_timestamp if self.record_count else NO_TIMESTAMP
+
+    @property
     def has_producer(self) -> bool:
         """Whether an idempotent or transactional producer wrote this."""
         return self.producer_id >= 0
@@ -342,12 +347,12 @@ def _decode_records(header: BatchHeader, data: bytes) -> Iterator[Record]:
     append_time = header.max_timestamp if header.timestamp_type == LOG_APPEND_TIME else None
     end_of_data = len(data)
     for _ in range(header.record_count):
-        length, position = _read_varint(data, position)
+        length, position = read_varint(data, position)
         end = position + length
         if length < 0 or end > end_of_data:
             raise InvalidBatch(f"record length {length} does not fit into its batch")
-        timestamp_delta, position = _read_varint(data, position + 1, _MAX_VARLONG_BYTES)
-        delta, position = _read_varint(data, position)
+        timestamp_delta, position = read_varint(data, position + 1, _MAX_VARLONG_BYTES)
+        delta, position = read_varint(data, position)
         if not previous_delta < delta <= header.last_offset_delta:
             raise InvalidBatch(f"offset delta {delta} after {previous_delta}")
         previous_delta = delta
@@ -369,7 +374,7 @@ def _decode_records(header: BatchHeader, data: bytes) -> Iterator[Record]:
         raise InvalidBatch(f"{len(data) - position} bytes after the last record")
 
 
-def _read_varint(data: bytes, position: int, max_bytes: int = _MAX_VARINT_BYTES) -> tuple[int, int]:
+def read_varint(data: bytes, position: int, max_bytes: int = _MAX_VARINT_BYTES) -> tuple[int, int]:
     """Read a zig-zag varint; answers (value, position after it)."""
     byte = data[position]
     if byte < 0x80:
@@ -388,7 +393,7 @@ def _read_varint(data: bytes, position: int, max_bytes: int = _MAX_VARINT_BYTES)
 
 
 def _read_bytes(data: bytes, position: int, end: int) -> tuple[bytes | None, int]:
-    length, position = _read_varint(data, position)
+    length, position = read_varint(data, position)
     if length < 0:
         if length == -1:
             return None, position
@@ -401,7 +406,7 @@ def _read_bytes(data: bytes, position: int, end: int) -> tuple[bytes | None, int
 def _read_headers(
     data: bytes, position: int, end: int
 ) -> tuple[Sequence[tuple[str, bytes | None]], int]:
-    count, position = _read_varint(data, position)
+    count, position = read_varint(data, position)
     if count == 0:
         return (), position
     if not 0 < count <= end - position:
@@ -450,7 +455,7 @@ def encode_batch(
         | (TRANSACTIONAL_BIT if transactional else 0)
         | (CONTROL_BIT if control else 0)
     )
-    return _seal(
+    return seal(
         BatchHeader(
             base_offset,
             _SMALLEST_LENGTH + len(compressed),
@@ -470,7 +475,8 @@ def encode_batch(
     )
 
 
-def _seal(header: BatchHeader, body: bytes) -> bytes:
+def seal(header: BatchHeader, body: bytes) -> bytes:
+    """Put a batch together, with the checksum that belongs to it."""
     batch = bytearray(HEADER.pack(*header))
     batch += body
     with memoryview(batch) as view:
@@ -481,19 +487,20 @@ def _seal(header: BatchHeader, body: bytes) -> bytes:
 
 def _encode_record(body: bytearray, record: Record, delta: int, base_timestamp: int) -> None:
     encoded = bytearray(1)  # attributes: no bit has a meaning yet
-    _write_varint(encoded, record.timestamp - base_timestamp)
-    _write_varint(encoded, delta)
+    write_varint(encoded, record.timestamp - base_timestamp)
+    write_varint(encoded, delta)
     _write_bytes(encoded, record.key)
     _write_bytes(encoded, record.value)
-    _write_varint(encoded, len(record.headers))
+    write_varint(encoded, len(record.headers))
     for name, value in record.headers:
         _write_bytes(encoded, name.encode())
         _write_bytes(encoded, value)
-    _write_varint(body, len(encoded))
+    write_varint(body, len(encoded))
     body += encoded
 
 
-def _write_varint(output: bytearray, value: int) -> None:
+def write_varint(output: bytearray, value: int) -> None:
+    """Append a zig-zag varint."""
     remaining = value << 1 if value >= 0 else (-value << 1) - 1
     while remaining > 0x7F:
         output.append((remaining & 0x7F) | 0x80)
@@ -503,9 +510,9 @@ def _write_varint(output: bytearray, value: int) -> None:
 
 def _write_bytes(output: bytearray, value: bytes | None) -> None:
     if value is None:
-        _write_varint(output, -1)
+        write_varint(output, -1)
         return
-    _write_varint(output, len(value))
+    write_varint(output, len(value))
     output += value
 
 
