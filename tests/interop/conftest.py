@@ -33,6 +33,16 @@ def broker(
         yield running
 
 
+@pytest.fixture(scope="session")
+def transactional_broker(
+    broker_class: type[BrokerProcess], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BrokerProcess]:
+    """One broker that ends transactions soon after their time is up; nobody stops it."""
+    settings = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
+    with broker_class(tmp_path_factory.mktemp("transactional"), **settings) as running:
+        yield running
+
+
 @pytest.fixture
 def own_broker(broker_class: type[BrokerProcess], tmp_path: Path) -> Iterator[BrokerProcess]:
     """A broker for one test, which may kill it."""
