@@ -57,6 +57,9 @@ GROUPS_WITH_SETTINGS_MAX = 10_000
 LOGS_PER_TURN = 256
 """Logs made or removed before the loop gets a turn; their directories follow on another thread."""
 
+PRODUCER_IDS_LOW = 500
+"""When fewer are left the next block is fetched."""
+
 CLUSTER_ENTITY = ""
 """The MetaStore's name for broker settings that hold for the whole cluster."""
 
@@ -129,6 +132,7 @@ class Catalogue:
         self._loaded_config = config
         self._collisions: dict[str, str] = {}
         self._producer_ids: deque[int] = deque()
+        self._producer_ids_coming = False
         self._on_log_removed = on_log_removed
         self._on_topic_deleted = on_topic_deleted
         self._on_config_changed = on_config_changed
@@ -464,9 +468,37 @@ class Catalogue:
             await self._change(self._take_producer_ids)
         return self._producer_ids.popleft()
 
+    def peek_producer_id(self) -> int:
+        """Return a producer id that is nobody's yet, for ``take_producer_id``; -1: none is ready.
+
+        The next block is fetched in time, so that there is always one while the disk works.
+        """
+        if len(self._producer_ids) < PRODUCER_IDS_LOW and not self._producer_ids_coming:
+            self._producer_ids_coming = True
+            task = asyncio.get_running_loop().create_task(self._refill_producer_ids())
+            self._changes.add(task)
+            task.add_done_callback(self._finished)
+        return self._producer_ids[0] if self._producer_ids else -1
+
+    def take_producer_id(self, producer_id: int) -> None:
+        """Give away the id that ``peek_producer_id`` has shown."""
+        taken = self._producer_ids.popleft()
+        assert taken == producer_id, (taken, producer_id)
+
+    async def ensure_producer_ids(self) -> None:
+        """Wait until there are producer ids to give away; raises KafkaError."""
+        if not self._producer_ids:
+            await self._refill_producer_ids()
+
+    async def _refill_producer_ids(self) -> None:
+        try:
+            await self._change(self._take_producer_ids)
+        finally:
+            self._producer_ids_coming = False
+
     async def _take_producer_ids(self) -> None:
         """Make the next block durably ours before one id of it is given to anybody."""
-        if not self._producer_ids:
+        if len(self._producer_ids) < PRODUCER_IDS_LOW:
             self._producer_ids.extend(self._metastore.allocate_producer_ids())
 
     # -------------------------------------------------------------------------------------- details

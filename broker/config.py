@@ -24,6 +24,7 @@ from broker.config_listeners import (
 )
 from broker.config_types import (
     INT_MAX,
+    Between,
     ConfigEntry,
     ConfigError,
     ConfigKey,
@@ -571,6 +572,23 @@ class BrokerConfig:
         604_800_000,
         "How long an idle transactional id is remembered.",
         at_least(1),
+    )
+
+    transaction_version: int = setting(
+        "barnabas.transaction.version",
+        INT,
+        2,
+        "Level of Kafka's feature transaction.version: 2 offers clients the protocol of KIP-890, "
+        "0 and 1 only the one before it.",
+        Between(0, 2),
+    )
+    transaction_wait_ms: int = setting(
+        "barnabas.transaction.wait.ms",
+        INT,
+        100,
+        "How long a request waits for the end of the transaction before it, instead of the answer "
+        "CONCURRENT_TRANSACTIONS, after which clients sleep. 0: not at all, as in Apache Kafka.",
+        at_least(0),
     )
 
     # ---------- ours

@@ -42,7 +42,7 @@ from protocol.records import Record as LogRecord
 from protocol.records import encode_batch, iterate_records, read_marker
 from storage.batch_rules import DECOMPRESSED_BYTES_MAX
 from storage.errors import Refused
-from storage.partition_log import PartitionLog
+from storage.partition_log import Appended, PartitionLog
 
 if TYPE_CHECKING:
     from broker.catalogue import Catalogue, Topic
@@ -312,25 +312,12 @@ class Coordination:
         if self._is_overtaken(waiting.command):
             return
         try:
-            decision = shard.machine.decide(waiting.command, self._now())
-            batch = self._batch(decision.records) if decision.records else None
-        except Exception:  # Nothing has changed yet; a bug in one group must not stop the others.
-            logger.exception("command failed topic=%s key=%s", self.topic_name, key)
-            self._refuse(waiting, ErrorCode.UNKNOWN_SERVER_ERROR)
+            decision, appended = self._decide(shard, key, waiting.command)
+        except KafkaError as error:
+            self._refuse(waiting, error.code)
             return
-        if batch is None:
+        if appended is None:
             self._finish(shard, decision, 0, waiting)
-            return
-        if len(batch) > self._batch_max_bytes:
-            logger.warning(
-                "decision too large topic=%s key=%s bytes=%d", self.topic_name, key, len(batch)
-            )
-            self._refuse(waiting, ErrorCode.UNKNOWN_SERVER_ERROR)
-            return
-        try:
-            appended = shard.log.append_records(batch)
-        except Refused as refused:
-            self._refuse(waiting, coordinator_error_of(refused))
             return
         lane = shard.lanes.setdefault(key, _Lane())
         lane.in_flight += 1
@@ -346,6 +333,35 @@ class Coordination:
                 self._go_on(shard, key, lane)
 
         appended.durable.add_waiter(durable)
+
+    def _decide(
+        self,
+        shard: Shard,
+        key: str,
+        command: Any,  # noqa: ANN401
+    ) -> tuple[Decision, Appended | None]:
+        """Decide and append the records; raises KafkaError, and then nothing has changed."""
+        try:
+            decision = shard.machine.decide(command, self._now())
+            batch = self._batch(decision) if decision.records else None
+        except Exception as error:  # A bug with one key must not stop the others.
+            logger.exception("command failed topic=%s key=%s", self.topic_name, key)
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from error
+        if batch is None:
+            return decision, None
+        if len(batch) > self._batch_max_bytes:
+            logger.warning(
+                "decision too large topic=%s key=%s bytes=%d", self.topic_name, key, len(batch)
+            )
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        # What must be true at the very moment of the append, with nothing in between (P1).
+        admit: Callable[[], ErrorCode] | None = getattr(command, "admit", None)
+        if admit is not None and (code := admit()):
+            raise KafkaError(code)
+        try:
+            return decision, shard.log.append_records(batch)
+        except Refused as refused:
+            raise KafkaError(coordinator_error_of(refused)) from refused
 
     def _go_on(self, shard: Shard, key: str, lane: _Lane) -> None:
         """Run what waits in a lane, as far as it may."""
@@ -405,8 +421,14 @@ class Coordination:
                 self._start_timer(effect.timer, max(0, effect.at_tick_ms - now.tick_ms))
             elif isinstance(effect, Cancel):
                 self._stop_timer(effect.timer)
-            else:
+            elif isinstance(effect, Answer):
                 self._answer(effect)
+            else:
+                self._take_effect(effect)
+
+    def _take_effect(self, effect: object) -> None:
+        """Do what only this kind of coordinator can."""
+        raise NotImplementedError(effect)
 
     def _answer(self, answer: Answer) -> None:
         waiting = self._parked.pop(answer.ticket, None)
@@ -443,12 +465,24 @@ class Coordination:
         del self._expired_timers[timer]
         return False
 
-    def _batch(self, records: Iterable[Record]) -> memoryview:
+    def _batch(self, decision: Decision) -> memoryview:
         now_ms = self._clock.now_ms()
         encoded = [
-            LogRecord(number, now_ms, *record.encode(), ()) for number, record in enumerate(records)
+            LogRecord(number, now_ms, *record.encode(), ())
+            for number, record in enumerate(decision.records)
         ]
-        return memoryview(bytearray(encode_batch(encoded)))
+        producer = decision.producer
+        if producer is None:
+            return memoryview(bytearray(encode_batch(encoded)))
+        # Kafka's coordinator numbers what it writes for a producer from 0 each time (measured).
+        batch = encode_batch(
+            encoded,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            base_sequence=0,
+            transactional=True,
+        )
+        return memoryview(bytearray(batch))
 
     def _now(self) -> Now:
         return Now(self._clock.now_ms(), int(self._clock.monotonic() * 1000))

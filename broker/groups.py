@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from broker.config import BrokerConfig
 from broker.coordination import Coordination
+from broker.markers import Marker, append_marker
 from broker.topic_names import GROUP_OFFSETS
 from coordinator.decision import Timer
 from coordinator.groups.commands import Caller, ExpireOffsets, TimerExpired, TopicsDeleted
 from coordinator.groups.config import ConsumerTimes, GroupConfig
 from coordinator.groups.shard import GroupShard
-from protocol.errors import ErrorCode
+from protocol.errors import ErrorCode, KafkaError
+from storage.journal import CommitGroup
 
 if TYPE_CHECKING:
     from broker.catalogue import Catalogue
@@ -87,6 +89,26 @@ class Groups(Coordination):
                 "segment.bytes": str(config.offsets_topic_segment_bytes),
             },
         )
+
+    def write_marker(self, partition: int, marker: Marker) -> CommitGroup | None:
+        """Append the marker of a transaction that committed offsets; raises Refused, KafkaError.
+
+        Readers see the offsets before anybody is told that the marker is there (KAFKA-17507).
+        """
+        if not self.is_coordinator() or not self._shards[partition].is_loaded:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        shard = self._shards[partition]
+        durable = append_marker(shard.log, marker)
+
+        def apply() -> None:
+            if not shard.is_gone:
+                shard.machine.end_transaction(marker.producer_id, commit=marker.commit)
+
+        if durable is None:
+            apply()
+        else:
+            durable.add_waiter(apply)
+        return durable
 
     def refusal(self, key: str) -> ErrorCode:
         """Why commands for a group cannot be taken now; NONE if they can."""

@@ -46,6 +46,11 @@ class Housekeeping:
             lambda: self._server.config.offsets_retention_check_interval_ms,
             self._server.groups.expire_offsets,
         )
+        self._every(
+            "transactional ids",
+            lambda: self._server.config.transaction_remove_expired_transaction_cleanup_interval_ms,
+            self._server.transactions.expire_ids,
+        )
 
     def stop(self) -> None:
         """Stop every timer."""

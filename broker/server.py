@@ -37,6 +37,7 @@ from broker.metrics.families import Metrics
 from broker.metrics.kafka import TopicTraffic, Windows
 from broker.metrics.loop import LoopMonitor
 from broker.socket_server import Listener, ListenError, SocketServer
+from broker.transactions import Transactions
 from broker.waiting import FetchWaits
 from storage.io import FileSystem, LocalFileSystem
 from storage.log_store import LogStore, StoreCallbacks, StoreSettings
@@ -79,6 +80,7 @@ class BrokerServer:
         self.readers: DiskReaders
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots)
         self.groups: Groups
+        self.transactions: Transactions
         self.sockets: SocketServer
         self.metrics = Metrics()
         self.traffic = TopicTraffic()
@@ -117,6 +119,7 @@ class BrokerServer:
             self.stage = Stage.RECOVERED
             await self._create_configured_topics()
             self.groups.open()
+            self.transactions.open()
             self.stage = Stage.PREPARED
             await self.sockets.start()
         except BaseException:
@@ -285,6 +288,7 @@ class BrokerServer:
         self.metastore.raise_boot_epoch(self.logs.leader_epoch)
         self.catalogue.open()
         self.groups = Groups(self)
+        self.transactions = Transactions(self)
         return report
 
     async def _create_configured_topics(self) -> None:

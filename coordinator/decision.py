@@ -82,7 +82,15 @@ class Answer(NamedTuple):
     response: Any
 
 
-Effect: TypeAlias = Schedule | Cancel | Answer
+class TransactionalProducer(NamedTuple):
+    """Whose open transaction the records of a decision are part of."""
+
+    producer_id: int
+    epoch: int
+
+
+Effect: TypeAlias = Any
+"""Schedule, Cancel, Answer, or what only one coordinator's runner knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +102,8 @@ class Decision:
     records: tuple[Record, ...] = ()
     changes: tuple[Any, ...] = ()
     effects: tuple[Effect, ...] = ()
+    producer: TransactionalProducer | None = None
+    """Makes the records part of this producer's transaction."""
 
 
 NOTHING: Final = Decision()

@@ -21,7 +21,11 @@ from protocol.records import (
     HEADER_BYTES,
     LENGTH_OVERHEAD,
     LOG_APPEND_TIME,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
     NO_TIMESTAMP,
+    TIMESTAMP_TYPE_BIT,
     BatchHeader,
     InvalidBatch,
     read_varint,
@@ -144,4 +148,16 @@ def emptied(header: BatchHeader) -> bytes:
             record_count=0,
         ),
         b"",
+    )
+
+
+def placeholder(header: BatchHeader) -> bytes:
+    """A batch that says nothing but which offsets there were: not even who wrote them."""
+    return emptied(
+        header._replace(
+            attributes=header.attributes & TIMESTAMP_TYPE_BIT,
+            producer_id=NO_PRODUCER_ID,
+            producer_epoch=NO_PRODUCER_EPOCH,
+            base_sequence=NO_SEQUENCE,
+        )
     )

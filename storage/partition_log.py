@@ -155,15 +155,19 @@ class PartitionLog:
 
     # Appending
 
-    def append(self, batch: memoryview, *, stable: bool = False) -> Appended:
+    def append(
+        self, batch: memoryview, *, stable: bool = False, transaction_version: int = 0
+    ) -> Appended:
         """Append one client batch as received; raises a ``Refused`` and then changed nothing.
 
         ``stable``: the batch's memory is its own and stays untouched, so it may be kept and its
         header patched in place; otherwise it is copied before this returns.
+        ``transaction_version``: the generation that brought the batch into its transaction. That
+        it is in one is for the caller to know: the coordinator must have been asked (P1).
         """
         header = self._check_client_batch(batch)
         if header.producer_id >= 0:
-            decision = self.producers.check(header)
+            decision = self.producers.check(header, transaction_version=transaction_version)
             if decision.error:
                 raise _PRODUCER_REFUSALS[decision.error](
                     f"producer {header.producer_id} epoch {header.producer_epoch} "
@@ -235,13 +239,25 @@ class PartitionLog:
         self._refuse_when_closed()
         if self._environment.exhausted:
             raise StorageFull("the disk is full")
-        return self._place(batch, read_header(batch), stable=False)
+        header = read_header(batch)
+        error = self.producers.check_epoch(header.producer_id, header.producer_epoch)
+        if error:
+            raise _PRODUCER_REFUSALS[error](f"producer {header.producer_id}")
+        return self._place(batch, header, stable=False)
 
     def append_marker(
-        self, producer_id: int, producer_epoch: int, *, coordinator_epoch: int, commit: bool
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        *,
+        coordinator_epoch: int,
+        commit: bool,
+        transaction_version: int = 0,
     ) -> Appended:
         """Append the control batch that ends a producer's transaction here (M1, M3, M6)."""
-        error = self.producers.check_marker(producer_id, producer_epoch, coordinator_epoch)
+        error = self.producers.check_marker(
+            producer_id, producer_epoch, coordinator_epoch, transaction_version
+        )
         if error:
             raise _PRODUCER_REFUSALS[error](f"marker of producer {producer_id}")
         self._refuse_when_closed()

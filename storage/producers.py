@@ -201,6 +201,15 @@ class ProducerState:
         entry = self._entries.get(producer_id)
         return entry is not None and entry.transaction_first_offset != NO_OFFSET
 
+    def is_in_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Whether this producer has an open transaction here in this very epoch."""
+        entry = self._entries.get(producer_id)
+        return (
+            entry is not None
+            and entry.transaction_first_offset != NO_OFFSET
+            and entry.epoch == epoch
+        )
+
     # ----------------------------------------------------------------------------------- verdicts
 
     def check(

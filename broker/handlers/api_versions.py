@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from broker.config import BrokerConfig
 from broker.dispatch import PRODUCE_KEY, RequestContext, Routes, serves
 from protocol.errors import ErrorCode
 from protocol.messages.api_versions import (
@@ -30,8 +31,16 @@ GROUP_VERSION = "group.version"
 GROUP_VERSION_RANGE = (0, 1)
 """1: there are groups of the consumer protocol (KIP-848); clients and tools decide by it."""
 
-FEATURES = {METADATA_VERSION: METADATA_VERSION_RANGE, GROUP_VERSION: GROUP_VERSION_RANGE}
-"""All features with the levels supported; the highest one is in force."""
+TRANSACTION_VERSION = "transaction.version"
+TRANSACTION_VERSION_RANGE = (0, 2)
+"""2: the transactions of KIP-890; how far it is in force is configured."""
+
+FEATURES = {
+    METADATA_VERSION: METADATA_VERSION_RANGE,
+    GROUP_VERSION: GROUP_VERSION_RANGE,
+    TRANSACTION_VERSION: TRANSACTION_VERSION_RANGE,
+}
+"""All features with the levels supported."""
 
 LEVEL_0_SINCE = 4
 """Older clients fail when the lowest supported level is 0 (KIP-1022)."""
@@ -55,9 +64,17 @@ def api_versions(context: RequestContext, request: ApiVersionsRequest) -> ApiVer
         # Never below 0, or clients ignore the finalized features.
         finalized_features_epoch=0,
         finalized_features=[
-            FinalizedFeatureKey(name, high, high) for name, (_, high) in FEATURES.items()
+            FinalizedFeatureKey(name, level, level)
+            for name, level in finalized_levels(context.broker.config).items()
         ],
     )
+
+
+def finalized_levels(config: BrokerConfig) -> dict[str, int]:
+    """Return the level of each feature that is in force; one at level 0 is not named."""
+    levels = {name: high for name, (_, high) in FEATURES.items()}
+    levels[TRANSACTION_VERSION] = config.transaction_version
+    return {name: level for name, level in levels.items() if level}
 
 
 def names_its_software(request: ApiVersionsRequest) -> bool:

@@ -1,8 +1,8 @@
-"""FindCoordinator 0-6: who decides for a group. One node: always this one.
+"""FindCoordinator 0-6: who decides for a group or a transactional id. One node: always this one.
 
 Version notes: v1 brought the key type, v4 several keys at once, v6 share groups' keys.
-Knowingly absent: transactional ids and share groups, refused with UNSUPPORTED_VERSION: this broker
-has no such coordinators yet.
+Knowingly absent: share groups, refused with UNSUPPORTED_VERSION: this broker has no coordinator for
+them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ async def find_coordinator(
     if code:
         return _response([_refused(key, code, None) for key in keys])
     try:
-        await context.broker.groups.ensure()
+        if request.key_type == GROUP:
+            await context.broker.groups.ensure()
+        else:
+            await context.broker.transactions.ensure()
     except KafkaError as error:
         code = ErrorCode.COORDINATOR_NOT_AVAILABLE
         return _response([_refused(key, code, str(error)) for key in keys])
@@ -53,9 +56,9 @@ async def find_coordinator(
 
 
 def _refusal(key_type: int, version: int) -> ErrorCode:
-    if key_type == GROUP:
+    if key_type in {GROUP, TRANSACTION}:
         return ErrorCode.NONE
-    if key_type == TRANSACTION or (key_type == SHARE and version >= SHARE_SINCE):
+    if key_type == SHARE and version >= SHARE_SINCE:
         return ErrorCode.UNSUPPORTED_VERSION
     return ErrorCode.INVALID_REQUEST
 

@@ -3,9 +3,10 @@
 Version notes: v3 is the first with magic 2 batches, the only ones Kafka 4 takes; v7 the first that
 may bring zstd; v9 is flexible; v13 names topics by id. Versions 10-12 changed nothing that an
 idempotent producer sees.
+v11 tells a producer that it may abort (TRANSACTION_ABORTABLE), from v12 on writing to a partition
+makes it part of the transaction (KIP-890).
 acks=1 is answered like acks=all, once the batch is durable; acks=0 is not answered at all, an error
 closes the connection (there is no other way to tell).
-Knowingly absent: transactional batches, refused with INVALID_TXN_STATE until transactions exist.
 
 Phase one (everything here) runs before the next request of the connection is looked at, so batches
 get their places in request order; the answer leaves when the journal group is durable.
@@ -13,11 +14,21 @@ get their places in request order; the answer leaves when the journal group is d
 
 from __future__ import annotations
 
+from broker.admission import (
+    ADDS_SINCE,
+    NOTHING_REFUSED,
+    Admission,
+    Batches,
+    Writer,
+    admit,
+    is_transactional,
+)
 from broker.catalogue import Partition, Topic
-from broker.dispatch import CloseConnection, RequestContext, serves
+from broker.dispatch import CloseConnection, Deferred, Parked, RequestContext, serves
 from broker.produce_shortcut import ProduceShortcut
 from broker.storage_errors import error_code_of
 from broker.waiting import PendingProduce
+from coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2, TopicPartition
 from protocol.compression import ZSTD
 from protocol.errors import ErrorCode
 from protocol.messages.produce import (
@@ -29,7 +40,7 @@ from protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from storage.errors import InvalidRecord, InvalidTransactionState, Refused
+from storage.errors import InvalidRecord, Refused
 from storage.journal import CommitGroup
 from storage.partition_log import Appended
 
@@ -38,7 +49,6 @@ ZSTD_SINCE = 7
 NO_OFFSET = -1
 
 _ATTRIBUTES_LOW_BYTE = 22
-_TRANSACTIONAL_BIT = 0x10
 _CODEC_BITS = 0x07
 
 
@@ -61,19 +71,20 @@ def refuse_produce(
 @serves(PRODUCE, versions=(3, 13), refuse=refuse_produce, shortcut=ProduceShortcut)
 def produce(
     context: RequestContext, request: ProduceRequest
-) -> ProduceResponse | PendingProduce[ProduceResponse] | None:
+) -> ProduceResponse | Deferred[ProduceResponse] | None:
     """Append every batch of the request; each partition succeeds or fails alone (P7)."""
     acks = request.acks
     if not -1 <= acks <= 1:
         return refuse_produce(request, ErrorCode.INVALID_REQUIRED_ACKS, None)
-    response = ProduceResponse()
-    newest: CommitGroup | None = None
-    for topic_data in request.topic_data:
-        results, group = _produce_topic(context, topic_data)
-        response.responses.append(
-            TopicProduceResponse(topic_data.name, topic_data.topic_id, results)
-        )
-        newest = group or newest
+    admission = NOTHING_REFUSED
+    batches = _transactional_batches(context, request)
+    if batches:
+        writer = Writer(request.transactional_id, context.api_version)
+        admission = admit(context.broker.transactions, writer, batches)
+        waits = admission.is_concurrent and context.broker.config.transaction_wait_ms
+        if waits and acks and context.api_version >= ADDS_SINCE:
+            return _HeldProduce(context, request)
+    response, newest = _append_all(context, request, admission)
     if acks == 0:
         _hang_up_on_error(response)
         return None
@@ -84,16 +95,78 @@ def produce(
     return pending
 
 
+class _HeldProduce(Parked[ProduceResponse]):
+    """A Produce that waits until the producer's transaction before it has ended (KIP-890)."""
+
+    __slots__ = ("_context", "_request")
+
+    def __init__(self, context: RequestContext, request: ProduceRequest) -> None:
+        super().__init__()
+        self._context = context
+        self._request = request
+        for topic in request.topic_data:
+            for data in topic.partition_data:
+                if data.records is not None:  # What it points to is used again.
+                    data.records = memoryview(bytes(data.records))
+        assert request.transactional_id
+        context.broker.transactions.when_decided(request.transactional_id, self._go_on)
+
+    def _go_on(self) -> None:
+        """Try once more; whatever is refused now is the answer."""
+        context, request = self._context, self._request
+        batches = _transactional_batches(context, request)
+        writer = Writer(request.transactional_id, context.api_version)
+        admission = admit(context.broker.transactions, writer, batches)
+        response, newest = _append_all(context, request, admission)
+        if newest is None:
+            self.complete(response)
+        else:
+            newest.add_waiter(lambda: self.complete(response))
+
+
+def _transactional_batches(context: RequestContext, request: ProduceRequest) -> Batches:
+    """The transactional batches of a request, with the partitions they go to."""
+    found: Batches = []
+    for topic_data in request.topic_data:
+        topic: Topic | None = None
+        for data in topic_data.partition_data:
+            records = data.records
+            if records is None or not is_transactional(records):
+                continue
+            topic = topic or _topic(context, topic_data)
+            if topic is not None and 0 <= data.index < len(topic.partitions):
+                found.append((topic.partitions[data.index], records))
+    return found
+
+
+def _append_all(
+    context: RequestContext, request: ProduceRequest, admission: Admission
+) -> tuple[ProduceResponse, CommitGroup | None]:
+    """Append every batch; answers the response and the last group to wait for."""
+    response = ProduceResponse()
+    newest: CommitGroup | None = None
+    for topic_data in request.topic_data:
+        results, group = _produce_topic(context, topic_data, admission)
+        response.responses.append(
+            TopicProduceResponse(topic_data.name, topic_data.topic_id, results)
+        )
+        newest = group or newest
+    return response, newest
+
+
+def _topic(context: RequestContext, topic_data: TopicProduceData) -> Topic | None:
+    catalogue = context.broker.catalogue
+    if context.api_version >= TOPIC_IDS_SINCE:
+        return catalogue.topic_by_id(topic_data.topic_id)
+    return catalogue.topic(topic_data.name)
+
+
 def _produce_topic(
-    context: RequestContext, topic_data: TopicProduceData
+    context: RequestContext, topic_data: TopicProduceData, admission: Admission
 ) -> tuple[list[PartitionProduceResponse], CommitGroup | None]:
     """Append the batches for one topic; answers the results and the last group to wait for."""
-    catalogue = context.broker.catalogue
-    by_id = context.api_version >= TOPIC_IDS_SINCE
-    topic = (
-        catalogue.topic_by_id(topic_data.topic_id) if by_id else catalogue.topic(topic_data.name)
-    )
-    error = _topic_error(topic, by_id=by_id)
+    topic = _topic(context, topic_data)
+    error = _topic_error(topic, by_id=context.api_version >= TOPIC_IDS_SINCE)
     if topic is None or error:
         return [_refused(data.index, error) for data in topic_data.partition_data], None
     newest: CommitGroup | None = None
@@ -101,6 +174,8 @@ def _produce_topic(
     stable = context.records_stay
     may_be_zstd = context.api_version >= ZSTD_SINCE
     partitions = topic.partitions
+    refused_places = admission.refused
+    generation = TRANSACTIONS_V2 if context.api_version >= ADDS_SINCE else CLASSIC
     for data in topic_data.partition_data:
         index = data.index
         if not 0 <= index < len(partitions):
@@ -109,8 +184,14 @@ def _produce_topic(
         if not may_be_zstd and _is_zstd(data.records):
             results.append(_refused(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE))
             continue
+        if refused_places and is_transactional(data.records):
+            code = refused_places.get(TopicPartition(topic.name, index))
+            if code:
+                partitions[index].log.counts.refused += 1
+                results.append(_refused(index, code))
+                continue
         try:
-            appended = _append(partitions[index], data, stable=stable)
+            appended = _append(partitions[index], data, generation, stable=stable)
         except Refused as refused:
             partitions[index].log.counts.refused += 1
             results.append(_refused(index, error_code_of(refused), str(refused)))
@@ -138,12 +219,14 @@ def _is_zstd(records: memoryview | None) -> bool:
     )
 
 
-def _append(partition: Partition, data: PartitionProduceData, *, stable: bool) -> Appended:
+def _append(
+    partition: Partition, data: PartitionProduceData, generation: int, *, stable: bool
+) -> Appended:
     records = data.records
     if not records:
         raise InvalidRecord("no records")
-    if len(records) > _ATTRIBUTES_LOW_BYTE and records[_ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL_BIT:
-        raise InvalidTransactionState("transactions are not available yet")
+    if is_transactional(records):
+        return partition.log.append(records, stable=stable, transaction_version=generation)
     return partition.log.append(records, stable=stable)
 
 

@@ -1,16 +1,17 @@
-"""InitProducerId 0-5 for idempotent producers, those without a transactional id.
+"""InitProducerId 0-5: a producer gets its id and epoch.
 
-Version notes: v3 lets a producer name the id and epoch it had; without a transactional id that
-changes nothing, it gets a new id. The transaction timeout means nothing either (clients send
-anything from 0 to 2^31 - 1).
-Knowingly absent: transactional ids, refused with UNSUPPORTED_VERSION until transactions exist.
+Version notes: v3 lets a producer name the id and epoch it had (KIP-360); from v4 on a fenced
+producer is told PRODUCER_FENCED, before it INVALID_PRODUCER_EPOCH. Without a transactional id
+everything else in the request means nothing: the producer gets a new id.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 from broker.dispatch import RequestContext, serves
+from coordinator.transactions.commands import InitProducer, Outcome
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.init_producer_id import (
     INIT_PRODUCER_ID,
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
+FENCED_SINCE = 4
 
 
 def refuse_init_producer_id(
@@ -37,18 +39,63 @@ async def init_producer_id(
     context: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse:
     """Give a producer an id that nobody had before it (S10), with epoch 0."""
-    if request.transactional_id == "":
-        raise KafkaError(ErrorCode.INVALID_REQUEST)
-    if request.transactional_id is not None:
-        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     has_id = request.producer_id != NO_PRODUCER_ID
     has_epoch = request.producer_epoch != NO_PRODUCER_EPOCH
     if has_id != has_epoch:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
+    if request.transactional_id is not None:
+        return await _init_transactional(context, request, request.transactional_id)
     try:
         producer_id = await context.broker.catalogue.next_producer_id()
     except KafkaError as error:
-        # Clients treat a storage error here as final, but they do wait for a loading coordinator.
-        logger.warning("no producer id reason=%s", error)
-        raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) from error
+        raise _no_producer_id(error) from error
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+
+
+async def _init_transactional(
+    context: RequestContext, request: InitProducerIdRequest, transactional_id: str
+) -> InitProducerIdResponse:
+    """Fence whoever had the transactional id before, and end what they left open."""
+    broker = context.broker
+    timeout_ms = request.transaction_timeout_ms
+    if not transactional_id:
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
+    if not 0 < timeout_ms <= broker.config.transaction_max_timeout_ms:
+        raise KafkaError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+    try:
+        await broker.transactions.ensure()
+        await broker.catalogue.ensure_producer_ids()
+    except KafkaError as error:
+        raise _no_producer_id(error) from error
+    transactions = broker.transactions
+    found: asyncio.Future[Outcome] = broker.loop.create_future()
+
+    def command() -> InitProducer:
+        return InitProducer(
+            transactional_id,
+            timeout_ms,
+            request.producer_id,
+            request.producer_epoch,
+            transactions.fresh_producer_id,
+        )
+
+    def answer(outcome: Outcome) -> None:
+        if not found.done():
+            found.set_result(outcome)
+
+    transactions.ask(command, answer, key=transactional_id)
+    outcome = await found
+    code = outcome.error
+    if code == ErrorCode.PRODUCER_FENCED and context.api_version < FENCED_SINCE:
+        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    return InitProducerIdResponse(
+        error_code=code,
+        producer_id=outcome.producer_id,
+        producer_epoch=outcome.producer_epoch,
+    )
+
+
+def _no_producer_id(error: KafkaError) -> KafkaError:
+    # Clients treat a storage error here as final, but they do wait for a loading coordinator.
+    logger.warning("no producer id reason=%s", error)
+    return KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)

@@ -6,11 +6,12 @@ not find out by itself: who asks, new member ids, what topics there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias
 
-from coordinator.decision import Timer
+from coordinator.decision import Timer, TransactionalProducer
+from protocol.errors import ErrorCode
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from protocol.messages.heartbeat import HeartbeatRequest
 from protocol.messages.join_group import JoinGroupRequest
@@ -170,6 +171,26 @@ class OffsetCommit:
 
 
 @dataclass(frozen=True, slots=True)
+class TransactionalOffsetCommit:
+    """Offsets of one group as part of a producer's transaction (KIP-447)."""
+
+    shares_lane: ClassVar[bool] = True
+
+    caller: Caller
+    request: OffsetCommitRequest
+    """TxnOffsetCommit, in the words of OffsetCommit."""
+    producer: TransactionalProducer
+    admit: Callable[[], ErrorCode]
+    """Asks the transaction coordinator, at the moment of the append; NONE: the transaction is open
+    with this group's offsets in it (P1)."""
+
+    @property
+    def group_id(self) -> str:
+        """The group."""
+        return self.request.group_id
+
+
+@dataclass(frozen=True, slots=True)
 class OffsetFetch:
     """Ask for committed offsets of one group; topics carry names here."""
 
@@ -248,6 +269,7 @@ Command: TypeAlias = (
     | LeaveGroup
     | ConsumerGroupHeartbeat
     | OffsetCommit
+    | TransactionalOffsetCommit
     | OffsetFetch
     | OffsetDelete
     | DeleteGroup

@@ -8,8 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from coordinator.decision import Decision, Now
-from coordinator.groups.commands import OffsetCommit, OffsetDelete, OffsetFetch
+from coordinator.decision import Decision, Now, Record
+from coordinator.groups.commands import (
+    OffsetCommit,
+    OffsetDelete,
+    OffsetFetch,
+    TransactionalOffsetCommit,
+)
 from coordinator.groups.family import ANY_GROUP, Family
 from coordinator.groups.group import CONSUMERS, Group, Identity
 from coordinator.groups.offset_table import (
@@ -63,10 +68,40 @@ def commit(shard: GroupShard, command: OffsetCommit, now: Now) -> Decision:
         request.group_instance_id,
         command.caller.api_version,
     )
-    fits = _MetadataLimit(shard.config.offset_metadata_max_bytes).fits
     error = _refuse_commit(shard, group, identity, request)
     if error:
         return Decision(refuse_commit(request, error))
+    response, records = _commits(shard, request, now)
+    effects = group.commit_effects(identity, now) if group is not None else ()
+    return Decision(response, records, effects=effects)
+
+
+def commit_in_transaction(
+    shard: GroupShard, command: TransactionalOffsetCommit, now: Now
+) -> Decision:
+    """Commit as part of a transaction: nobody sees the offsets before its marker (O1, KIP-447)."""
+    request = command.request
+    identity = Identity(
+        request.member_id,
+        request.generation_id_or_member_epoch,
+        request.group_instance_id,
+        command.caller.api_version,
+        transactional=True,
+    )
+    error = _refuse_commit(shard, shard.groups.get(request.group_id), identity, request)
+    if error:
+        return Decision(refuse_commit(request, error))
+    response, records = _commits(shard, request, now)
+    producer = command.producer
+    records = tuple(record._replace(producer_id=producer.producer_id) for record in records)
+    return Decision(response, records, producer=producer)
+
+
+def _commits(
+    shard: GroupShard, request: OffsetCommitRequest, now: Now
+) -> tuple[OffsetCommitResponse, tuple[Record, ...]]:
+    """The answer and the records of a commit that is allowed."""
+    fits = _MetadataLimit(shard.config.offset_metadata_max_bytes).fits
     expire_ms = BY_RETENTION
     if request.retention_time_ms != NO_RETENTION_TIME:
         expire_ms = now.wall_ms + request.retention_time_ms
@@ -84,8 +119,7 @@ def commit(shard: GroupShard, command: OffsetCommit, now: Now) -> Decision:
                 )
             answers.append(OffsetCommitResponsePartition(asked.partition_index, code))
         topics.append(OffsetCommitResponseTopic(topic.name, topic.topic_id, answers))
-    effects = group.commit_effects(identity, now) if group is not None else ()
-    return Decision(OffsetCommitResponse(topics=topics), tuple(records), effects=effects)
+    return OffsetCommitResponse(topics=topics), tuple(records)
 
 
 def refuse_commit(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:
@@ -280,6 +314,7 @@ def _refuse_delete(shard: GroupShard, group: Group | None, group_id: str) -> Err
 OFFSETS: Final = Family(
     deciders={
         (OffsetCommit, ANY_GROUP): commit,
+        (TransactionalOffsetCommit, ANY_GROUP): commit_in_transaction,
         (OffsetFetch, ANY_GROUP): fetch,
         (OffsetDelete, ANY_GROUP): delete,
     },

@@ -81,6 +81,7 @@ class TransactionLogValue(Structure):
     transaction_last_update_timestamp_ms: int
     transaction_start_timestamp_ms: int
     client_transaction_version: int
+    last_producer_epoch: int
 
     def __init__(
         self,
@@ -95,6 +96,7 @@ class TransactionLogValue(Structure):
         transaction_last_update_timestamp_ms: int = 0,
         transaction_start_timestamp_ms: int = 0,
         client_transaction_version: int = 0,
+        last_producer_epoch: int = -1,
     ) -> None:
         self.producer_id = producer_id
         self.previous_producer_id = previous_producer_id
@@ -107,6 +109,7 @@ class TransactionLogValue(Structure):
         self.transaction_last_update_timestamp_ms = transaction_last_update_timestamp_ms
         self.transaction_start_timestamp_ms = transaction_start_timestamp_ms
         self.client_transaction_version = client_transaction_version
+        self.last_producer_epoch = last_producer_epoch
 
 
 def decode_key_v0(view: memoryview, position: int) -> tuple[TransactionLogKey, int]:
@@ -171,6 +174,7 @@ def decode_value_v0(view: memoryview, position: int) -> tuple[TransactionLogValu
         transaction_last_update_timestamp_ms,
         transaction_start_timestamp_ms,
         0,
+        -1,
     )
     return message, position
 
@@ -243,6 +247,7 @@ def decode_value_v1(view: memoryview, position: int) -> tuple[TransactionLogValu
     next_producer_id: int = -1
     client_transaction_version: int = 0
     next_producer_epoch: int = -1
+    last_producer_epoch: int = -1
     if transaction_log_value_tags:
         transaction_log_value_tags, position = tag_count(view, position, transaction_log_value_tags)
         for _ in range(transaction_log_value_tags):
@@ -267,6 +272,11 @@ def decode_value_v1(view: memoryview, position: int) -> tuple[TransactionLogValu
                 position += 2
                 if position != transaction_log_value_tag_end:
                     raise wrong_tag_size(3)
+            elif tag == 1000:
+                (last_producer_epoch,) = unpack_h(view, position)
+                position += 2
+                if position != transaction_log_value_tag_end:
+                    raise wrong_tag_size(1000)
             position = transaction_log_value_tag_end
     message = TransactionLogValue(
         producer_id,
@@ -280,6 +290,7 @@ def decode_value_v1(view: memoryview, position: int) -> tuple[TransactionLogValu
         transaction_last_update_timestamp_ms,
         transaction_start_timestamp_ms,
         client_transaction_version,
+        last_producer_epoch,
     )
     return message, position
 
@@ -326,6 +337,7 @@ def encode_value_v1(message: TransactionLogValue, out: bytearray) -> Chunks:
         and message.next_producer_id == -1
         and not message.client_transaction_version
         and message.next_producer_epoch == -1
+        and message.last_producer_epoch == -1
     ):
         out.append(0)
     else:
@@ -355,6 +367,12 @@ def encode_value_v1(message: TransactionLogValue, out: bytearray) -> Chunks:
             next_producer_epoch = message.next_producer_epoch
             next_producer_epoch_body += pack_h(next_producer_epoch)
             put_tag(transaction_log_value_tagged, 3, next_producer_epoch_body)
+        if message.last_producer_epoch != -1:
+            transaction_log_value_tags += 1
+            last_producer_epoch_body = bytearray()
+            last_producer_epoch = message.last_producer_epoch
+            last_producer_epoch_body += pack_h(last_producer_epoch)
+            put_tag(transaction_log_value_tagged, 1000, last_producer_epoch_body)
         out.append(transaction_log_value_tags)
         out += transaction_log_value_tagged
     return [out]

@@ -15,6 +15,9 @@ LONE_STRUCTURES = {
     "ConsumerProtocolAssignment",
     "EndTxnMarker",
 }
+FIRST_TAG_OF_OURS = 1000
+# What Apache Kafka 4.3.0 forgets at a restart and we do not. It skips tags that it does not know.
+ADDED = {"TransactionLogValue": {"last_producer_epoch"}}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +38,12 @@ def kafka_name(schema: Schema, section: str) -> str:
     ],
 )
 def test_a_schema_states_the_same_facts_as_kafka(documents, schema, section):
-    assert schema_definition(schema, section) == definition(documents[kafka_name(schema, section)])
+    ours = schema_definition(schema, section)
+    rows = [row for row in ours.rows if row.tag is None or row.tag < FIRST_TAG_OF_OURS]
+    theirs = definition(documents[kafka_name(schema, section)])
+    assert ours._replace(rows=rows) == theirs
+    added = {row.path for row in ours.rows} - {row.path for row in rows}
+    assert added == ADDED.get(kafka_name(schema, section), set())
 
 
 def test_every_message_that_a_client_or_coordinator_needs_has_a_schema(documents):

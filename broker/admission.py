@@ -1,0 +1,143 @@
+"""Which transactional batches of a Produce may be appended (KIP-98, KIP-890).
+
+A batch goes into the log only while its transaction is open with that partition in it (P1). Up to
+version 11 the client has added the partition, and here it is verified; from version 12 on writing
+adds it, in front of the data in the same journal. Nothing is awaited between the coordinator's word
+and the append, so no marker can slip in between (P6): Kafka's verification guard closes a gap that
+does not exist here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from broker.catalogue import Partition
+from coordinator.transactions.commands import AddPartitions, VerifyPartitions
+from coordinator.transactions.state import TRANSACTIONS_V2, TopicPartition
+from protocol.errors import ErrorCode
+from protocol.records import BatchHeader, read_header
+
+if TYPE_CHECKING:
+    from broker.transactions import Transactions
+
+ADDS_SINCE: Final = 12
+ABORTABLE_SINCE: Final = 11
+_HEADER_BYTES: Final = 61
+_ATTRIBUTES_LOW_BYTE: Final = 22
+_TRANSACTIONAL_BIT: Final = 0x10
+
+_RETRIABLE: Final = {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+}
+
+
+def is_transactional(records: memoryview | None) -> bool:
+    """Whether a batch says that it is part of a transaction."""
+    return (
+        records is not None
+        and len(records) >= _HEADER_BYTES
+        and bool(records[_ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL_BIT)
+    )
+
+
+class Writer(NamedTuple):
+    """Who writes transactional batches, by which version of Produce."""
+
+    transactional_id: str | None
+    api_version: int
+
+
+class Admission(NamedTuple):
+    """The verdicts on the batches of one request."""
+
+    refused: dict[TopicPartition, ErrorCode]
+    is_concurrent: bool = False
+    """Whether something is refused only because the transaction before is still ending."""
+
+
+NOTHING_REFUSED: Final = Admission({})
+
+Batches = list[tuple[Partition, memoryview]]
+
+
+def admit(transactions: Transactions, writer: Writer, batches: Batches) -> Admission:
+    """Ask the coordinator for all transactional ``batches`` of a request at once."""
+    headers = [(partition, read_header(records)) for partition, records in batches]
+    places = frozenset(_place(partition) for partition, _ in headers)
+    if not writer.transactional_id:
+        return Admission(dict.fromkeys(places, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+    producers = {(header.producer_id, header.producer_epoch) for _, header in headers}
+    if len(producers) != 1:
+        return Admission(dict.fromkeys(places, ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+    refused = {
+        _place(partition): ErrorCode.INVALID_PRODUCER_EPOCH
+        for partition, header in headers
+        if _is_old(partition, header)
+    }
+    asked = frozenset(_unknown(headers)) - refused.keys()
+    if not asked:
+        return Admission(refused)
+    (producer,) = producers
+    found = _ask(transactions, writer, producer, asked)
+    errors = {place: code for place, code in found.items() if code}
+    is_concurrent = ErrorCode.CONCURRENT_TRANSACTIONS in errors.values()
+    refused |= {place: _sent(code, writer.api_version) for place, code in errors.items()}
+    return Admission(refused, is_concurrent)
+
+
+def _place(partition: Partition) -> TopicPartition:
+    return TopicPartition(partition.topic.name, partition.index)
+
+
+def _is_old(partition: Partition, header: BatchHeader) -> bool:
+    entry = partition.log.producers.entry(header.producer_id)
+    return entry is not None and header.producer_epoch < entry.epoch
+
+
+def _unknown(headers: list[tuple[Partition, BatchHeader]]) -> Iterator[TopicPartition]:
+    """The partitions whose log does not know the transaction yet.
+
+    A repeated batch is not among them: it is answered from the log's memory and opens nothing (S4).
+    """
+    for partition, header in headers:
+        producers = partition.log.producers
+        if producers.is_in_transaction(header.producer_id, header.producer_epoch):
+            continue
+        entry = producers.entry(header.producer_id)
+        is_repeated = (
+            entry is not None
+            and entry.epoch == header.producer_epoch
+            and entry.duplicate_of(header) is not None
+        )
+        if not is_repeated:
+            yield _place(partition)
+
+
+def _ask(
+    transactions: Transactions,
+    writer: Writer,
+    producer: tuple[int, int],
+    asked: frozenset[TopicPartition],
+) -> dict[TopicPartition, ErrorCode]:
+    key = writer.transactional_id
+    assert key
+    if writer.api_version < ADDS_SINCE:
+        return transactions.verify(VerifyPartitions(key, *producer, asked))
+    code = transactions.add(AddPartitions(key, *producer, asked, TRANSACTIONS_V2))
+    return dict.fromkeys(asked, code)
+
+
+def _sent(code: ErrorCode, version: int) -> ErrorCode:
+    """The coordinator's error as a producer is told it, by version."""
+    if code == ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if code == ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_SINCE:
+        return ErrorCode.INVALID_TXN_STATE
+    if code in _RETRIABLE:
+        return ErrorCode.NOT_ENOUGH_REPLICAS
+    if code == ErrorCode.CONCURRENT_TRANSACTIONS and version < ADDS_SINCE:
+        return ErrorCode.NOT_ENOUGH_REPLICAS
+    return code

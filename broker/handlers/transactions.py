@@ -1,0 +1,236 @@
+"""AddPartitionsToTxn 0-5, AddOffsetsToTxn 0-4, EndTxn 0-5: a transaction grows and ends.
+
+Version notes. AddPartitionsToTxn: up to v3 a client adds partitions of one transaction; from v4 on
+a broker asks for several, perhaps only to verify (KIP-890). EndTxn: v5 is the protocol of KIP-890,
+its answer carries the epoch of the next transaction. Before v2 a fenced producer is told
+INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from broker.coordination import java_hash
+from broker.dispatch import Deferred, RequestContext, serves
+from broker.topic_names import GROUP_OFFSETS
+from coordinator.transactions.commands import (
+    AddPartitions,
+    Command,
+    EndTransaction,
+    Outcome,
+    VerifyPartitions,
+)
+from coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2, TopicPartition
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.add_offsets_to_txn import (
+    ADD_OFFSETS_TO_TXN,
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+from protocol.messages.add_partitions_to_txn import (
+    ADD_PARTITIONS_TO_TXN,
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+from protocol.messages.end_txn import END_TXN, EndTxnRequest, EndTxnResponse
+
+FENCED_SINCE = 2
+BATCHED_SINCE = 4
+EPOCH_EACH_SINCE = 5
+"""From this version of EndTxn on each transaction has an epoch of its own (KIP-890)."""
+
+Errors = dict[TopicPartition, ErrorCode]
+
+
+def _sent(error: ErrorCode, version: int) -> ErrorCode:
+    """What old clients know a fenced producer by."""
+    if error == ErrorCode.PRODUCER_FENCED and version < FENCED_SINCE:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return error
+
+
+# ----------------------------------------------------------------------------- AddPartitionsToTxn
+
+
+@serves(ADD_PARTITIONS_TO_TXN, versions=(0, 5))
+def add_partitions_to_txn(
+    context: RequestContext, request: AddPartitionsToTxnRequest
+) -> Deferred[AddPartitionsToTxnResponse]:
+    """Add partitions to transactions, or verify that they are part of them."""
+    pending: Deferred[AddPartitionsToTxnResponse] = Deferred()
+    if context.api_version >= BATCHED_SINCE:
+        _add_several(context, request.transactions, pending)
+        return pending
+    asked = AddPartitionsToTxnTransaction(
+        request.v3_and_below_transactional_id,
+        request.v3_and_below_producer_id,
+        request.v3_and_below_producer_epoch,
+        topics=request.v3_and_below_topics,
+    )
+
+    def respond(errors: Errors) -> None:
+        topics = _topic_results(asked.topics, errors, context.api_version)
+        pending.complete(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=topics))
+
+    _add(context, asked, respond)
+    return pending
+
+
+def _add_several(
+    context: RequestContext,
+    asked: list[AddPartitionsToTxnTransaction],
+    pending: Deferred[AddPartitionsToTxnResponse],
+) -> None:
+    results: list[AddPartitionsToTxnResult] = [AddPartitionsToTxnResult()] * len(asked)
+    missing = len(asked)
+
+    def respond(number: int, errors: Errors) -> None:
+        nonlocal missing
+        topics = _topic_results(asked[number].topics, errors, context.api_version)
+        results[number] = AddPartitionsToTxnResult(asked[number].transactional_id, topics)
+        missing -= 1
+        if not missing:
+            pending.complete(AddPartitionsToTxnResponse(results_by_transaction=results))
+
+    if not asked:
+        pending.complete(AddPartitionsToTxnResponse())
+    for number, transaction in enumerate(asked):
+        _add(context, transaction, lambda errors, number=number: respond(number, errors))  # type: ignore[misc]
+
+
+def _add(
+    context: RequestContext,
+    asked: AddPartitionsToTxnTransaction,
+    respond: Callable[[Errors], None],
+) -> None:
+    """Add all partitions of a transaction, or none if one of them does not exist."""
+    transactions = context.broker.transactions
+    key = asked.transactional_id
+    places = frozenset(
+        TopicPartition(topic.name, index) for topic in asked.topics for index in topic.partitions
+    )
+    if not key:
+        respond(dict.fromkeys(places, ErrorCode.INVALID_REQUEST))
+        return
+    producer = (asked.producer_id, asked.producer_epoch)
+    if asked.verify_only:
+        verification = VerifyPartitions(key, *producer, places)
+        transactions.ask(
+            lambda: verification, lambda outcome: respond(_errors(places, outcome)), key=key
+        )
+        return
+    unknown = {place for place in places if context.broker.catalogue.partition(*place) is None}
+    if unknown:
+        refused = dict.fromkeys(places, ErrorCode.OPERATION_NOT_ATTEMPTED)
+        respond(refused | dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        return
+    command = AddPartitions(key, *producer, places, CLASSIC)
+    transactions.ask(lambda: command, lambda outcome: respond(_errors(places, outcome)), key=key)
+
+
+def _errors(places: Iterable[TopicPartition], outcome: Outcome) -> Errors:
+    return dict(outcome.partition_errors) or dict.fromkeys(places, outcome.error)
+
+
+def _topic_results(
+    topics: Iterable[AddPartitionsToTxnTopic], errors: Errors, version: int
+) -> list[AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnTopicResult(
+            topic.name,
+            [
+                AddPartitionsToTxnPartitionResult(
+                    index, _sent(errors[TopicPartition(topic.name, index)], version)
+                )
+                for index in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]
+
+
+# -------------------------------------------------------------------------------- AddOffsetsToTxn
+
+
+def refuse_add_offsets(
+    _request: AddOffsetsToTxnRequest, code: ErrorCode, _message: str | None
+) -> AddOffsetsToTxnResponse:
+    """Answer an error."""
+    return AddOffsetsToTxnResponse(error_code=code)
+
+
+@serves(ADD_OFFSETS_TO_TXN, versions=(0, 4), refuse=refuse_add_offsets)
+async def add_offsets_to_txn(
+    context: RequestContext, request: AddOffsetsToTxnRequest
+) -> AddOffsetsToTxnResponse:
+    """Add the partition of ``__consumer_offsets`` that a group's commits go to."""
+    broker = context.broker
+    if not request.transactional_id:
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
+    try:
+        await broker.groups.ensure()
+    except KafkaError as error:
+        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
+    command = AddPartitions(
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        frozenset({offsets_partition(context, request.group_id)}),
+        CLASSIC,
+    )
+    found = broker.loop.create_future()
+    broker.transactions.ask(
+        lambda: command,
+        lambda outcome: None if found.done() else found.set_result(outcome),
+        key=request.transactional_id,
+    )
+    outcome: Outcome = await found
+    return AddOffsetsToTxnResponse(error_code=_sent(outcome.error, context.api_version))
+
+
+def offsets_partition(context: RequestContext, group_id: str) -> TopicPartition:
+    """Where the offsets of a group are committed; ``__consumer_offsets`` must be there."""
+    topic = context.broker.catalogue.topics[GROUP_OFFSETS]
+    return TopicPartition(GROUP_OFFSETS, java_hash(group_id) % len(topic.partitions))
+
+
+# ------------------------------------------------------------------------------------------ EndTxn
+
+
+@serves(END_TXN, versions=(0, 5))
+def end_txn(context: RequestContext, request: EndTxnRequest) -> Deferred[EndTxnResponse]:
+    """Commit or abort; answered when the decision is durable."""
+    transactions = context.broker.transactions
+    pending: Deferred[EndTxnResponse] = Deferred()
+    key = request.transactional_id
+    version = context.api_version
+
+    def respond(outcome: Outcome) -> None:
+        pending.complete(
+            EndTxnResponse(
+                error_code=_sent(outcome.error, version),
+                producer_id=outcome.producer_id,
+                producer_epoch=outcome.producer_epoch,
+            )
+        )
+
+    def command() -> Command:
+        return EndTransaction(
+            key,
+            request.producer_id,
+            request.producer_epoch,
+            request.committed,
+            TRANSACTIONS_V2 if version >= EPOCH_EACH_SINCE else CLASSIC,
+            transactions.fresh_producer_id,
+        )
+
+    if not key:
+        respond(Outcome(ErrorCode.INVALID_REQUEST))
+    else:
+        transactions.ask(command, respond, key=key)
+    return pending

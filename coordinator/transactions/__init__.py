@@ -1,0 +1,1 @@
+"""The transaction coordinator: what becomes of transactional ids (KIP-98, KIP-447, KIP-890)."""

@@ -1,0 +1,134 @@
+"""What the transaction coordinator may be asked: one command for one transactional id.
+
+A command that may need a producer id that nobody had yet brings one; the effect ``TakeProducerId``
+says that it was used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+from coordinator.decision import Timer
+from coordinator.transactions.state import NO_EPOCH, NO_PRODUCER_ID, TopicPartition
+from protocol.errors import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class InitProducer:
+    """Begin anew under a transactional id: whoever had it before is fenced."""
+
+    transactional_id: str
+    timeout_ms: int
+    expected_producer_id: int = NO_PRODUCER_ID
+    expected_epoch: int = NO_EPOCH
+    """What the producer had (KIP-360), or both -1."""
+    fresh_producer_id: int = NO_PRODUCER_ID
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartitions:
+    """Make partitions part of the transaction, which begins with the first."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    partitions: frozenset[TopicPartition]
+    generation: int
+    """CLASSIC when the client asks, TRANSACTIONS_V2 when a write implies it (KIP-890)."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyPartitions:
+    """Ask whether partitions are part of the transaction (KIP-890)."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    partitions: frozenset[TopicPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class EndTransaction:
+    """Commit or abort."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    commit: bool
+    generation: int
+    fresh_producer_id: int = NO_PRODUCER_ID
+
+
+@dataclass(frozen=True, slots=True)
+class MarkersWritten:
+    """Every partition of a decided transaction has its marker."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimerExpired:
+    """The transaction's time is over."""
+
+    timer: Timer
+    fresh_producer_id: int = NO_PRODUCER_ID
+
+    @property
+    def transactional_id(self) -> str:
+        """Whose transaction it is."""
+        return self.timer.key
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """Forget a transactional id that nobody has used for long."""
+
+    transactional_id: str
+    idle_ms: int
+
+
+Command: TypeAlias = (
+    InitProducer
+    | AddPartitions
+    | VerifyPartitions
+    | EndTransaction
+    | MarkersWritten
+    | TimerExpired
+    | Expire
+)
+
+
+class Outcome(NamedTuple):
+    """The answer to a command."""
+
+    error: ErrorCode = ErrorCode.NONE
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_EPOCH
+    """What the producer has to present from now on, where the command may change it."""
+    partition_errors: Mapping[TopicPartition, ErrorCode] = {}
+
+
+DONE: Final = Outcome()
+
+
+class TakeProducerId(NamedTuple):
+    """Effect: the fresh producer id that the command brought is somebody's now."""
+
+    producer_id: int
+
+
+class WriteMarkers(NamedTuple):
+    """Effect: write the markers of a decided transaction to every partition that awaits one."""
+
+    transactional_id: str
+
+
+class MarkerWritten(NamedTuple):
+    """Change: a partition has its marker, or is gone and needs none."""
+
+    transactional_id: str
+    partition: TopicPartition

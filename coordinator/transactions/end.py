@@ -1,0 +1,255 @@
+"""EndTxn in both generations, the fence that aborts for somebody else, and completion.
+
+The answer is true when the Prepare record is durable: from then on the decision stands (C3), and
+the markers follow, whatever happens. The tables say what each request meets in each state.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from coordinator.decision import NOTHING, Cancel, Decision, Effect, Now
+from coordinator.transactions.commands import (
+    EndTransaction,
+    MarkersWritten,
+    Outcome,
+    TakeProducerId,
+    WriteMarkers,
+)
+from coordinator.transactions.names import timeout_timer
+from coordinator.transactions.state import (
+    CLASSIC,
+    LARGEST_CLIENT_EPOCH,
+    LARGEST_EPOCH,
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    TRANSACTIONS_V2,
+    State,
+    Transaction,
+)
+from protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from coordinator.transactions.shard import TransactionShard
+
+
+class Step(Enum):
+    """What to do with a request that is not an error."""
+
+    PREPARE = "prepare"
+    PREPARE_EMPTY = "prepare an abort of nothing"
+    DONE = "nothing: this has happened already"
+
+
+COMMIT: Final = True
+ABORT: Final = False
+_E: Final = ErrorCode
+
+CLASSIC_TABLE: Final[dict[tuple[bool, State], Step | ErrorCode]] = {
+    (COMMIT, State.EMPTY): _E.INVALID_TXN_STATE,
+    (COMMIT, State.ONGOING): Step.PREPARE,
+    (COMMIT, State.PREPARE_COMMIT): _E.CONCURRENT_TRANSACTIONS,
+    (COMMIT, State.PREPARE_ABORT): _E.INVALID_TXN_STATE,
+    (COMMIT, State.COMPLETE_COMMIT): Step.DONE,
+    (COMMIT, State.COMPLETE_ABORT): _E.INVALID_TXN_STATE,
+    (ABORT, State.EMPTY): _E.INVALID_TXN_STATE,
+    (ABORT, State.ONGOING): Step.PREPARE,
+    (ABORT, State.PREPARE_COMMIT): _E.INVALID_TXN_STATE,
+    (ABORT, State.PREPARE_ABORT): _E.CONCURRENT_TRANSACTIONS,
+    (ABORT, State.COMPLETE_COMMIT): _E.INVALID_TXN_STATE,
+    (ABORT, State.COMPLETE_ABORT): Step.DONE,
+}
+"""EndTxn up to version 4, by decision and state."""
+
+PRESENT: Final = "present"
+RETRY: Final = "retry"
+
+V2_TABLE: Final[dict[tuple[bool, str, State], Step | ErrorCode]] = {
+    (COMMIT, PRESENT, State.EMPTY): _E.INVALID_TXN_STATE,
+    (COMMIT, PRESENT, State.ONGOING): Step.PREPARE,
+    (COMMIT, PRESENT, State.PREPARE_COMMIT): _E.PRODUCER_FENCED,
+    (COMMIT, PRESENT, State.PREPARE_ABORT): _E.PRODUCER_FENCED,
+    (COMMIT, PRESENT, State.COMPLETE_COMMIT): _E.INVALID_TXN_STATE,
+    (COMMIT, PRESENT, State.COMPLETE_ABORT): _E.INVALID_TXN_STATE,
+    (COMMIT, RETRY, State.EMPTY): _E.PRODUCER_FENCED,
+    (COMMIT, RETRY, State.ONGOING): _E.PRODUCER_FENCED,
+    (COMMIT, RETRY, State.PREPARE_COMMIT): _E.CONCURRENT_TRANSACTIONS,
+    (COMMIT, RETRY, State.PREPARE_ABORT): _E.INVALID_TXN_STATE,
+    (COMMIT, RETRY, State.COMPLETE_COMMIT): Step.DONE,
+    (COMMIT, RETRY, State.COMPLETE_ABORT): _E.PRODUCER_FENCED,  # KAFKA-20785
+    (ABORT, PRESENT, State.EMPTY): Step.PREPARE_EMPTY,
+    (ABORT, PRESENT, State.ONGOING): Step.PREPARE,
+    (ABORT, PRESENT, State.PREPARE_COMMIT): _E.PRODUCER_FENCED,
+    (ABORT, PRESENT, State.PREPARE_ABORT): _E.PRODUCER_FENCED,
+    (ABORT, PRESENT, State.COMPLETE_COMMIT): Step.PREPARE_EMPTY,
+    (ABORT, PRESENT, State.COMPLETE_ABORT): Step.PREPARE_EMPTY,
+    (ABORT, RETRY, State.EMPTY): _E.PRODUCER_FENCED,
+    (ABORT, RETRY, State.ONGOING): _E.PRODUCER_FENCED,
+    (ABORT, RETRY, State.PREPARE_COMMIT): _E.INVALID_TXN_STATE,
+    (ABORT, RETRY, State.PREPARE_ABORT): _E.CONCURRENT_TRANSACTIONS,
+    (ABORT, RETRY, State.COMPLETE_COMMIT): _E.INVALID_TXN_STATE,
+    (ABORT, RETRY, State.COMPLETE_ABORT): Step.DONE,
+}
+"""EndTxn from version 5 on, by decision, by what the request's epoch is, and by state."""
+
+
+# ------------------------------------------------------------------------------------------ EndTxn
+
+
+def end(shard: TransactionShard, command: EndTransaction, now: Now) -> Decision:
+    """Decide the transaction, or say why not."""
+    transaction = shard.transactions.get(command.transactional_id)
+    if transaction is None:
+        return _refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if command.generation < TRANSACTIONS_V2:
+        step = _classic_step(transaction, command)
+    else:
+        step = _v2_step(transaction, command)
+    if isinstance(step, ErrorCode):
+        return _refused(step)
+    if step is Step.DONE:
+        return Decision(_after(transaction, command))
+    if step is Step.PREPARE_EMPTY:
+        # Nothing was added; Kafka lets the abort of nothing begin when it is asked for.
+        transaction = transaction._replace(partitions=frozenset(), start_ms=now.wall_ms)
+    prepared = _prepared(
+        transaction,
+        State.PREPARE_COMMIT if command.commit else State.PREPARE_ABORT,
+        command.fresh_producer_id,
+        now,
+        bump=command.generation >= TRANSACTIONS_V2,
+    )
+    if prepared is None:
+        return _refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    return _decided(shard, prepared, _after(_completed(prepared, now), command))
+
+
+def _classic_step(transaction: Transaction, command: EndTransaction) -> Step | ErrorCode:
+    if transaction.producer_id != command.producer_id:
+        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    if transaction.producer_epoch != command.producer_epoch:
+        return ErrorCode.PRODUCER_FENCED
+    return CLASSIC_TABLE[command.commit, transaction.state]
+
+
+def _v2_step(transaction: Transaction, command: EndTransaction) -> Step | ErrorCode:
+    claim = (command.producer_id, command.producer_epoch)
+    if claim == transaction.producer:
+        kind = PRESENT
+    elif claim == (transaction.producer_id, transaction.producer_epoch - 1) or (
+        # The epochs were used up: what is asked for again went to the producer id before.
+        transaction.producer_epoch == 0
+        and claim == (transaction.previous_producer_id, LARGEST_CLIENT_EPOCH)
+    ):
+        kind = RETRY
+    elif transaction.producer_id != command.producer_id:
+        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    else:
+        return ErrorCode.PRODUCER_FENCED
+    return V2_TABLE[command.commit, kind, transaction.state]
+
+
+def _refused(error: ErrorCode) -> Decision:
+    return Decision(Outcome(error))
+
+
+def _after(transaction: Transaction, command: EndTransaction) -> Outcome:
+    """What the producer has to present next; the classic answer has no place for it."""
+    if command.generation < TRANSACTIONS_V2:
+        return Outcome()
+    return Outcome(producer_id=transaction.producer_id, producer_epoch=transaction.producer_epoch)
+
+
+# ------------------------------------------------------------------------------------------- fence
+
+
+def fence(
+    shard: TransactionShard, transaction: Transaction, fresh_producer_id: int, now: Now
+) -> Decision | None:
+    """Abort an open transaction for somebody else, so that its producer cannot go on (C5, C10).
+
+    None: the epochs are used up and there is no producer id to go on with.
+    """
+    is_v2 = shard.transaction_version >= TRANSACTIONS_V2
+    fenced = _prepared(
+        transaction._replace(generation=TRANSACTIONS_V2 if is_v2 else CLASSIC),
+        State.PREPARE_ABORT,
+        fresh_producer_id if is_v2 else NO_PRODUCER_ID,
+        now,
+        bump=True,
+        rotates=is_v2,
+    )
+    if fenced is None:
+        return None
+    if not is_v2:
+        # Nobody was given this epoch: there is no request to recognise by it.
+        fenced = fenced._replace(last_epoch=NO_EPOCH)
+    return _decided(shard, fenced, Outcome(ErrorCode.CONCURRENT_TRANSACTIONS))
+
+
+# ------------------------------------------------------------------------------- prepare, complete
+
+
+def _prepared(
+    transaction: Transaction,
+    state: State,
+    fresh_producer_id: int,
+    now: Now,
+    *,
+    bump: bool,
+    rotates: bool = True,
+) -> Transaction | None:
+    """The transaction as decided; None if it needs a fresh producer id that is not there.
+
+    With ``bump`` its markers carry an epoch that no data has, so that late data is refused, and
+    late markers too (M4).
+    """
+    prepared = transaction._replace(state=state, last_update_ms=now.wall_ms)
+    if not bump:
+        return prepared._replace(generation=CLASSIC)
+    # Such an epoch cannot be open; should it be, let it end rather than hang (KAFKA-20090).
+    if transaction.producer_epoch == LARGEST_EPOCH:
+        return prepared
+    prepared = prepared._replace(
+        producer_epoch=transaction.producer_epoch + 1, last_epoch=transaction.producer_epoch
+    )
+    if rotates:
+        prepared = prepared._replace(generation=TRANSACTIONS_V2)
+        if transaction.is_exhausted:
+            if fresh_producer_id == NO_PRODUCER_ID:
+                return None
+            prepared = prepared._replace(next_producer_id=fresh_producer_id)
+    return prepared
+
+
+def _decided(shard: TransactionShard, prepared: Transaction, outcome: Outcome) -> Decision:
+    key = prepared.transactional_id
+    effects: list[Effect] = [Cancel(timeout_timer(key)), WriteMarkers(key)]
+    if prepared.next_producer_id != NO_PRODUCER_ID:
+        effects.insert(0, TakeProducerId(prepared.next_producer_id))
+    return Decision(outcome, (shard.record(prepared),), effects=tuple(effects))
+
+
+def complete(shard: TransactionShard, command: MarkersWritten, now: Now) -> Decision:
+    """Note that a decided transaction has all its markers."""
+    transaction = shard.transactions.get(command.transactional_id)
+    if transaction is None or not transaction.state.is_prepared:
+        return NOTHING
+    if transaction.producer != (command.producer_id, command.producer_epoch):
+        return NOTHING
+    assert not shard.awaiting_markers(command.transactional_id)
+    return Decision(records=(shard.record(_completed(transaction, now)),))
+
+
+def _completed(prepared: Transaction, now: Now) -> Transaction:
+    state = State.COMPLETE_COMMIT if prepared.commits else State.COMPLETE_ABORT
+    completed = prepared._replace(state=state, partitions=frozenset(), last_update_ms=now.wall_ms)
+    if prepared.next_producer_id == NO_PRODUCER_ID:
+        return completed
+    return completed._replace(
+        producer_id=prepared.next_producer_id,
+        producer_epoch=0,
+        previous_producer_id=prepared.producer_id,
+        next_producer_id=NO_PRODUCER_ID,
+    )

@@ -1,0 +1,123 @@
+"""InitProducerId: a producer begins anew, and whoever was there before it is fenced (KIP-98, 360).
+
+The answer means that no transaction of the id is open anywhere and no earlier epoch is accepted
+any more (C5). Where one is open it is aborted first, and the answer is CONCURRENT_TRANSACTIONS:
+asked again when that is done, the producer gets its epoch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from coordinator.decision import Decision, Now
+from coordinator.transactions.commands import InitProducer, Outcome, TakeProducerId
+from coordinator.transactions.end import fence
+from coordinator.transactions.state import (
+    LARGEST_CLIENT_EPOCH,
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    NO_TIME,
+    State,
+    Transaction,
+)
+from protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from coordinator.transactions.shard import TransactionShard
+
+FENCED: Final = Decision(Outcome(ErrorCode.PRODUCER_FENCED))
+_CONCURRENT: Final = Decision(Outcome(ErrorCode.CONCURRENT_TRANSACTIONS))
+NO_FRESH_ID: Final = Decision(Outcome(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+"""Clients ask again: the next block of producer ids is on its way to the disk."""
+
+
+def initialize(shard: TransactionShard, command: InitProducer, now: Now) -> Decision:
+    """Give the producer the epoch that fences all before it."""
+    transaction = shard.transactions.get(command.transactional_id)
+    if transaction is None:
+        return _create(shard, command, now)
+    if not _may_be_the_owner(transaction, command):
+        return FENCED
+    if transaction.state.is_prepared:
+        return _CONCURRENT
+    if transaction.state == State.ONGOING:
+        return _abort_first(shard, transaction, command, now)
+    return _bump(shard, transaction, command, now)
+
+
+def _create(shard: TransactionShard, command: InitProducer, now: Now) -> Decision:
+    if command.fresh_producer_id == NO_PRODUCER_ID:
+        return NO_FRESH_ID
+    new = Transaction(command.transactional_id, command.fresh_producer_id, 0, command.timeout_ms)
+    return _begun(shard, new, command, now)
+
+
+def _may_be_the_owner(transaction: Transaction, command: InitProducer) -> bool:
+    """Whether the expected producer id is one that this transactional id has, or had last."""
+    expected = command.expected_producer_id
+    if expected in {NO_PRODUCER_ID, transaction.producer_id}:
+        return True
+    return (
+        expected == transaction.previous_producer_id
+        and command.expected_epoch >= LARGEST_CLIENT_EPOCH
+    )
+
+
+def _abort_first(
+    shard: TransactionShard, transaction: Transaction, command: InitProducer, now: Now
+) -> Decision:
+    """Abort what is open. A zombie with an old epoch may not do that (stricter than Kafka)."""
+    if command.expected_epoch not in {NO_EPOCH, transaction.producer_epoch}:
+        return FENCED
+    decision = fence(shard, transaction, command.fresh_producer_id, now)
+    return decision or NO_FRESH_ID
+
+
+def _bump(
+    shard: TransactionShard, transaction: Transaction, command: InitProducer, now: Now
+) -> Decision:
+    expected = command.expected_epoch
+    if expected == NO_EPOCH:
+        last_epoch = NO_EPOCH
+    elif expected == transaction.last_epoch:
+        # The same request again: its answer was lost, its epoch was not (C8).
+        return _begun(shard, transaction, command, now)
+    elif (command.expected_producer_id, expected) == transaction.producer:
+        last_epoch = transaction.producer_epoch
+    else:
+        return FENCED
+    if not transaction.is_exhausted:
+        bumped = transaction._replace(
+            producer_epoch=transaction.producer_epoch + 1, last_epoch=last_epoch
+        )
+        return _begun(shard, bumped, command, now)
+    if command.fresh_producer_id == NO_PRODUCER_ID:
+        return NO_FRESH_ID
+    rotated = transaction._replace(
+        producer_id=command.fresh_producer_id,
+        producer_epoch=0,
+        previous_producer_id=transaction.producer_id,
+        last_epoch=last_epoch,
+    )
+    return _begun(shard, rotated, command, now)
+
+
+def _begun(
+    shard: TransactionShard, transaction: Transaction, command: InitProducer, now: Now
+) -> Decision:
+    """The producer has its epoch, and no transaction."""
+    begun = transaction._replace(
+        timeout_ms=command.timeout_ms,
+        state=State.EMPTY,
+        partitions=frozenset(),
+        start_ms=NO_TIME,
+        last_update_ms=now.wall_ms,
+        next_producer_id=NO_PRODUCER_ID,
+    )
+    fresh = command.fresh_producer_id
+    is_used = fresh != NO_PRODUCER_ID and begun.producer_id == fresh
+    return Decision(
+        Outcome(producer_id=begun.producer_id, producer_epoch=begun.producer_epoch),
+        (shard.record(begun),),
+        effects=(TakeProducerId(fresh),) if is_used else (),
+    )

@@ -1,0 +1,88 @@
+"""The transactional ids of one partition of ``__transaction_state``: one state machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from coordinator.decision import Decision, Effect, Now, Record
+from coordinator.transactions import end, initialize, partitions, timeouts
+from coordinator.transactions.commands import (
+    AddPartitions,
+    Command,
+    EndTransaction,
+    Expire,
+    InitProducer,
+    MarkersWritten,
+    MarkerWritten,
+    TimerExpired,
+    VerifyPartitions,
+)
+from coordinator.transactions.state import (
+    TRANSACTIONS_V2,
+    TopicPartition,
+    Transaction,
+    record_of,
+    transaction_of,
+)
+
+_DECIDERS: Final[dict[type, Callable[[TransactionShard, Any, Now], Decision]]] = {
+    InitProducer: initialize.initialize,
+    AddPartitions: partitions.add,
+    VerifyPartitions: partitions.verify,
+    EndTransaction: end.end,
+    MarkersWritten: end.complete,
+    TimerExpired: timeouts.time_is_over,
+    Expire: timeouts.expire,
+}
+
+
+class TransactionShard:
+    """Transactional ids whose hash falls to one partition."""
+
+    def __init__(self, transaction_version: int = TRANSACTIONS_V2) -> None:
+        """``transaction_version``: the level of Kafka's feature of that name, 0 to 2."""
+        self.transaction_version = transaction_version
+        self.transactions: dict[str, Transaction] = {}
+        self._awaiting: dict[str, set[TopicPartition]] = {}
+
+    def decide(self, command: Command, now: Now) -> Decision:
+        """Judge a command; changes nothing."""
+        return _DECIDERS[type(command)](self, command, now)
+
+    def apply(self, record: Record, offset: int) -> None:  # noqa: ARG002
+        """Take in a record; raises ValueError for one that cannot be."""
+        key = record.key.transactional_id
+        if record.value is None:
+            self.transactions.pop(key, None)
+            self._awaiting.pop(key, None)
+            return
+        transaction = self.transactions[key] = transaction_of(record)
+        if transaction.state.is_prepared:
+            self._awaiting[key] = set(transaction.partitions)
+        else:
+            self._awaiting.pop(key, None)
+
+    def change(self, change: object) -> None:
+        """Take in that a partition has its marker."""
+        assert isinstance(change, MarkerWritten), change
+        self._awaiting[change.transactional_id].discard(change.partition)
+
+    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
+        """Nothing here is part of a transaction."""
+
+    def keys(self) -> list[str]:
+        """Every transactional id there is."""
+        return list(self.transactions)
+
+    def begin(self, now: Now) -> tuple[Effect, ...]:
+        """What is due after a start."""
+        return tuple(timeouts.begin(self, now))
+
+    def awaiting_markers(self, transactional_id: str) -> list[TopicPartition]:
+        """The partitions that a decided transaction still owes a marker, in order."""
+        return sorted(self._awaiting.get(transactional_id, ()))
+
+    def record(self, transaction: Transaction) -> Record:
+        """The record that says what becomes of a transactional id."""
+        return record_of(transaction, min(self.transaction_version, 1))

@@ -1,0 +1,196 @@
+"""What is known of a transactional id, and the record that says it.
+
+The record in ``__transaction_state`` holds everything, so a restart loses nothing: also the epoch
+and the producer id before the latest bump, by which a repeated request is recognised (KIP-890).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from coordinator.decision import Record
+from protocol.messages.transaction_log_record import (
+    TRANSACTION_LOG_RECORD,
+    PartitionsSchema,
+    TransactionLogKey,
+    TransactionLogValue,
+)
+
+NO_PRODUCER_ID: Final = -1
+NO_EPOCH: Final = -1
+NO_TIME: Final = -1
+LARGEST_CLIENT_EPOCH: Final = 32_766
+"""The one after it is never given to a client, so that fencing is always possible (C11)."""
+LARGEST_EPOCH: Final = 32_767
+NEVER_MS: Final = 2**31 - 1
+"""The timeout of a transaction that somebody else decides about (KIP-939)."""
+
+CLASSIC: Final = 0
+"""Generation of transactions whose partitions the client adds (TV0 and TV1)."""
+TRANSACTIONS_V2: Final = 2
+"""Generation of transactions whose partitions the broker adds, with an epoch each (KIP-890)."""
+
+
+class State(IntEnum):
+    """Kafka's states, by the number that stands in the record."""
+
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6
+    PREPARE_EPOCH_FENCE = 7
+
+    @property
+    def kafka_name(self) -> str:
+        """The name that tools show."""
+        return _NAMES[self]
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether the decision is made and its markers are on their way."""
+        return self in {State.PREPARE_COMMIT, State.PREPARE_ABORT}
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is no transaction."""
+        return self in {State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT}
+
+
+_NAMES: Final = {
+    State.EMPTY: "Empty",
+    State.ONGOING: "Ongoing",
+    State.PREPARE_COMMIT: "PrepareCommit",
+    State.PREPARE_ABORT: "PrepareAbort",
+    State.COMPLETE_COMMIT: "CompleteCommit",
+    State.COMPLETE_ABORT: "CompleteAbort",
+    State.DEAD: "Dead",
+    State.PREPARE_EPOCH_FENCE: "PrepareEpochFence",
+}
+
+STORABLE: Final = frozenset(State) - {State.DEAD, State.PREPARE_EPOCH_FENCE}
+"""States a record may have; Kafka has the other two in memory only."""
+
+PREDECESSORS: Final = {
+    State.EMPTY: {State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT},
+    State.ONGOING: {State.ONGOING, State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT},
+    State.PREPARE_COMMIT: {State.ONGOING},
+    # From the idle states by the empty abort of KIP-890.
+    State.PREPARE_ABORT: {
+        State.ONGOING,
+        State.EMPTY,
+        State.COMPLETE_COMMIT,
+        State.COMPLETE_ABORT,
+    },
+    State.COMPLETE_COMMIT: {State.PREPARE_COMMIT},
+    State.COMPLETE_ABORT: {State.PREPARE_ABORT},
+}
+"""Which state may follow which (C1)."""
+
+
+class TopicPartition(NamedTuple):
+    """A partition that takes part in a transaction."""
+
+    topic: str
+    partition: int
+
+
+class Transaction(NamedTuple):
+    """A transactional id and its latest transaction. Times in ms since 1970."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    """What a legitimate producer must present now."""
+    timeout_ms: int
+    state: State = State.EMPTY
+    partitions: frozenset[TopicPartition] = frozenset()
+    start_ms: int = NO_TIME
+    last_update_ms: int = NO_TIME
+    last_epoch: int = NO_EPOCH
+    """Before the latest bump: makes the repetition of a request recognisable (C8)."""
+    previous_producer_id: int = NO_PRODUCER_ID
+    """Before the latest rotation."""
+    next_producer_id: int = NO_PRODUCER_ID
+    """Reserved for when this transaction is complete: its epochs are used up (KIP-890)."""
+    generation: int = CLASSIC
+    """CLASSIC or TRANSACTIONS_V2: how the present transaction began."""
+
+    @property
+    def producer(self) -> tuple[int, int]:
+        """Producer id and epoch together, as a request presents them."""
+        return self.producer_id, self.producer_epoch
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether no epoch is left for a client."""
+        return self.producer_epoch >= LARGEST_CLIENT_EPOCH
+
+    @property
+    def commits(self) -> bool:
+        """What a prepared transaction was decided to be."""
+        return self.state == State.PREPARE_COMMIT
+
+
+def record_of(transaction: Transaction, version: int) -> Record:
+    """The record that says all this; ``version`` 0 has no room for what KIP-890 needs."""
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in sorted(transaction.partitions):
+        by_topic.setdefault(topic, []).append(partition)
+    value = TransactionLogValue(
+        producer_id=transaction.producer_id,
+        previous_producer_id=transaction.previous_producer_id,
+        next_producer_id=transaction.next_producer_id,
+        producer_epoch=transaction.producer_epoch,
+        last_producer_epoch=transaction.last_epoch,
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_status=transaction.state,
+        # Kafka writes none instead of an empty list where nothing was ever added.
+        transaction_partitions=[PartitionsSchema(*each) for each in by_topic.items()]
+        if transaction.state != State.EMPTY
+        else None,
+        transaction_last_update_timestamp_ms=transaction.last_update_ms,
+        transaction_start_timestamp_ms=transaction.start_ms,
+        client_transaction_version=transaction.generation,
+    )
+    key = TransactionLogKey(transaction.transactional_id)
+    return Record(TRANSACTION_LOG_RECORD, key, value, version)
+
+
+def tombstone(transactional_id: str) -> Record:
+    """The record that forgets a transactional id."""
+    return Record(TRANSACTION_LOG_RECORD, TransactionLogKey(transactional_id), None)
+
+
+def transaction_of(record: Record) -> Transaction:
+    """Read a record; raises ValueError for a state that no record may have."""
+    value: TransactionLogValue = record.value
+    state = State(value.transaction_status)
+    if state not in STORABLE:
+        raise ValueError(f"a record of {record.key.transactional_id!r} is in state {state.name}")
+    return Transaction(
+        record.key.transactional_id,
+        value.producer_id,
+        value.producer_epoch,
+        value.transaction_timeout_ms,
+        state,
+        frozenset(_partitions(value.transaction_partitions or ())),
+        value.transaction_start_timestamp_ms,
+        value.transaction_last_update_timestamp_ms,
+        value.last_producer_epoch,
+        value.previous_producer_id,
+        value.next_producer_id,
+        value.client_transaction_version,
+    )
+
+
+def _partitions(topics: Iterable[PartitionsSchema]) -> Iterable[TopicPartition]:
+    return (
+        TopicPartition(topic.topic, partition)
+        for topic in topics
+        for partition in topic.partition_ids
+    )

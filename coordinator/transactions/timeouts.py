@@ -1,0 +1,50 @@
+"""Transactions whose time is over, and transactional ids that nobody uses any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from coordinator.decision import NOTHING, Decision, Effect, Now, Schedule
+from coordinator.transactions.commands import Expire, TimerExpired, WriteMarkers
+from coordinator.transactions.end import fence
+from coordinator.transactions.names import timeout_timer
+from coordinator.transactions.state import NEVER_MS, State, tombstone
+
+if TYPE_CHECKING:
+    from coordinator.transactions.shard import TransactionShard
+
+AGAIN_MS: Final = 1000
+"""When a fence finds no fresh producer id, it comes again after this time."""
+
+
+def time_is_over(shard: TransactionShard, command: TimerExpired, now: Now) -> Decision:
+    """Abort a transaction that was open for too long, and fence its producer (C12)."""
+    transaction = shard.transactions.get(command.transactional_id)
+    if transaction is None or transaction.state != State.ONGOING:
+        return NOTHING
+    decision = fence(shard, transaction, command.fresh_producer_id, now)
+    return decision or Decision(effects=(Schedule(command.timer, now.tick_ms + AGAIN_MS),))
+
+
+def expire(shard: TransactionShard, command: Expire, now: Now) -> Decision:
+    """Forget a transactional id that is idle (C13)."""
+    transaction = shard.transactions.get(command.transactional_id)
+    if transaction is None or not transaction.state.is_idle:
+        return NOTHING
+    if now.wall_ms - transaction.last_update_ms < command.idle_ms:
+        return NOTHING
+    return Decision(records=(tombstone(transaction.transactional_id),))
+
+
+def begin(shard: TransactionShard, now: Now) -> Iterable[Effect]:
+    """After a start: finish what was decided, and let what is open have the rest of its time."""
+    for transaction in shard.transactions.values():
+        key = transaction.transactional_id
+        if transaction.state.is_prepared:
+            yield WriteMarkers(key)
+        elif transaction.state == State.ONGOING and transaction.timeout_ms != NEVER_MS:
+            # Whatever the wall clock did meanwhile, it is not made longer or negative (T1).
+            passed_ms = min(max(0, now.wall_ms - transaction.start_ms), transaction.timeout_ms)
+            at = now.tick_ms + transaction.timeout_ms - passed_ms
+            yield Schedule(timeout_timer(key), at)
