@@ -18,7 +18,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 UNIT := $(wildcard $(addprefix tests/,protocol storage coordinator broker spark_connector \
-	bench counterparts groups))
+	bench counterparts groups history))
 COMPAT_SPARK ?= 4.3.0
 # Unit, property and crash tests run beside each other; the others share brokers and JVMs.
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)

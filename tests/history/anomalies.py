@@ -1,0 +1,103 @@
+"""The anomalies that are looked for, and what each of them means.
+
+Ids in parentheses are those of the invariants that a violation contradicts. In Kafka's model writes
+are not isolated: transactions interleave in a partition, and in another one in another order. What
+follows from that alone is noted and no violation:
+
+* G0: a cycle of transactions by the order of their writes, also when it closes through the order of
+  operations in one process or in real time. Wrong is only that of two operations, one after the
+  other in real time, the later one's write stands before the earlier one's: `G0-realtime`.
+* G1c with write-write dependencies. A transaction may write behind an open one's record in one
+  partition, commit, and be read by that open one in another partition. Wrong is only a cycle of
+  write-read dependencies.
+* Records of other writers between two of a transaction: `internal send skip`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+INCONSISTENT_OFFSETS = "inconsistent offsets"
+INCOMPATIBLE_ORDER = "incompatible order"
+DUPLICATE = "duplicate"
+UNWRITTEN_READ = "unwritten read"
+ABORTED_READ = "G1a aborted read"
+EARLY_READ = "early read"
+PRECOMMITTED_READ = "precommitted read"
+CIRCULAR_FLOW = "G1c circular information flow"
+CIRCULAR_FLOW_PROCESS = "G1c-process"
+CIRCULAR_FLOW_REALTIME = "G1c-realtime"
+DIRTY_WRITE_REALTIME = "G0-realtime"
+TORN_TRANSACTION = "torn transaction"
+LOST_WRITE = "lost write"
+UNSEEN = "unseen"
+HANGING = "hanging transaction"
+NONMONOTONIC_POLL = "nonmonotonic poll"
+POLL_SKIP = "poll skip"
+INTERNAL_NONMONOTONIC_POLL = "internal nonmonotonic poll"
+INTERNAL_POLL_SKIP = "internal poll skip"
+NONMONOTONIC_SEND = "nonmonotonic send"
+INTERNAL_NONMONOTONIC_SEND = "internal nonmonotonic send"
+CONSUMED_TWICE = "consumed twice"
+PROCESSED_TWICE = "processed twice"
+UNPROCESSED = "input without output"
+OFFSETS_DIFFER = "offsets differ from outputs"
+
+MEANINGS = {
+    INCONSISTENT_OFFSETS: "two values were seen at one offset (L8, S3)",
+    INCOMPATIBLE_ORDER: "two readers saw the same values in different orders (L8)",
+    DUPLICATE: "one value stands at two offsets (S2)",
+    UNWRITTEN_READ: "a value was read that nobody sent there (S3)",
+    ABORTED_READ: "a value was read whose transaction was aborted (L2, C4)",
+    EARLY_READ: "a value was read before anybody had asked to commit it (L2)",
+    PRECOMMITTED_READ: "a transaction read what it wrote itself (L2)",
+    CIRCULAR_FLOW: "transactions read each other's writes in a circle (L2)",
+    CIRCULAR_FLOW_PROCESS: "a circle of reads, closed by the order of a process (L2)",
+    CIRCULAR_FLOW_REALTIME: "a circle of reads, closed by real time (L2)",
+    DIRTY_WRITE_REALTIME: "who came later in real time stands before in the log (S12)",
+    TORN_TRANSACTION: "a part of a transaction is committed, another is not (C3, O2)",
+    LOST_WRITE: "a committed write was never read; readers got past its place (D1, L2)",
+    UNSEEN: "an acknowledged write was not visible at the end (D1, L5)",
+    HANGING: "a partition's last stable offset was stuck at the end (C6)",
+    NONMONOTONIC_POLL: "from one poll to the next a partition went back (L8)",
+    POLL_SKIP: "from one poll to the next existing records were jumped over (L2)",
+    INTERNAL_NONMONOTONIC_POLL: "inside one poll a partition went back (L8)",
+    INTERNAL_POLL_SKIP: "inside one poll existing records were jumped over (L2)",
+    NONMONOTONIC_SEND: "a producer's later send stands before its earlier one (S12)",
+    INTERNAL_NONMONOTONIC_SEND: "the same inside one transaction (S12)",
+    CONSUMED_TWICE: "a consumer got a value in two successful operations, not rebalanced (O6)",
+    PROCESSED_TWICE: "an input has two committed outputs (O6)",
+    UNPROCESSED: "an input before the committed offset has no committed output (O6)",
+    OFFSETS_DIFFER: "committed offsets are not those of the committed outputs (O1, O2)",
+}
+
+NOTE_DIRTY_WRITE = "G0 dirty write"
+NOTE_DIRTY_WRITE_PROCESS = "G0-process"
+NOTE_DIRTY_WRITE_REALTIME = "G0-realtime through several"
+NOTE_CIRCULAR_FLOW = "G1c through the order of writes"
+NOTE_SEND_SKIP = "internal send skip"
+
+
+class Violation(NamedTuple):
+    """One thing that is wrong, with the numbers of the operations concerned."""
+
+    anomaly: str
+    text: str
+    operations: tuple[int, ...]
+
+
+@dataclass
+class Report:
+    """What a checker found."""
+
+    violations: list[Violation] = field(default_factory=list)
+    notes: dict[str, int] = field(default_factory=dict)
+    """What is normal in Kafka's model: how often it was seen."""
+    counts: dict[str, int] = field(default_factory=dict)
+    lag_s: tuple[float, float] = (0.0, 0.0)
+    """How long acknowledged commits stayed unread: the median and the longest."""
+
+    @property
+    def anomalies(self) -> set[str]:
+        return {violation.anomaly for violation in self.violations}

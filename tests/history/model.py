@@ -1,0 +1,171 @@
+"""A history: what every client asked for, when, what it was told, and what it saw.
+
+One operation is one transaction, or one poll or one send outside of transactions. Every written
+value is written once, so that a read names its writer. All times are of one monotonic clock.
+
+The outcome of a transaction is what its client knows for sure:
+
+* OK: the commit was acknowledged.
+* FAILED: the abort was acknowledged, or nobody ever asked to commit (a client that was killed
+  before). Nothing of it may ever be seen by a reader of committed data.
+* UNKNOWN: the commit was asked for and the answer never came, or does not say: all or nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+TRANSACTION, SEND, POLL, MOVED, END = "transaction", "send", "poll", "moved", "end"
+OK, FAILED, UNKNOWN = "ok", "failed", "unknown"
+COMMITTED, UNCOMMITTED = "read_committed", "read_uncommitted"
+REBALANCE, SEEK = "rebalance", "seek"
+NOT_KNOWN = -1
+
+Partition = tuple[str, int]
+
+
+class Write(NamedTuple):
+    """A value that was sent; with its offset when the broker acknowledged it with one."""
+
+    topic: str
+    partition: int
+    value: str
+    offset: int = NOT_KNOWN
+    source: str = ""
+    """The value that was read and became this one: consume, transform, produce."""
+
+    @property
+    def place(self) -> Partition:
+        return self.topic, self.partition
+
+
+class Read(NamedTuple):
+    """A value that a consumer was given."""
+
+    topic: str
+    partition: int
+    offset: int
+    value: str
+
+    @property
+    def place(self) -> Partition:
+        return self.topic, self.partition
+
+
+class OffsetCommit(NamedTuple):
+    """An offset of a group: sent in a transaction, or what the coordinator says at the end."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+
+    @property
+    def place(self) -> Partition:
+        return self.topic, self.partition
+
+
+class PartitionEnd(NamedTuple):
+    """Where a partition ended after everybody had stopped."""
+
+    topic: str
+    partition: int
+    stable: int
+    high_watermark: int
+
+    @property
+    def place(self) -> Partition:
+        return self.topic, self.partition
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of one process; a process is one session of a producer or consumer."""
+
+    kind: str
+    process: str
+    outcome: str = OK
+    invoked_ns: int = 0
+    asked_ns: int = NOT_KNOWN
+    """TRANSACTION: when the commit was asked for."""
+    completed_ns: int = NOT_KNOWN
+    """Not known for an operation that never came to an end."""
+    producer: str = ""
+    """TRANSACTION: its transactional.id."""
+    isolation: str = COMMITTED
+    writes: tuple[Write, ...] = ()
+    """In the order in which they were sent."""
+    reads: tuple[Read, ...] = ()
+    """In the order in which they were given."""
+    commits: tuple[OffsetCommit, ...] = ()
+    """TRANSACTION: offsets sent with it. END: what is committed at the end."""
+    moved: tuple[Partition, ...] = ()
+    """MOVED: partitions whose next record may be any."""
+    reason: str = ""
+    """MOVED: REBALANCE or SEEK. Else a client's words about a failure."""
+    ends: tuple[PartitionEnd, ...] = ()
+    """END."""
+
+    def described(self) -> str:
+        """Return the operation for people, short."""
+        times = f"{self.invoked_ns / 1e9:.3f}"
+        if self.completed_ns != NOT_KNOWN:
+            times += f"-{self.completed_ns / 1e9:.3f}"
+        identity = f" of {self.producer}" if self.producer else ""
+        parts = [f"{self.kind} {self.process}{identity} {self.outcome} at {times} s"]
+        for name, items in (
+            ("wrote", [f"{w.value}>{w.topic}-{w.partition}@{w.offset}" for w in self.writes]),
+            ("read", [f"{r.value}<{r.topic}-{r.partition}@{r.offset}" for r in self.reads]),
+            ("commits", [f"{c.group}:{c.topic}-{c.partition}={c.offset}" for c in self.commits]),
+            ("moved", [f"{topic}-{number}" for topic, number in self.moved]),
+        ):
+            if items:
+                rest = f" and {len(items) - SHOWN} more" if len(items) > SHOWN else ""
+                parts.append(f"{name} {' '.join(items[:SHOWN])}{rest}")
+        if self.reason:
+            parts.append(f"({self.reason[:200]})")
+        return ", ".join(parts)
+
+
+SHOWN = 8
+History = list[Operation]
+
+_TUPLES: dict[str, Any] = {
+    "writes": Write,
+    "reads": Read,
+    "commits": OffsetCommit,
+    "ends": PartitionEnd,
+}
+_DEFAULTS = {each.name: each.default for each in fields(Operation)}
+
+
+def save(history: Iterable[Operation], path: Path) -> None:
+    """Write a history as JSON, one operation on a line."""
+    with path.open("w") as file:
+        for operation in history:
+            told = {k: v for k, v in asdict(operation).items() if v != _DEFAULTS[k]}
+            file.write(json.dumps(told, separators=(",", ":")) + "\n")
+
+
+def load(path: Path) -> History:
+    """Read what `save` wrote; raise ValueError naming the line that is not an operation."""
+    return list(_parsed(path))
+
+
+def _parsed(path: Path) -> Iterator[Operation]:
+    with path.open() as file:
+        for number, line in enumerate(file, 1):
+            try:
+                told = json.loads(line)
+                for name, kind in _TUPLES.items():
+                    if name in told:
+                        told[name] = tuple(kind(*each) for each in told[name])
+                if "moved" in told:
+                    told["moved"] = tuple((topic, place) for topic, place in told["moved"])
+                yield Operation(**told)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{path}:{number}: not an operation: {error}") from error

@@ -1,0 +1,54 @@
+"""Anomalies of atomicity and durability: what took effect is there as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+
+from tests.history.anomalies import HANGING, LOST_WRITE, TORN_TRANSACTION, UNSEEN, Violation
+from tests.history.evidence import Evidence
+from tests.history.model import NOT_KNOWN, OK, Operation, Write
+from tests.history.reads import named
+
+
+def find(evidence: Evidence) -> Iterator[Violation]:
+    """Yield transactions that are torn, lost or late, and what is stuck at the end."""
+    for number, operation in enumerate(evidence.history):
+        if operation.writes and number in evidence.committed:
+            yield from _missing(evidence, number, operation)
+    for end in evidence.ends.values():
+        if end.stable != end.high_watermark:
+            text = f"{named(end.place)} ends at {end.high_watermark}, stable to {end.stable}"
+            yield Violation(HANGING, text, ())
+
+
+def lag_s(evidence: Evidence) -> tuple[float, float]:
+    """Return how long acknowledged commits stayed unread: the median and the longest."""
+    lags = []
+    for number, operation, write in evidence.writes():
+        reader = evidence.committed_values.get((write.place, write.value))
+        if reader is not None and number in evidence.committed and operation.outcome == OK:
+            read_ns = evidence.operation(reader).completed_ns
+            if NOT_KNOWN not in {read_ns, operation.completed_ns}:
+                lags.append(max(0, read_ns - operation.completed_ns) / 1e9)
+    return (median(lags), max(lags)) if lags else (0.0, 0.0)
+
+
+def _missing(evidence: Evidence, number: int, operation: Operation) -> Iterator[Violation]:
+    missing = [write for write in operation.writes if not evidence.is_visible(write)]
+    passed = [write for write in missing if evidence.passed(write)]
+    late = [write for write in missing if write not in passed and write.place in evidence.ends]
+    if passed:
+        kind = LOST_WRITE if len(missing) == len(operation.writes) else TORN_TRANSACTION
+        seen = len(operation.writes) - len(missing)
+        text = (
+            f"{seen} of {len(operation.writes)} writes were seen, not {_listed(evidence, passed)}"
+        )
+        yield Violation(kind, text, (number,))
+    if late:
+        text = f"at the end nobody had been given {_listed(evidence, late)}"
+        yield Violation(UNSEEN, text, (number,))
+
+
+def _listed(evidence: Evidence, writes: list[Write]) -> str:
+    return ", ".join(f"{w.value} ({named(w.place)}@{evidence.offset_of(w)})" for w in writes[:8])
