@@ -591,6 +591,14 @@ class BrokerConfig:
         at_least(0),
     )
 
+    transaction_two_phase_commit_enable: bool = setting(
+        "transaction.two.phase.commit.enable",
+        BOOLEAN,
+        False,
+        "Whether a producer may ask for transactions without a timeout, and take over one that is "
+        "open (KIP-939). Needs barnabas.transaction.version 1 or 2.",
+    )
+
     # ---------- ours
     journal_file_bytes: int = setting(
         "barnabas.journal.file.bytes",
@@ -704,6 +712,11 @@ class BrokerConfig:
     def http_address(self) -> tuple[str, int] | None:
         """Host and port of the HTTP port, None where there is none; raises ConfigError."""
         return parse_http_listener(self.http_listener)
+
+    @property
+    def offers_two_phase_commit(self) -> bool:
+        """Whether KIP-939 is served; version 0 of the records cannot say what it needs."""
+        return self.transaction_two_phase_commit_enable and self.transaction_version > 0
 
     @property
     def data_directory(self) -> str:

@@ -72,7 +72,6 @@ add.partitions.to.txn.retry.backoff.max.ms INT 100
 add.partitions.to.txn.retry.backoff.ms INT 20
 transaction.partition.verification.enable BOOLEAN true
 transaction.state.log.load.buffer.size INT 5242880
-transaction.two.phase.commit.enable BOOLEAN false
 
 # There are no quotas.
 alter.log.dirs.replication.quota.window.num INT 11

@@ -28,6 +28,7 @@ from broker.dispatch import ROUTES, Routes
 from broker.engine import LoopEngine
 from broker.fetch_sessions import FetchSessions
 from broker.groups import Groups
+from broker.handlers.producers import limit_init_producer_id
 from broker.housekeeping import Housekeeping
 from broker.http.pages import Stage, pages
 from broker.http.server import HttpServer
@@ -69,6 +70,7 @@ class BrokerServer:
         self.clock: Clock = clock or SystemClock()
         self.file_system: FileSystem = file_system or LocalFileSystem()
         self.routes = (routes or ROUTES).copy()
+        limit_init_producer_id(self.routes, config)
         self.node_id = config.node_id
         self.cluster_id = ""
         self.loop: asyncio.AbstractEventLoop

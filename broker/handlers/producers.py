@@ -1,7 +1,8 @@
-"""InitProducerId 0-5: a producer gets its id and epoch.
+"""InitProducerId 0-6: a producer gets its id and epoch.
 
 Version notes: v3 lets a producer name the id and epoch it had (KIP-360); from v4 on a fenced
-producer is told PRODUCER_FENCED, before it INVALID_PRODUCER_EPOCH. Without a transactional id
+producer is told PRODUCER_FENCED, before it INVALID_PRODUCER_EPOCH; v6 brought two-phase commit
+(KIP-939) and is offered where that is enabled. Without a transactional id
 everything else in the request means nothing: the producer gets a new id.
 """
 
@@ -10,8 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from broker.dispatch import RequestContext, serves
+from broker.config import BrokerConfig
+from broker.dispatch import RequestContext, Routes, serves
 from coordinator.transactions.commands import InitProducer, Outcome
+from coordinator.transactions.state import NEVER_MS
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.init_producer_id import (
     INIT_PRODUCER_ID,
@@ -24,6 +27,7 @@ logger = logging.getLogger(__name__)
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 FENCED_SINCE = 4
+TWO_PHASE_SINCE = 6
 
 
 def refuse_init_producer_id(
@@ -34,7 +38,7 @@ def refuse_init_producer_id(
     return InitProducerIdResponse(error_code=code, producer_epoch=NO_PRODUCER_EPOCH)
 
 
-@serves(INIT_PRODUCER_ID, versions=(0, 5), refuse=refuse_init_producer_id)
+@serves(INIT_PRODUCER_ID, versions=(0, 6), refuse=refuse_init_producer_id)
 async def init_producer_id(
     context: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse:
@@ -60,7 +64,11 @@ async def _init_transactional(
     timeout_ms = request.transaction_timeout_ms
     if not transactional_id:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
-    if not 0 < timeout_ms <= broker.config.transaction_max_timeout_ms:
+    if request.enable2_pc or request.keep_prepared_txn:
+        _refuse_two_phase_commit_unless(request, enabled=broker.config.offers_two_phase_commit)
+    if request.enable2_pc:
+        timeout_ms = NEVER_MS
+    elif not 0 < timeout_ms <= broker.config.transaction_max_timeout_ms:
         raise KafkaError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
     try:
         await broker.transactions.ensure()
@@ -76,6 +84,7 @@ async def _init_transactional(
             timeout_ms,
             request.producer_id,
             request.producer_epoch,
+            request.keep_prepared_txn,
             transactions.fresh_producer_id,
         )
 
@@ -92,10 +101,28 @@ async def _init_transactional(
         error_code=code,
         producer_id=outcome.producer_id,
         producer_epoch=outcome.producer_epoch,
+        ongoing_txn_producer_id=outcome.ongoing_producer_id,
+        ongoing_txn_producer_epoch=outcome.ongoing_epoch,
     )
+
+
+def _refuse_two_phase_commit_unless(request: InitProducerIdRequest, *, enabled: bool) -> None:
+    """Answer what Apache Kafka answers where two-phase commit is off (measured)."""
+    if enabled:
+        return
+    if request.enable2_pc:
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
 
 
 def _no_producer_id(error: KafkaError) -> KafkaError:
     # Clients treat a storage error here as final, but they do wait for a loading coordinator.
     logger.warning("no producer id reason=%s", error)
     return KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+
+
+def limit_init_producer_id(routes: Routes, config: BrokerConfig) -> None:
+    """Do not advertise the version of two-phase commit where that is off, as Apache Kafka."""
+    route = routes.get(INIT_PRODUCER_ID.key)
+    if route is not None and not config.offers_two_phase_commit:
+        routes.replace(route.copy(max_version=min(route.max_version, TWO_PHASE_SINCE - 1)))

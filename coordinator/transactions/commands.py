@@ -24,6 +24,8 @@ class InitProducer:
     expected_producer_id: int = NO_PRODUCER_ID
     expected_epoch: int = NO_EPOCH
     """What the producer had (KIP-360), or both -1."""
+    keep: bool = False
+    """Take an open transaction over instead of aborting it (KIP-939)."""
     fresh_producer_id: int = NO_PRODUCER_ID
 
 
@@ -109,6 +111,9 @@ class Outcome(NamedTuple):
     producer_id: int = NO_PRODUCER_ID
     producer_epoch: int = NO_EPOCH
     """What the producer has to present from now on, where the command may change it."""
+    ongoing_producer_id: int = NO_PRODUCER_ID
+    ongoing_epoch: int = NO_EPOCH
+    """Of the open transaction that was kept."""
     partition_errors: Mapping[TopicPartition, ErrorCode] = {}
 
 

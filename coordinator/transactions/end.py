@@ -17,6 +17,7 @@ from coordinator.transactions.commands import (
     TakeProducerId,
     WriteMarkers,
 )
+from coordinator.transactions.keep import owned
 from coordinator.transactions.names import timeout_timer
 from coordinator.transactions.state import (
     CLASSIC,
@@ -102,6 +103,7 @@ def end(shard: TransactionShard, command: EndTransaction, now: Now) -> Decision:
     transaction = shard.transactions.get(command.transactional_id)
     if transaction is None:
         return _refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    transaction = owned(transaction)
     if command.generation < TRANSACTIONS_V2:
         step = _classic_step(transaction, command)
     else:

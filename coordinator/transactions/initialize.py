@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from coordinator.decision import Decision, Now
 from coordinator.transactions.commands import InitProducer, Outcome, TakeProducerId
 from coordinator.transactions.end import fence
+from coordinator.transactions.keep import keep, owned
 from coordinator.transactions.state import (
     LARGEST_CLIENT_EPOCH,
     NO_EPOCH,
@@ -41,6 +42,8 @@ def initialize(shard: TransactionShard, command: InitProducer, now: Now) -> Deci
     if transaction.state.is_prepared:
         return _CONCURRENT
     if transaction.state == State.ONGOING:
+        if command.keep:
+            return keep(shard, transaction, command, now)
         return _abort_first(shard, transaction, command, now)
     return _bump(shard, transaction, command, now)
 
@@ -67,6 +70,7 @@ def _abort_first(
     shard: TransactionShard, transaction: Transaction, command: InitProducer, now: Now
 ) -> Decision:
     """Abort what is open. A zombie with an old epoch may not do that (stricter than Kafka)."""
+    transaction = owned(transaction)
     if command.expected_epoch not in {NO_EPOCH, transaction.producer_epoch}:
         return FENCED
     decision = fence(shard, transaction, command.fresh_producer_id, now)

@@ -71,6 +71,10 @@ def _refusal(
 ) -> ErrorCode:
     if transaction is None or transaction.producer_id != command.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    if transaction.is_kept:
+        # Whoever took it over may only end it; who wrote it is fenced (KIP-939).
+        is_owner = transaction.next_epoch == command.producer_epoch
+        return ErrorCode.INVALID_TXN_STATE if is_owner else ErrorCode.PRODUCER_FENCED
     if transaction.producer_epoch != command.producer_epoch:
         return ErrorCode.PRODUCER_FENCED
     if transaction.state.is_prepared:

@@ -117,6 +117,8 @@ class Transaction(NamedTuple):
     """Before the latest rotation."""
     next_producer_id: int = NO_PRODUCER_ID
     """Reserved for when this transaction is complete: its epochs are used up (KIP-890)."""
+    next_epoch: int = NO_EPOCH
+    """What the owner of a transaction that was kept presents (KIP-939); its data keep theirs."""
     generation: int = CLASSIC
     """CLASSIC or TRANSACTIONS_V2: how the present transaction began."""
 
@@ -124,6 +126,11 @@ class Transaction(NamedTuple):
     def producer(self) -> tuple[int, int]:
         """Producer id and epoch together, as a request presents them."""
         return self.producer_id, self.producer_epoch
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether somebody else took the open transaction over (KIP-939)."""
+        return self.next_epoch != NO_EPOCH
 
     @property
     def is_exhausted(self) -> bool:
@@ -145,6 +152,7 @@ def record_of(transaction: Transaction, version: int) -> Record:
         producer_id=transaction.producer_id,
         previous_producer_id=transaction.previous_producer_id,
         next_producer_id=transaction.next_producer_id,
+        next_producer_epoch=transaction.next_epoch,
         producer_epoch=transaction.producer_epoch,
         last_producer_epoch=transaction.last_epoch,
         transaction_timeout_ms=transaction.timeout_ms,
@@ -184,6 +192,7 @@ def transaction_of(record: Record) -> Transaction:
         value.last_producer_epoch,
         value.previous_producer_id,
         value.next_producer_id,
+        value.next_producer_epoch,
         value.client_transaction_version,
     )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from coordinator.decision import NOTHING, Decision, Effect, Now, Schedule
 from coordinator.transactions.commands import Expire, TimerExpired, WriteMarkers
 from coordinator.transactions.end import fence
+from coordinator.transactions.keep import owned
 from coordinator.transactions.names import timeout_timer
 from coordinator.transactions.state import NEVER_MS, State, tombstone
 
@@ -23,7 +24,7 @@ def time_is_over(shard: TransactionShard, command: TimerExpired, now: Now) -> De
     transaction = shard.transactions.get(command.transactional_id)
     if transaction is None or transaction.state != State.ONGOING:
         return NOTHING
-    decision = fence(shard, transaction, command.fresh_producer_id, now)
+    decision = fence(shard, owned(transaction), command.fresh_producer_id, now)
     return decision or Decision(effects=(Schedule(command.timer, now.tick_ms + AGAIN_MS),))
 
 
