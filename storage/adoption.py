@@ -22,7 +22,7 @@ from storage.config import LogConfig
 from storage.errors import Corrupt
 from storage.io import FileSystem
 from storage.log_directory import PARTITION_METADATA, LogDirectory
-from storage.log_store import CHECKPOINT_NAMES, LOG_START_CHECKPOINT
+from storage.log_store import CHECKPOINT_NAMES, CLEANER_CHECKPOINT, LOG_START_CHECKPOINT
 from storage.producers import CorruptSnapshot, decode_snapshot
 from storage.segment import LOG_SUFFIX, SNAPSHOT_SUFFIX, Segment
 
@@ -105,9 +105,10 @@ def adopt(
 
     ``partition_ids``: our id and the topic's for each directory name.
     """
-    starts = _log_starts(file_system, root)
+    starts = _offsets_in(file_system, root, LOG_START_CHECKPOINT)
+    cleaned = _offsets_in(file_system, root, CLEANER_CHECKPOINT)
     positions = [
-        _position(LogDirectory(file_system, root, name, topic_id), partition_id, starts)
+        _position(LogDirectory(file_system, root, name, topic_id), partition_id, starts, cleaned)
         for name, (partition_id, topic_id) in partition_ids.items()
     ]
     path = file_system.join(root, CHECKPOINT_NAMES[1])
@@ -116,8 +117,8 @@ def adopt(
     file_system.sync_directory(root)
 
 
-def _log_starts(file_system: FileSystem, root: str) -> dict[tuple[str, int], int]:
-    path = file_system.join(root, LOG_START_CHECKPOINT)
+def _offsets_in(file_system: FileSystem, root: str, name: str) -> dict[tuple[str, int], int]:
+    path = file_system.join(root, name)
     if not file_system.exists(path):
         return {}
     try:
@@ -127,7 +128,10 @@ def _log_starts(file_system: FileSystem, root: str) -> dict[tuple[str, int], int
 
 
 def _position(
-    directory: LogDirectory, partition_id: int, starts: Mapping[tuple[str, int], int]
+    directory: LogDirectory,
+    partition_id: int,
+    starts: Mapping[tuple[str, int], int],
+    cleaned: Mapping[tuple[str, int], int],
 ) -> PartitionCheckpoint:
     """Where a foreign log ends: its last segment is read once, header by header."""
     topic, _, index = directory.name.rpartition("-")
@@ -145,6 +149,14 @@ def _position(
         end_offset = header.next_offset
     segment.close()
     start_offset = max(starts.get((topic, int(index)), 0), bases[0])
+    clean_offset = min(cleaned.get((topic, int(index)), 0), segment.base_offset)
     return PartitionCheckpoint(
-        partition_id, segment.base_offset, end_offset, segment.size_bytes, start_offset, 0
+        partition_id,
+        segment.base_offset,
+        end_offset,
+        segment.size_bytes,
+        start_offset,
+        0,
+        clean_offset=clean_offset,
+        compacted_offset=clean_offset,
     )

@@ -18,13 +18,21 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
+from storage.segment_swap import SegmentSwap
+
 CHECKPOINT_MAGIC = b"BARNCKPT"
-CHECKPOINT_VERSION = 1
+CHECKPOINT_VERSION = 2
+_FIRST_VERSION = 1
+"""Without what compaction has to say; a data directory of the first release has such a one."""
 
 _HEAD = struct.Struct(">8sHBxIqqI")
 """Magic, version, clean flag, checksum of all that follows, generation, sequence, partitions."""
 _CHECKED_FROM = 16
-_PARTITION = struct.Struct(">qqqqqqqq")
+_PARTITION = struct.Struct(">qqqqqqqqqq")
+_FIRST_PARTITION = struct.Struct(">qqqqqqqq")
+_SWAP_COUNT = struct.Struct(">I")
+_SWAP = struct.Struct(">qqI")
+"""Partition id, generation, how many base offsets follow."""
 
 _TEXT_VERSION = "0"
 
@@ -46,6 +54,9 @@ class PartitionCheckpoint(NamedTuple):
     ``aborted_checksum`` is the CRC32C of the sealed segments' transaction indexes, one after the
     other: unlike other derived files they can be compared with nothing, and a lost entry would show
     aborted data. ``sealed_bytes`` is the size of those segments together: none may go missing.
+
+    Below ``clean_offset`` the log is compacted; below ``compacted_offset``, and nowhere else,
+    offsets may be missing.
     """
 
     partition_id: int
@@ -56,19 +67,22 @@ class PartitionCheckpoint(NamedTuple):
     snapshot_offset: int
     aborted_checksum: int = -1
     sealed_bytes: int = -1
+    clean_offset: int = 0
+    compacted_offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """One checkpoint; replay starts with the journal group ``journal_sequence``.
 
-    ``clean`` says that nothing was appended after it.
+    ``clean`` says that nothing was appended after it. ``swaps`` are still to be finished.
     """
 
     generation: int
     journal_sequence: int
     partitions: Sequence[PartitionCheckpoint] = ()
     clean: bool = False
+    swaps: Sequence[SegmentSwap] = ()
 
 
 def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
@@ -86,6 +100,10 @@ def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
     )
     for partition in checkpoint.partitions:
         data += _PARTITION.pack(*partition)
+    data += _SWAP_COUNT.pack(len(checkpoint.swaps))
+    for partition_id, swap_generation, replaced in checkpoint.swaps:
+        data += _SWAP.pack(partition_id, swap_generation, len(replaced))
+        data += struct.pack(f">{len(replaced)}q", *replaced)
     struct.pack_into(">I", data, _CHECKED_FROM - 4, _checksum(data))
     return bytes(data)
 
@@ -105,13 +123,33 @@ def decode_checkpoint(data: bytes) -> Checkpoint:
     if checksum != _checksum(data):
         raise CorruptCheckpoint("checksum mismatch")
     # Only now can fields be believed: a version that is whole but unknown is another matter.
-    if version != CHECKPOINT_VERSION:
+    if not _FIRST_VERSION <= version <= CHECKPOINT_VERSION:
         raise CorruptCheckpoint(f"version {version} is not {CHECKPOINT_VERSION}")
-    if len(data) != _HEAD.size + count * _PARTITION.size:
+    entry = _FIRST_PARTITION if version == _FIRST_VERSION else _PARTITION
+    end = _HEAD.size + count * entry.size
+    try:
+        swaps, at = ((), end) if version == _FIRST_VERSION else _decode_swaps(data, end)
+    except struct.error as error:
+        raise CorruptCheckpoint(f"{count} partitions do not fit into {len(data)} bytes") from error
+    if len(data) != at:
         raise CorruptCheckpoint(f"{count} partitions do not make {len(data)} bytes")
-    entries = _PARTITION.iter_unpack(data[_HEAD.size :])
+    entries = entry.iter_unpack(data[_HEAD.size : end])
     partitions = tuple(PartitionCheckpoint(*fields) for fields in entries)
-    return Checkpoint(generation, sequence, partitions, bool(clean))
+    return Checkpoint(generation, sequence, partitions, bool(clean), swaps)
+
+
+def _decode_swaps(data: bytes, position: int) -> tuple[tuple[SegmentSwap, ...], int]:
+    """The swaps that begin at ``position``, and where they end."""
+    (count,) = _SWAP_COUNT.unpack_from(data, position)
+    position += _SWAP_COUNT.size
+    swaps = []
+    for _ in range(count):
+        partition_id, generation, size = _SWAP.unpack_from(data, position)
+        position += _SWAP.size
+        replaced = struct.unpack_from(f">{size}q", data, position)
+        position += 8 * size
+        swaps.append(SegmentSwap(partition_id, generation, replaced))
+    return tuple(swaps), position
 
 
 def newest_checkpoint(*files: bytes | None) -> Checkpoint | None:

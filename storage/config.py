@@ -53,6 +53,13 @@ class LogConfig:
         return COMPACT in self.cleanup_policy
 
     @property
+    def roll_ms(self) -> int:
+        """How old a segment gets: compaction within its maximum lag needs sealed ones."""
+        if self.is_compacted:
+            return min(self.segment_ms, max(self.max_compaction_lag_ms, 1))
+        return self.segment_ms
+
+    @property
     def deletes(self) -> bool:
         """Whether retention by time and size applies."""
         return DELETE in self.cleanup_policy

@@ -279,6 +279,8 @@ def _dump_checkpoint(source: Source) -> Iterator[Item]:
     )
     for partition in checkpoint.partitions:
         yield Row("partition", partition._asdict())
+    for swap in checkpoint.swaps:
+        yield Row("swap", swap._asdict())
 
 
 def _dump_leader_epochs(source: Source) -> Iterator[Item]:

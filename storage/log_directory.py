@@ -124,6 +124,13 @@ class LogDirectory:
             return []
         return self.file_system.list_directory(self.path)
 
+    def put_in_place(self, file_name: str, new_name: str) -> None:
+        """Rename a file, replacing another; harmless when that was done before."""
+        old = self.file_path(file_name)
+        if not self.removed and self.file_system.exists(old):
+            self.file_system.rename(old, self.file_path(new_name))
+            self._written.add(new_name)
+
     def unlink(self, file_name: str) -> None:
         """Remove a file; harmless when it is not there, or when another topic has the name now."""
         if self.removed:

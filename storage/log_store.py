@@ -31,10 +31,12 @@ from storage.log_directory import LogDirectory
 from storage.open_files import OpenFiles
 from storage.partition_log import PartitionLog
 from storage.segment import Segment
+from storage.segment_swap import PendingSwap, SegmentSwap
 
 CHECKPOINT_NAMES: Final = ("barnabas-checkpoint-0", "barnabas-checkpoint-1")
 LOCK_NAME: Final = "barnabas-lock"
 LOG_START_CHECKPOINT: Final = "log-start-offset-checkpoint"
+CLEANER_CHECKPOINT: Final = "cleaner-offset-checkpoint"
 
 _SNAPSHOT_EVERY_BATCHES: Final = 1000
 
@@ -339,6 +341,9 @@ class LogStore:
         dirty = log.take_dirty_segments()
         work.segments += dirty
         work.directories.append(log.directory)
+        for pending in log.cleaning.take_pending():
+            work.swaps.append(pending.swap)
+            work.obsolete.append(partial(self._finish_swap, log, pending))
         work.obsolete += [segment.remove for segment in log.take_dropped_segments()]
         for name in log.take_superseded_snapshots():
             work.obsolete.append(partial(log.directory.unlink, name))
@@ -346,6 +351,13 @@ class LogStore:
             self.journal.add_operation(log.active.index_operation())
         work.partitions.append(checkpoint_of(log))
         work.log_starts[log.topic, log.partition] = work.partitions[-1].log_start_offset
+        if log.cleaning.clean_offset:
+            work.clean_offsets[log.topic, log.partition] = log.cleaning.clean_offset
+
+    def _finish_swap(self, log: PartitionLog, pending: PendingSwap) -> None:
+        """On the segment thread: give a cleaned segment's files their names."""
+        pending.swap.finish(log.directory)
+        self.engine.call(partial(log.cleaning.finished, pending))
 
     def checkpoint_is_durable(self, sequence: int, obsolete: list[Operation]) -> None:
         """Recycle the journal before ``sequence``, remove what is ``obsolete``, tell who waits."""
@@ -420,6 +432,8 @@ def checkpoint_of(log: PartitionLog) -> PartitionCheckpoint:
         log.snapshot_offset,
         log.aborted_checksum(log_start_offset),
         log.sealed_bytes(log_start_offset),
+        log.cleaning.clean_offset,
+        log.cleaning.compacted_offset,
     )
 
 
@@ -436,6 +450,8 @@ class _CheckpointWork:
         self.obsolete: list[Operation] = []
         self.partitions: list[PartitionCheckpoint] = []
         self.log_starts: dict[tuple[str, int], int] = {}
+        self.clean_offsets: dict[tuple[str, int], int] = {}
+        self.swaps: list[SegmentSwap] = []
         self._sequence = 0
         self._written: list[tuple[LogDirectory, set[str]]] = []
 
@@ -465,10 +481,15 @@ class _CheckpointWork:
 
     def _write(self) -> None:
         file_system, root = self._store.file_system, self._store.root
-        checkpoint = Checkpoint(self._generation, self._sequence, self.partitions, self._clean)
+        checkpoint = Checkpoint(
+            self._generation, self._sequence, self.partitions, self._clean, self.swaps
+        )
         path = file_system.join(root, CHECKPOINT_NAMES[self._generation % 2])
         file_system.write_file_atomically(path, encode_checkpoint(checkpoint))
-        # For Apache Kafka's eyes: it finds the log starts here when it opens this directory.
-        file_system.write_file_atomically(
-            file_system.join(root, LOG_START_CHECKPOINT), encode_offset_checkpoint(self.log_starts)
-        )
+        # For Apache Kafka's eyes: what it looks for when it opens this directory.
+        for name, offsets in (
+            (LOG_START_CHECKPOINT, self.log_starts),
+            (CLEANER_CHECKPOINT, self.clean_offsets),
+        ):
+            path = file_system.join(root, name)
+            file_system.write_file_atomically(path, encode_offset_checkpoint(offsets))

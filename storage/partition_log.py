@@ -51,6 +51,7 @@ from storage.memory_read import NEXT_OFFSET, MemorySlice, read_memory
 from storage.producers import ACCEPTED, ProducerState, encode_snapshot
 from storage.segment import SNAPSHOT_SUFFIX, Segment, file_stem
 from storage.segment_read import FileSpan
+from storage.segment_swap import CleaningState
 
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
@@ -134,6 +135,7 @@ class PartitionLog:
         self.appended_bytes = 0
         self._announced_bytes = 0
         self.counts = LogCounts()
+        self.cleaning = CleaningState()
         self.closed = False
         self.damage: str | None = None
         """What was found unreadable in this log, once it was reported."""
@@ -430,10 +432,10 @@ class PartitionLog:
         config = self.config
         segment = self.active
         fits = segment.fits(last_offset, size, config.segment_bytes, config.index_size_max_bytes)
-        if not fits or segment.age_ms(max_timestamp, self._environment) > config.segment_ms:
+        if not fits or segment.age_ms(max_timestamp, self._environment) > config.roll_ms:
             segment = self.roll(group)
         self.dirty_segments.add(segment)
-        segment.expect(config.segment_bytes, config.segment_ms, config.index_size_max_bytes)
+        segment.expect(config.segment_bytes, config.roll_ms, config.index_size_max_bytes)
         return segment
 
     def take_dirty_segments(self) -> set[Segment]:
@@ -534,9 +536,13 @@ class PartitionLog:
             return read_memory(unflushed, offset, end, max_bytes)
         at = self.segment_at(offset)
         # A segment may end in offsets that compaction emptied: then the next one has the data.
-        while at + 1 < len(self.segments) and self.segments[at].written_bytes == 0:
+        while at + 1 < len(self.segments) and self.segments[at].data_end_offset <= offset:
             at += 1
-        return self.segments[at].span(offset, end, max_bytes)
+        segment = self.segments[at]
+        if unflushed and unflushed[0].base_offset <= segment.base_offset:
+            return read_memory(unflushed, segment.base_offset, end, max_bytes)
+        has_gaps = segment.base_offset < self.cleaning.compacted_offset
+        return segment.span(offset, end, max_bytes, has_gaps=has_gaps)
 
     @property
     def size_bytes(self) -> int:

@@ -48,6 +48,7 @@ from storage.segment import (
     TRANSACTION_INDEX_SUFFIX,
     file_stem,
 )
+from storage.segment_swap import SegmentSwap, recover_swaps
 
 _STEM_DIGITS: Final = 20
 
@@ -113,6 +114,7 @@ def open_store(
         position = positions.get(spec.partition_id)
         if position is None and not may_be_new:
             _refuse_data(log)
+        _finish_swaps(log, position, checkpoint.swaps)
         _open_log(log, position, clean=clean)
         store.logs[spec.partition_id] = log
     replayer = _Replayer(store)
@@ -212,6 +214,18 @@ def _is_partition_directory(file_system: FileSystem, path: str) -> bool:
 
 
 # One partition
+
+
+def _finish_swaps(
+    log: PartitionLog, position: PartitionCheckpoint | None, swaps: Iterable[SegmentSwap]
+) -> None:
+    """Let the directory hold the segments that the checkpoint speaks of, and no half-made ones."""
+    if position is None or not log.directory.belongs_to_topic():
+        return  # Then everything in it goes.
+    mine = [swap for swap in swaps if swap.partition_id == log.partition_id]
+    recover_swaps(log.directory, mine, log.directory.list_files())
+    log.cleaning.clean_offset = position.clean_offset
+    log.cleaning.compacted_offset = position.compacted_offset
 
 
 def _open_log(log: PartitionLog, position: PartitionCheckpoint | None, *, clean: bool) -> None:

@@ -21,8 +21,7 @@ from protocol.records import (
     LENGTH_OVERHEAD,
     MAGIC,
     BatchHeader,
-    CorruptBatch,
-    iterate_batches,
+    read_header,
 )
 from protocol.records import HEADER as BATCH_HEADER
 from storage.errors import Corrupt
@@ -36,7 +35,7 @@ from storage.index import (
 )
 from storage.io import Buffer, File
 from storage.log_directory import LogDirectory
-from storage.segment_read import FileSpan
+from storage.segment_read import FileSpan, scan_batches
 
 LOG_SUFFIX: Final = ".log"
 INDEX_SUFFIX: Final = ".index"
@@ -91,6 +90,8 @@ class Segment:
         self.end_offset = base_offset
         self.has_producers = False
         """Whether reading the log at the start met batches of producers with ids."""
+        self._is_pinned = False
+        self._data_end_offset: int | None = None
         self._index: SegmentIndex | None = SegmentIndex(base_offset, index_interval_bytes)
         self.transactions = TransactionIndex()
         self._file: File | None = None
@@ -104,9 +105,14 @@ class Segment:
         self._allocated_bytes = 0
 
     @property
+    def log_name(self) -> str:
+        """Name of the `.log` file."""
+        return self.stem + LOG_SUFFIX
+
+    @property
     def log_path(self) -> str:
         """Path of the `.log` file."""
-        return self.directory.file_path(self.stem + LOG_SUFFIX)
+        return self.directory.file_path(self.log_name)
 
     # The loop's side
 
@@ -186,8 +192,20 @@ class Segment:
             return self._known_max_timestamp_ms
         return self.index.max_timestamp
 
-    def span(self, start_offset: int, end_offset: int, max_bytes: int) -> FileSpan:
-        """Where to read the batches from ``start_offset`` on, among those that are written."""
+    @property
+    def data_end_offset(self) -> int:
+        """The offset after the last batch: before ``end_offset`` where compaction took the rest."""
+        if self._index is None and self._data_end_offset is None:
+            self._index = self._load_indexes()
+        return self.end_offset if self._data_end_offset is None else self._data_end_offset
+
+    def span(
+        self, start_offset: int, end_offset: int, max_bytes: int, *, has_gaps: bool = False
+    ) -> FileSpan:
+        """Where to read the batches from ``start_offset`` on, among those that are written.
+
+        ``has_gaps``: the segment may have been compacted.
+        """
         offsets = self.index.offsets
         position = offsets.lookup(start_offset)
         boundary_offset, boundary = offsets.floor(position + max_bytes)
@@ -206,6 +224,7 @@ class Segment:
             start_offset,
             end_offset,
             max_bytes,
+            has_gaps,
         )
 
     @property
@@ -228,11 +247,55 @@ class Segment:
 
     def let_go(self) -> None:
         """Hold the log file no longer, nor indexes that can be read again (``OpenFiles``)."""
+        if self._is_pinned:
+            return
         self._file = None
         index = self._index
         if self._indexes_written and index is not None:
             self._known_max_timestamp_ms = index.max_timestamp
             self._index = None
+
+    # Compaction (``storage/segment_swap.py``)
+
+    def oldest_timestamp_ms(self) -> int:
+        """The largest timestamp of the first batch; -1 without one. May wait for the disk once."""
+        if self.first_timestamp_ms < 0 and self.written_bytes >= HEADER_BYTES:
+            self._load_first_timestamp()
+        return self.first_timestamp_ms
+
+    def take_cleaned(
+        self,
+        file: File,
+        index: SegmentIndex,
+        transactions: TransactionIndex,
+        size_bytes: int,
+        offsets: tuple[int, int],
+    ) -> None:
+        """Become a sealed segment whose files do not have their names yet: nothing is let go.
+
+        ``offsets``: where its data ends, and where the next segment begins.
+        """
+        self._file = file
+        self._index = index
+        self.transactions = transactions
+        self.size_bytes = self.written_bytes = size_bytes
+        self._data_end_offset, self.end_offset = offsets
+        self.sealed = True
+        self._is_pinned = True
+
+    def unpin(self) -> None:
+        """The files have their names now: they can be closed and opened like any other's."""
+        self._is_pinned = False
+        self._indexes_written = True
+        if self._file is not None:
+            self.directory.open_files.opened(self)
+
+    def retire(self, successor: "Segment") -> None:
+        """Another segment has the data and soon the name: whoever still asks hears of that one."""
+        self.directory.open_files.closed(self)
+        self._indexes_written = False
+        self._index = successor.index
+        self._file = None
 
     # The segment thread's side
 
@@ -366,9 +429,9 @@ class Segment:
         raise Corrupt(self.log_path, position, reason)
 
     def _load_first_timestamp(self) -> None:
-        for _, header, _ in self.scan(0):
-            self.first_timestamp_ms = header.max_timestamp
-            break
+        if self.written_bytes:
+            header = read_header(self.file.pread(HEADER_BYTES, 0))
+            self.first_timestamp_ms = header.newest_timestamp
 
     def _load_indexes(self) -> SegmentIndex:
         """Trust index files as far as they agree with the log, then scan the rest of it."""
@@ -433,10 +496,14 @@ class Segment:
         offsets = index.offsets
         offsets.check(self.end_offset, self.size_bytes)
         start = offsets.last_position
+        data_end_offset = self.base_offset
         for position, header, _ in self.scan(start):
             if position == start and len(offsets) and header.last_offset != offsets.last_offset:
                 raise CorruptIndex("the last index entry does not point at its batch")
-            index.append(header.last_offset, header.max_timestamp, position)
+            index.append(header.last_offset, header.newest_timestamp, position)
+            data_end_offset = header.next_offset
+        if self.sealed:
+            self._data_end_offset = data_end_offset
         return index
 
     def scan(self, start: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
@@ -444,18 +511,7 @@ class Segment:
 
         Raises Corrupt where no whole batch follows; checksums are not looked at.
         """
-        position, end = start, self.written_bytes
-        want = _SCAN_BYTES
-        while position < end:
-            view = memoryview(self.file.pread(min(want, end - position), position))
-            at = 0
-            try:
-                for at_batch, header in iterate_batches(view):
-                    at = at_batch + header.size
-                    yield position + at_batch, header, view[at_batch:at]
-            except CorruptBatch as error:
-                raise Corrupt(self.log_path, position + at, str(error)) from error
-            if at == 0 and len(view) < want:
-                raise Corrupt(self.log_path, position, "the file ends inside a batch")
-            want = _SCAN_BYTES if at else want * 2
-            position += at
+        return scan_batches(self.log_path, self._pread, start, self.written_bytes)
+
+    def _pread(self, size: int, position: int) -> bytes:
+        return self.file.pread(size, position)

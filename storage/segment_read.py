@@ -5,7 +5,7 @@ when that answers None the same span is loaded on a thread. A span reads only by
 and will never change, so it needs nothing of the log's state.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +17,7 @@ Read = Callable[[File, int, int], Buffer | None]
 """``(file, size, position) -> bytes``, fewer at the end; None when the disk would be waited for."""
 
 _PROBE_BYTES: Final = 4096 + HEADER_BYTES
+_SCAN_BYTES: Final = 1024 * 1024
 
 
 def read_cached(file: File, size: int, position: int) -> Buffer | None:
@@ -27,6 +28,30 @@ def read_cached(file: File, size: int, position: int) -> Buffer | None:
 def read_waiting(file: File, size: int, position: int) -> Buffer | None:
     """A ``Read`` for a thread: waits for the disk."""
     return file.pread(size, position)
+
+
+def scan_batches(
+    path: str, read: Callable[[int, int], bytes], start: int, end: int
+) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+    """Every batch from byte ``start`` up to ``end`` of a log file: position, header, bytes.
+
+    ``read(size, position)`` may wait for the disk. Raises Corrupt where no whole batch follows;
+    checksums are not looked at.
+    """
+    position, want = start, _SCAN_BYTES
+    while position < end:
+        view = memoryview(read(min(want, end - position), position))
+        at = 0
+        try:
+            for at_batch, header in iterate_batches(view):
+                at = at_batch + header.size
+                yield position + at_batch, header, view[at_batch:at]
+        except CorruptBatch as error:
+            raise Corrupt(path, position + at, str(error)) from error
+        if at == 0 and len(view) < want:
+            raise Corrupt(path, position, "the file ends inside a batch")
+        want = _SCAN_BYTES if at else want * 2
+        position += at
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +73,7 @@ class FileSpan:
     ``position`` is a batch start at or before it, ``end_position`` the end of what is written.
     ``boundary`` is a batch start at most ``max_bytes`` after ``position`` (or ``position`` itself)
     and ``boundary_offset`` is at or after its base offset; both come from the index.
+    ``has_gaps``: compaction may have taken ``start_offset`` away, then what follows it is wanted.
     """
 
     path: str
@@ -59,6 +85,7 @@ class FileSpan:
     start_offset: int
     end_offset: int
     max_bytes: int
+    has_gaps: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -94,7 +121,7 @@ class FileSpan:
                 header = read_header(view, at)
                 size = self._checked_size(header, position + at)
                 if header.last_offset >= self.start_offset:
-                    if header.base_offset > self.start_offset:
+                    if header.base_offset > self.start_offset and not self.has_gaps:
                         reason = f"offset {self.start_offset} is not where it should be"
                         raise Corrupt(self.path, position + at, reason)
                     wanted = header.base_offset < self.end_offset

@@ -94,7 +94,7 @@ def _youngest_visible_ms(
             for at, header in iterate_batches(chunk):
                 position = header.next_offset
                 if header.base_offset >= start_offset:
-                    youngest = max(youngest, header.max_timestamp)
+                    youngest = max(youngest, header.newest_timestamp)
                     continue
                 batch = chunk[at : at + header.size]
                 found = yield partial(_youngest_record_in, header, batch, start_offset)

@@ -25,19 +25,35 @@ from storage.checkpoint import (
     encode_partition_metadata,
     newest_checkpoint,
 )
+from storage.segment_swap import SegmentSwap
 from tests.storage.golden import PARTITIONS, kafka_files
 
 LONG = st.integers(-(2**63), 2**63 - 1)
 PARTITION = PartitionCheckpoint(3, 0, 1000, 64_000, 10, 900)
-CHECKPOINT = Checkpoint(7, 4711, (PARTITION, PARTITION._replace(partition_id=4)), True)
+SWAP = SegmentSwap(3, 6, (100, 200, 300))
+CHECKPOINT = Checkpoint(7, 4711, (PARTITION, PARTITION._replace(partition_id=4)), True, (SWAP,))
+OFFSETS = st.lists(LONG, max_size=5).map(tuple)
 
 
 @given(
-    st.lists(st.builds(PartitionCheckpoint, *[LONG] * 8), max_size=20), LONG, LONG, st.booleans()
+    st.lists(st.builds(PartitionCheckpoint, *[LONG] * 10), max_size=20),
+    LONG,
+    LONG,
+    st.booleans(),
+    st.lists(st.builds(SegmentSwap, LONG, LONG, OFFSETS), max_size=5),
 )
-def test_a_checkpoint_reads_back(partitions, generation, sequence, clean):
-    checkpoint = Checkpoint(generation, sequence, tuple(partitions), clean)
+def test_a_checkpoint_reads_back(partitions, generation, sequence, clean, swaps):
+    checkpoint = Checkpoint(generation, sequence, tuple(partitions), clean, tuple(swaps))
     assert decode_checkpoint(encode_checkpoint(checkpoint)) == checkpoint
+
+
+def test_a_checkpoint_of_the_first_release_is_understood():
+    head = encode_checkpoint(Checkpoint(7, 4711))[:-4]
+    body = struct.pack(">qqqqqqqq", *range(8))
+    data = sealed(head[:8] + b"\0\1" + head[10:32] + struct.pack(">I", 1) + body)
+    (partition,) = decode_checkpoint(data).partitions
+    assert partition[:8] == tuple(range(8))
+    assert (partition.clean_offset, partition.compacted_offset) == (0, 0)
 
 
 def test_every_flipped_bit_of_a_checkpoint_is_noticed():
@@ -70,9 +86,11 @@ def sealed(data):
 def test_whole_bytes_that_are_no_checkpoint_of_this_version_are_refused():
     data = encode_checkpoint(CHECKPOINT)
     assert sealed(data) == data
-    with pytest.raises(CorruptCheckpoint, match="version 2"):
-        decode_checkpoint(sealed(data[:8] + b"\0\2" + data[10:]))
+    with pytest.raises(CorruptCheckpoint, match="version 3"):
+        decode_checkpoint(sealed(data[:8] + b"\0\3" + data[10:]))
     with pytest.raises(CorruptCheckpoint, match="do not make"):
+        decode_checkpoint(sealed(data + b"\0"))
+    with pytest.raises(CorruptCheckpoint, match="do not fit"):
         decode_checkpoint(sealed(data[:-64]))
 
 
