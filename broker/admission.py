@@ -19,6 +19,7 @@ from protocol.errors import ErrorCode
 from protocol.records import BatchHeader, read_header
 
 if TYPE_CHECKING:
+    from broker.dispatch import RequestContext
     from broker.transactions import Transactions
 
 ADDS_SINCE: Final = 12
@@ -44,10 +45,15 @@ def is_transactional(records: memoryview | None) -> bool:
 
 
 class Writer(NamedTuple):
-    """Who writes transactional batches, by which version of Produce."""
+    """Who writes transactional batches."""
 
     transactional_id: str | None
-    api_version: int
+    context: RequestContext
+
+    @property
+    def api_version(self) -> int:
+        """The version of Produce."""
+        return self.context.api_version
 
 
 class Admission(NamedTuple):
@@ -127,6 +133,8 @@ def _ask(
     if writer.api_version < ADDS_SINCE:
         return transactions.verify(VerifyPartitions(key, *producer, asked))
     code = transactions.add(AddPartitions(key, *producer, asked, TRANSACTIONS_V2))
+    if not code:
+        transactions.used(key, writer.context)
     return dict.fromkeys(asked, code)
 
 

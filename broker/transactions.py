@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from broker.coordination import Coordination, Respond, Shard
 from broker.markers import Marker, write_marker
 from broker.topic_names import TRANSACTION_STATE
+from broker.transaction_clients import TransactionClients
 from coordinator.decision import Decision, Timer
 from coordinator.transactions.commands import (
     AddPartitions,
@@ -47,6 +48,7 @@ from protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from broker.clock import Timer as ClockTimer
+    from broker.dispatch import RequestContext
     from broker.server import BrokerServer
 
 logger = logging.getLogger(__name__)
@@ -85,6 +87,7 @@ class Transactions(Coordination):
         self._server = server
         self._held: dict[str, deque[_Held]] = {}
         self._retries: dict[str, ClockTimer] = {}
+        self.clients = TransactionClients()
 
     @property
     def coordinator_epoch(self) -> int:
@@ -141,13 +144,37 @@ class Transactions(Coordination):
         return super().refusal(key)
 
     def ask(
-        self, make: Callable[[], Command], respond: Callable[[Outcome], None], *, key: str
+        self,
+        make: Callable[[], Command],
+        respond: Callable[[Outcome], None],
+        *,
+        key: str,
+        context: RequestContext | None = None,
     ) -> None:
         """Decide a client's command and answer when that is durable; may wait for a transition.
 
         ``make`` builds the command each time it is decided: it may bring a fresh producer id.
+        ``context`` is that of the client who uses the id, if it is one.
         """
+        if context is not None:
+            respond = partial(self._noted, key, context, respond)
         self._ask(key, make, respond, None)
+
+    def _noted(
+        self,
+        key: str,
+        context: RequestContext,
+        respond: Callable[[Outcome], None],
+        outcome: Outcome,
+    ) -> None:
+        if not outcome.error:
+            self.used(key, context)
+        respond(outcome)
+
+    def used(self, key: str, context: RequestContext) -> None:
+        """Remember who used a transactional id last."""
+        if self._topic is not None and self.transaction(key) is not None:
+            self.clients.used(key, context)
 
     def _ask(
         self,
@@ -340,6 +367,8 @@ class Transactions(Coordination):
                 key = pending.pop()
                 if not self.refusal(key):
                     self.decide_now(key, Expire(key, idle_ms))
+                    if self.transaction(key) is None:
+                        self.clients.forget(key)
             if pending:
                 self._server.loop.call_soon(turn)
 
@@ -351,6 +380,7 @@ class Transactions(Coordination):
         self._retries.clear()
         held = [each for queue in self._held.values() for each in queue]
         self._held.clear()
+        self.clients.clear()
         super()._forget()
         for each in held:
             each.timer.cancel()

@@ -25,6 +25,7 @@ from broker.handlers import quotas as quotas
 from broker.handlers import replicas as replicas
 from broker.handlers import topics as topics
 from broker.handlers import transaction_markers as transaction_markers
+from broker.handlers import transaction_views as transaction_views
 from broker.handlers import transactional_offsets as transactional_offsets
 from broker.handlers import transactions as transactions
 from broker.handlers import users as users

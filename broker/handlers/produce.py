@@ -79,7 +79,7 @@ def produce(
     admission = NOTHING_REFUSED
     batches = _transactional_batches(context, request)
     if batches:
-        writer = Writer(request.transactional_id, context.api_version)
+        writer = Writer(request.transactional_id, context)
         admission = admit(context.broker.transactions, writer, batches)
         waits = admission.is_concurrent and context.broker.config.transaction_wait_ms
         if waits and acks and context.api_version >= ADDS_SINCE:
@@ -115,7 +115,7 @@ class _HeldProduce(Parked[ProduceResponse]):
         """Try once more; whatever is refused now is the answer."""
         context, request = self._context, self._request
         batches = _transactional_batches(context, request)
-        writer = Writer(request.transactional_id, context.api_version)
+        writer = Writer(request.transactional_id, context)
         admission = admit(context.broker.transactions, writer, batches)
         response, newest = _append_all(context, request, admission)
         if newest is None:

@@ -92,7 +92,7 @@ async def _init_transactional(
         if not found.done():
             found.set_result(outcome)
 
-    transactions.ask(command, answer, key=transactional_id)
+    transactions.ask(command, answer, key=transactional_id, context=context)
     outcome = await found
     code = outcome.error
     if code == ErrorCode.PRODUCER_FENCED and context.api_version < FENCED_SINCE:

@@ -85,6 +85,8 @@ def _admit(context: RequestContext, request: TxnOffsetCommitRequest) -> ErrorCod
         code = transactions.add(AddPartitions(*asked, frozenset({place}), TRANSACTIONS_V2))
     else:
         code = transactions.verify(VerifyPartitions(*asked, frozenset({place})))[place]
+    if not code:
+        transactions.used(request.transactional_id, context)
     if code == ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     if code == ErrorCode.TRANSACTION_ABORTABLE and context.api_version < ABORTABLE_SINCE:

@@ -130,7 +130,12 @@ def _add(
         respond(refused | dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         return
     command = AddPartitions(key, *producer, places, CLASSIC)
-    transactions.ask(lambda: command, lambda outcome: respond(_errors(places, outcome)), key=key)
+    transactions.ask(
+        lambda: command,
+        lambda outcome: respond(_errors(places, outcome)),
+        key=key,
+        context=context if context.api_version < BATCHED_SINCE else None,
+    )
 
 
 def _errors(places: Iterable[TopicPartition], outcome: Outcome) -> Errors:
@@ -188,6 +193,7 @@ async def add_offsets_to_txn(
         lambda: command,
         lambda outcome: None if found.done() else found.set_result(outcome),
         key=request.transactional_id,
+        context=context,
     )
     outcome: Outcome = await found
     return AddOffsetsToTxnResponse(error_code=_sent(outcome.error, context.api_version))
@@ -232,5 +238,5 @@ def end_txn(context: RequestContext, request: EndTxnRequest) -> Deferred[EndTxnR
     if not key:
         respond(Outcome(ErrorCode.INVALID_REQUEST))
     else:
-        transactions.ask(command, respond, key=key)
+        transactions.ask(command, respond, key=key, context=context)
     return pending

@@ -6,7 +6,20 @@ from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
 from protocol.api import Api, Message
-from protocol.wire import ABSENT, Chunks, Structure, long_count, long_size, put_varint, skip_tags
+from protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_tag,
+    put_varint,
+    read_tag,
+    skip_tags,
+    tag_count,
+    varint_tail,
+    wrong_tag_size,
+)
 
 pack_h = Struct(">h").pack
 pack_i = Struct(">i").pack
@@ -57,6 +70,8 @@ class TransactionState(Structure):
     producer_id: int
     producer_epoch: int
     topics: list[TopicData]
+    client_id: str | None
+    client_host: str | None
 
     def __init__(
         self,
@@ -68,6 +83,8 @@ class TransactionState(Structure):
         producer_id: int = 0,
         producer_epoch: int = 0,
         topics: list[TopicData] = ABSENT,
+        client_id: str | None = None,
+        client_host: str | None = None,
     ) -> None:
         self.error_code = error_code
         self.transactional_id = transactional_id
@@ -77,6 +94,8 @@ class TransactionState(Structure):
         self.producer_id = producer_id
         self.producer_epoch = producer_epoch
         self.topics = [] if topics is ABSENT else topics
+        self.client_id = client_id
+        self.client_host = client_host
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -188,10 +207,41 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[DescribeTransac
             if tags:
                 position = skip_tags(view, position, tags)
             topics.append(TopicData(topic, partitions))
-        tags = view[position]
+        transaction_states_tags = view[position]
         position += 1
-        if tags:
-            position = skip_tags(view, position, tags)
+        client_id: str | None = None
+        client_host: str | None = None
+        if transaction_states_tags:
+            transaction_states_tags, position = tag_count(view, position, transaction_states_tags)
+            for _ in range(transaction_states_tags):
+                tag, position, transaction_states_tag_end = read_tag(view, position)
+                if tag == 1000:
+                    size = view[position]
+                    position += 1
+                    tagged_client_id: str | None = None
+                    if size:
+                        if size >= 0x80:
+                            size, position = varint_tail(view, position, size)
+                        end = position + size - 1
+                        tagged_client_id = view[position:end].tobytes().decode()
+                        position = end
+                    client_id = tagged_client_id
+                    if position != transaction_states_tag_end:
+                        raise wrong_tag_size(1000)
+                elif tag == 1001:
+                    size = view[position]
+                    position += 1
+                    tagged_client_host: str | None = None
+                    if size:
+                        if size >= 0x80:
+                            size, position = varint_tail(view, position, size)
+                        end = position + size - 1
+                        tagged_client_host = view[position:end].tobytes().decode()
+                        position = end
+                    client_host = tagged_client_host
+                    if position != transaction_states_tag_end:
+                        raise wrong_tag_size(1001)
+                position = transaction_states_tag_end
         transaction_states.append(
             TransactionState(
                 error_code,
@@ -202,6 +252,8 @@ def decode_response_v0(view: memoryview, position: int) -> tuple[DescribeTransac
                 producer_id,
                 producer_epoch,
                 topics,
+                client_id,
+                client_host,
             )
         )
     tags = view[position]
@@ -266,7 +318,37 @@ def encode_response_v0(message: DescribeTransactionsResponse, out: bytearray) ->
                 put_varint(out, size)
             out += pack(f">{len(partitions)}i", *partitions)
             out.append(0)
-        out.append(0)
+        if transaction_state.client_id is None and transaction_state.client_host is None:
+            out.append(0)
+        else:
+            transaction_state_tags = 0
+            transaction_state_tagged = bytearray()
+            if transaction_state.client_id is not None:
+                transaction_state_tags += 1
+                client_id_body = bytearray()
+                client_id = transaction_state.client_id
+                data = client_id.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    client_id_body.append(size)
+                else:
+                    put_varint(client_id_body, size)
+                client_id_body += data
+                put_tag(transaction_state_tagged, 1000, client_id_body)
+            if transaction_state.client_host is not None:
+                transaction_state_tags += 1
+                client_host_body = bytearray()
+                client_host = transaction_state.client_host
+                data = client_host.encode()
+                size = len(data) + 1
+                if size < 0x80:
+                    client_host_body.append(size)
+                else:
+                    put_varint(client_host_body, size)
+                client_host_body += data
+                put_tag(transaction_state_tagged, 1001, client_host_body)
+            out.append(transaction_state_tags)
+            out += transaction_state_tagged
     out.append(0)
     return [out]
 

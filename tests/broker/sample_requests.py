@@ -49,6 +49,7 @@ from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.heartbeat import HeartbeatRequest
 from protocol.messages.incremental_alter_configs import (
+from protocol.messages.describe_transactions import DescribeTransactionsRequest
     AlterableConfig,
     IncrementalAlterConfigsRequest,
 )
@@ -76,6 +77,7 @@ from protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from protocol.messages.offset_delete import (
+from protocol.messages.list_transactions import ListTransactionsRequest
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
@@ -119,6 +121,8 @@ REFUSED = {
 Sample = Callable[[str, bytes, str, bytes], Any]
 
 
+NOT_COORDINATOR = 16
+TRANSACTIONAL_ID_NOT_FOUND = 105
 def batch() -> memoryview:
     return memoryview(encode_batch([Record(0, 1_700_000_000_000, b"key", b"value")]))
 
@@ -131,6 +135,7 @@ SAMPLES: dict[str, Sample] = {
         topic_data=[TopicProduceData(name, id_, [PartitionProduceData(0, batch())])],
     ),
     "Fetch": lambda name, id_, _n, _i: FetchRequest(
+    "DescribeTransactions": {NOT_COORDINATOR, TRANSACTIONAL_ID_NOT_FOUND},
         max_wait_ms=0,
         min_bytes=1,
         topics=[FetchTopic(name, id_, [FetchPartition(0, partition_max_bytes=1000)])],
@@ -209,6 +214,10 @@ SAMPLES: dict[str, Sample] = {
     ),
     "ElectLeaders": lambda name, _id, _n, _i: ElectLeadersRequest(0, [TopicPartitions(name)]),
     "ListPartitionReassignments": lambda name, _id, _n, _i: ListPartitionReassignmentsRequest(
+    "DescribeTransactions": lambda _name, _id, _n, _i: DescribeTransactionsRequest(["no-id"]),
+    "ListTransactions": lambda _name, _id, _n, _i: ListTransactionsRequest(
+        ["Ongoing"], [1], 1, "no.*"
+    ),
         1000, [ListPartitionReassignmentsTopics(name, [0])]
     ),
     "AlterPartitionReassignments": lambda name, _id, _n, _i: AlterPartitionReassignmentsRequest(

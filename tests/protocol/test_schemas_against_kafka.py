@@ -5,7 +5,7 @@ import pytest
 from protocol.generate.schema import Schema
 from tests.counterparts.jars import kafka_jars
 from tests.protocol.kafka_definitions import definition, read_definitions, schema_definition
-from tests.protocol.schemas import SCHEMAS
+from tests.protocol.schemas import FIRST_TAG_OF_OURS, SCHEMAS
 
 SUFFIXES = {"request": "Request", "response": "Response", "key": "Key", "value": "Value"}
 LONE_STRUCTURES = {
@@ -15,9 +15,16 @@ LONE_STRUCTURES = {
     "ConsumerProtocolAssignment",
     "EndTxnMarker",
 }
-FIRST_TAG_OF_OURS = 1000
-# What Apache Kafka 4.3.0 forgets at a restart and we do not. It skips tags that it does not know.
-ADDED = {"TransactionLogValue": {"last_producer_epoch"}}
+# Apache Kafka 4.3.0 skips tags that it does not know.
+ADDED = {
+    # What it forgets at a restart and we do not.
+    "TransactionLogValue": {"last_producer_epoch"},
+    # Who holds a transaction open.
+    "DescribeTransactionsResponse": {
+        "transaction_states.client_id",
+        "transaction_states.client_host",
+    },
+}
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ limits the memory of an expression; Apache Kafka uses its port to Java.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -40,9 +40,17 @@ def matching(regexes: Iterable[str], names: Collection[str]) -> Mapping[str, fro
     found = {}
     for regex in regexes:
         usable = problem_of(regex) is None
-        matches = _compiled(regex).fullmatch if usable else _never
+        matches = whole_match(regex) if usable else _never
         found[regex] = frozenset(name for name in names if matches(name))
     return found
+
+
+def whole_match(regex: str) -> Callable[[str], object]:
+    """Return what tells whether a text matches from its first to its last character.
+
+    Ask ``problem_of`` first.
+    """
+    return _compiled(regex).fullmatch
 
 
 def _never(_name: str) -> None:

@@ -1,0 +1,197 @@
+"""ListTransactions 0-2, DescribeTransactions 0: what operators see of transactions (KIP-664).
+
+Version notes. ListTransactions: v1 brought the filter by duration, v2 the one by pattern
+(KIP-1152). DescribeTransactions: the client that last used an id goes out in tags of our own,
+which other clients skip.
+
+Kafka lets a duration filter pass whatever is not open too, by the time of something long over; here
+only an open or a decided transaction has a duration.
+
+What is shown is in the journal already, but perhaps not durable: the answer waits until it is
+(C14).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
+
+from broker.dispatch import Deferred, RequestContext, serves
+from coordinator.groups.consumer.patterns import problem_of, whole_match
+from coordinator.transactions.state import STORABLE, State, TopicPartition, Transaction
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.describe_transactions import (
+    DESCRIBE_TRANSACTIONS,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+)
+from protocol.messages.describe_transactions import (
+    TransactionState as DescribedTransaction,
+)
+from protocol.messages.list_transactions import (
+    LIST_TRANSACTIONS,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+from protocol.messages.list_transactions import (
+    TransactionState as ListedTransaction,
+)
+
+if TYPE_CHECKING:
+    from broker.transactions import Transactions
+
+IDS_PER_TURN: Final = 2_000
+"""Transactional ids looked at before the loop gets a turn."""
+LISTED_MAX: Final = 200_000
+"""Transactional ids in one answer; who has more asks with filters."""
+IDS_PER_REQUEST_MAX: Final = 10_000
+"""Transactional ids that one request may ask to have described."""
+PARTITIONS_PER_ANSWER_MAX: Final = 200_000
+"""Where an answer ends: a short request can name a large transaction very often."""
+
+STATES: Final = {state.kafka_name: state for state in State}
+_TIMED: Final = frozenset({State.ONGOING, State.PREPARE_COMMIT, State.PREPARE_ABORT})
+
+Include = Callable[[Transaction], bool]
+
+
+# ------------------------------------------------------------------------------- ListTransactions
+
+
+def refuse_list(
+    _request: ListTransactionsRequest, code: ErrorCode, _message: str | None
+) -> ListTransactionsResponse:
+    """Answer an error."""
+    return ListTransactionsResponse(error_code=code)
+
+
+@serves(LIST_TRANSACTIONS, versions=(0, 2), refuse=refuse_list)
+async def list_transactions(
+    context: RequestContext, request: ListTransactionsRequest
+) -> ListTransactionsResponse:
+    """Name the transactional ids that pass every filter, and their states."""
+    transactions = context.broker.transactions
+    pattern = request.transactional_id_pattern
+    if pattern and problem_of(pattern) is not None:
+        raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION)
+    unknown = [name for name in request.state_filters if name not in STATES]
+    response = ListTransactionsResponse(unknown_state_filters=unknown)
+    if not transactions.is_coordinator():
+        return response
+    if transactions.is_loading:
+        raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    include = _filter(request, context.broker.clock.now_ms())
+    found = response.transaction_states
+    for number, each in enumerate(transactions.all):
+        if number % IDS_PER_TURN == IDS_PER_TURN - 1:
+            await asyncio.sleep(0)
+        if include(each):
+            found.append(
+                ListedTransaction(each.transactional_id, each.producer_id, each.state.kafka_name)
+            )
+    if len(found) > LISTED_MAX:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"more than {LISTED_MAX} transactional ids")
+    await _durable(transactions)
+    return response
+
+
+def _filter(request: ListTransactionsRequest, now_ms: int) -> Include:
+    """Every filter that the request has, in one."""
+    filters: list[Include] = []
+    if request.state_filters:
+        states = frozenset(STATES[name] for name in request.state_filters if name in STATES)
+        filters.append(lambda each: each.state in states & STORABLE)
+    if request.producer_id_filters:
+        producer_ids = frozenset(request.producer_id_filters)
+        filters.append(lambda each: each.producer_id in producer_ids)
+    duration_ms = request.duration_filter
+    if duration_ms >= 0:
+        filters.append(lambda each: each.state in _TIMED and now_ms - each.start_ms > duration_ms)
+    if request.transactional_id_pattern:
+        matches = whole_match(request.transactional_id_pattern)
+        filters.append(lambda each: matches(each.transactional_id) is not None)
+    return lambda each: all(passes(each) for passes in filters)
+
+
+async def _durable(transactions: Transactions) -> None:
+    """Wait until everything that is in the journal now is durable."""
+    durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    transactions.when_durable(lambda: None if durable.done() else durable.set_result(None))
+    await durable
+
+
+# --------------------------------------------------------------------------- DescribeTransactions
+
+
+def refuse_describe(
+    request: DescribeTransactionsRequest, code: ErrorCode, _message: str | None
+) -> DescribeTransactionsResponse:
+    """Answer one error for every id."""
+    return DescribeTransactionsResponse(
+        transaction_states=[_refused(key, code) for key in request.transactional_ids]
+    )
+
+
+@serves(DESCRIBE_TRANSACTIONS, versions=(0, 0), refuse=refuse_describe)
+def describe_transactions(
+    context: RequestContext, request: DescribeTransactionsRequest
+) -> Deferred[DescribeTransactionsResponse]:
+    """Say all there is to know of transactional ids."""
+    if len(request.transactional_ids) > IDS_PER_REQUEST_MAX:
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
+    transactions = context.broker.transactions
+    response = DescribeTransactionsResponse()
+    listed = 0
+    for key in request.transactional_ids:
+        described = (
+            _described(transactions, key)
+            if listed < PARTITIONS_PER_ANSWER_MAX
+            else _refused(key, ErrorCode.INVALID_REQUEST)
+        )
+        listed += sum(len(topic.partitions) for topic in described.topics)
+        response.transaction_states.append(described)
+    pending: Deferred[DescribeTransactionsResponse] = Deferred()
+    transactions.when_durable(lambda: pending.complete(response))
+    return pending
+
+
+def _described(transactions: Transactions, key: str) -> DescribedTransaction:
+    code = transactions.refusal(key) if key else ErrorCode.INVALID_REQUEST
+    if code:
+        return _refused(key, code)
+    transaction = transactions.transaction(key)
+    if transaction is None:
+        return _refused(key, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+    if transaction.state.is_prepared:
+        places: Iterable[TopicPartition] = transactions.awaiting_markers(key)
+    else:
+        places = sorted(transaction.partitions)
+    client = transactions.clients.of(key)
+    return DescribedTransaction(
+        ErrorCode.NONE,
+        key,
+        transaction.state.kafka_name,
+        transaction.timeout_ms,
+        transaction.start_ms,
+        transaction.producer_id,
+        transaction.producer_epoch,
+        _by_topic(places),
+        None if client is None else client.client_id,
+        None if client is None else client.host,
+    )
+
+
+def _refused(key: str, code: ErrorCode) -> DescribedTransaction:
+    return DescribedTransaction(code, key)
+
+
+def _by_topic(places: Iterable[TopicPartition]) -> list[TopicData]:
+    """Partitions, which come in order, gathered by topic."""
+    topics: list[TopicData] = []
+    for name, partition in places:
+        if not topics or topics[-1].topic != name:
+            topics.append(TopicData(name))
+        topics[-1].partitions.append(partition)
+    return topics
