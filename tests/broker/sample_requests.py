@@ -8,6 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
 from protocol.messages.alter_client_quotas import AlterClientQuotasRequest
 from protocol.messages.alter_configs import AlterableConfig as OldConfig
 from protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResource
@@ -45,11 +51,11 @@ from protocol.messages.describe_topic_partitions import (
 )
 from protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
 from protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from protocol.messages.end_txn import EndTxnRequest
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.heartbeat import HeartbeatRequest
 from protocol.messages.incremental_alter_configs import (
-from protocol.messages.describe_transactions import DescribeTransactionsRequest
     AlterableConfig,
     IncrementalAlterConfigsRequest,
 )
@@ -77,7 +83,6 @@ from protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from protocol.messages.offset_delete import (
-from protocol.messages.list_transactions import ListTransactionsRequest
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
@@ -95,6 +100,16 @@ from protocol.messages.offset_for_leader_epoch import (
 )
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.messages.sync_group import SyncGroupRequest
+from protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 from protocol.records import Record, encode_batch
 
 TOPIC = 2
@@ -121,13 +136,12 @@ REFUSED = {
 Sample = Callable[[str, bytes, str, bytes], Any]
 
 
-NOT_COORDINATOR = 16
-TRANSACTIONAL_ID_NOT_FOUND = 105
 def batch() -> memoryview:
     return memoryview(encode_batch([Record(0, 1_700_000_000_000, b"key", b"value")]))
 
 
 # Each function gets the name and the id of a topic, and those of a second one to be deleted.
+# Who sends what belongs to a transaction is put in by ``identify``.
 SAMPLES: dict[str, Sample] = {
     "Produce": lambda name, id_, _n, _i: ProduceRequest(
         acks=-1,
@@ -135,7 +149,6 @@ SAMPLES: dict[str, Sample] = {
         topic_data=[TopicProduceData(name, id_, [PartitionProduceData(0, batch())])],
     ),
     "Fetch": lambda name, id_, _n, _i: FetchRequest(
-    "DescribeTransactions": {NOT_COORDINATOR, TRANSACTIONAL_ID_NOT_FOUND},
         max_wait_ms=0,
         min_bytes=1,
         topics=[FetchTopic(name, id_, [FetchPartition(0, partition_max_bytes=1000)])],
@@ -202,6 +215,19 @@ SAMPLES: dict[str, Sample] = {
         "no-group", "member", 1
     ),
     "ConsumerGroupDescribe": lambda _name, _id, _n, _i: ConsumerGroupDescribeRequest(["no-group"]),
+    "AddPartitionsToTxn": lambda name, _id, _n, _i: AddPartitionsToTxnRequest(
+        [AddPartitionsToTxnTransaction(topics=[AddPartitionsToTxnTopic(name, [0])])],
+        v3_and_below_topics=[AddPartitionsToTxnTopic(name, [0])],
+    ),
+    "AddOffsetsToTxn": lambda _name, _id, _n, _i: AddOffsetsToTxnRequest(group_id="group"),
+    "EndTxn": lambda _name, _id, _n, _i: EndTxnRequest(committed=True),
+    "WriteTxnMarkers": lambda name, _id, _n, _i: WriteTxnMarkersRequest(
+        [WritableTxnMarker(topics=[WritableTxnMarkerTopic(name, [0])], coordinator_epoch=1)]
+    ),
+    "TxnOffsetCommit": lambda name, _id, _n, _i: TxnOffsetCommitRequest(
+        group_id="group",
+        topics=[TxnOffsetCommitRequestTopic(name, [TxnOffsetCommitRequestPartition(0, 5)])],
+    ),
     "DescribeCluster": lambda _name, _id, _n, _i: DescribeClusterRequest(),
     "DescribeTopicPartitions": lambda name, _id, _n, _i: DescribeTopicPartitionsRequest(
         [TopicRequest(name)]
@@ -214,10 +240,6 @@ SAMPLES: dict[str, Sample] = {
     ),
     "ElectLeaders": lambda name, _id, _n, _i: ElectLeadersRequest(0, [TopicPartitions(name)]),
     "ListPartitionReassignments": lambda name, _id, _n, _i: ListPartitionReassignmentsRequest(
-    "DescribeTransactions": lambda _name, _id, _n, _i: DescribeTransactionsRequest(["no-id"]),
-    "ListTransactions": lambda _name, _id, _n, _i: ListTransactionsRequest(
-        ["Ongoing"], [1], 1, "no.*"
-    ),
         1000, [ListPartitionReassignmentsTopics(name, [0])]
     ),
     "AlterPartitionReassignments": lambda name, _id, _n, _i: AlterPartitionReassignmentsRequest(
@@ -237,6 +259,24 @@ SAMPLES: dict[str, Sample] = {
 }
 
 
+TRANSACTIONAL = {"AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn", "TxnOffsetCommit"}
+"""Requests that need a transaction to be open."""
+
+
+def identify(message: Any, **identity: Any) -> None:
+    """Put transactional id, producer id and epoch wherever a request has a place for them."""
+    if isinstance(message, list):
+        for item in message:
+            identify(item, **identity)
+    elif hasattr(message, "__dataclass_fields__"):
+        for name in message.__dataclass_fields__:
+            plain = name.removeprefix("v3_and_below_")
+            if plain in identity:
+                setattr(message, name, identity[plain])
+            else:
+                identify(getattr(message, name), **identity)
+
+
 def error_codes(message: Any) -> Iterator[int]:
     """Every error code anywhere in a response."""
     if isinstance(message, list):
@@ -245,7 +285,7 @@ def error_codes(message: Any) -> Iterator[int]:
     elif hasattr(message, "__dataclass_fields__"):
         for name in message.__dataclass_fields__:
             value = getattr(message, name)
-            if name == "error_code":
+            if name.endswith("error_code"):
                 yield value
             else:
                 yield from error_codes(value)

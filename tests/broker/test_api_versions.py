@@ -50,13 +50,24 @@ async def test_the_levels_are_finalized(client, version):
     response = await asked(client, version, body())
     supported = [(f.name, f.min_version, f.max_version) for f in response.supported_features]
     # Clients before version 4 fail when a lowest level is 0.
-    from_0 = [("group.version", 0, 1)] if version >= 4 else []
+    from_0 = [("group.version", 0, 1), ("transaction.version", 0, 2)] if version >= 4 else []
     assert supported == [("metadata.version", 7, 30), *from_0]
     assert [(f.name, f.max_version_level) for f in response.finalized_features] == [
         ("metadata.version", 30),
         ("group.version", 1),
+        ("transaction.version", 2),
     ]
     assert response.finalized_features_epoch >= 0
+
+
+@pytest.mark.parametrize("level", [0, 1])
+async def test_transactions_may_be_those_of_older_brokers(level):
+    async with Broker(config={"barnabas.transaction.version": str(level)}) as broker:
+        client = await RawClient.to(broker.address)
+        response = await asked(client, 4, body())
+        await client.close()
+    levels = {each.name: each.max_version_level for each in response.finalized_features}
+    assert levels.get("transaction.version", 0) == level
 
 
 @pytest.mark.parametrize("version", [5, 6, 100, 32767])

@@ -15,7 +15,14 @@ from broker.testing import Broker
 from protocol.client import NEED_DATA, ClientConnection
 from protocol.header import RequestHeader, encode_request_header
 from protocol.messages import ENTRIES, api_for_key
-from tests.broker.sample_requests import REFUSED, SAMPLES, error_codes
+from protocol.messages.init_producer_id import InitProducerIdRequest
+from tests.broker.sample_requests import (
+    REFUSED,
+    SAMPLES,
+    TRANSACTIONAL,
+    error_codes,
+    identify,
+)
 from tests.protocol.random_messages import Case
 from tests.protocol.schemas import SCHEMAS
 from tests.protocol.test_codec_against_oracles import kio_cases, through_kio
@@ -33,7 +40,8 @@ numbers = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def running():
-    with Broker() as broker:
+    # With two-phase commit every version is served that there is.
+    with Broker(config={"transaction.two.phase.commit.enable": "true"}) as broker:
         broker.create_topic("committed")
         topic_id = broker.call(lambda: broker.server.catalogue.topic("committed").topic_id)
         # A group is there when it has committed, its coordinator when somebody has looked for it.
@@ -66,6 +74,23 @@ def ask(address, api, version, request):
     return answer[1]
 
 
+def begin_transaction(running, topic):
+    """Open a transaction of everything that the samples use; answers who has it."""
+    routes = {route.name: route for route in ROUTES}
+    api = routes["InitProducerId"].api
+    begun = ask(running.address, api, 5, InitProducerIdRequest(topic, 60_000))
+    identity = {
+        "transactional_id": topic,
+        "producer_id": begun.producer_id,
+        "producer_epoch": begun.producer_epoch,
+    }
+    for name in ("AddPartitionsToTxn", "AddOffsetsToTxn"):
+        request = SAMPLES[name](topic, bytes(16), "", b"")
+        identify(request, **identity)
+        assert set(error_codes(ask(running.address, routes[name].api, 3, request))) == {0}
+    return identity
+
+
 @pytest.mark.parametrize(("name", "version"), SERVED, ids=[f"{n}-v{v}" for n, v in SERVED])
 def test_a_request_of_every_api_and_version_is_answered_with_success(running, name, version):
     route = next(route for route in ROUTES if route.name == name)
@@ -74,7 +99,10 @@ def test_a_request_of_every_api_and_version_is_answered_with_success(running, na
         topic = f"{kind}-{next(numbers)}"
         running.create_topic(topic)
         topics += [topic, running.call(lambda t=topic: running.server.catalogue.topic(t).topic_id)]
-    response = ask(running.address, route.api, version, SAMPLES[name](*topics))
+    request = SAMPLES[name](*topics)
+    if name in TRANSACTIONAL:
+        identify(request, **begin_transaction(running, topics[0]))
+    response = ask(running.address, route.api, version, request)
     assert set(error_codes(response)) <= REFUSED.get(name, {0})
 
 

@@ -43,11 +43,20 @@ async def test_half_an_identity(administration, identity):
 
 
 @pytest.mark.parametrize(
-    ("transactional_id", "code"),
-    [("", ErrorCode.INVALID_REQUEST), ("t", ErrorCode.UNSUPPORTED_VERSION)],
+    ("transactional_id", "timeout_ms", "code"),
+    [
+        ("", 1000, ErrorCode.INVALID_REQUEST),
+        ("t", 0, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
+        ("t", -1, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
+        ("t", 900_001, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
+        ("t", 2**31 - 1, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
+    ],
 )
-async def test_transactional_ids(administration, transactional_id, code):
-    answer = await init(administration, transactional_id=transactional_id)
+async def test_transactional_ids_that_are_refused(
+    administration, transactional_id, timeout_ms, code
+):
+    """The others are in tests/broker/test_transaction_table.py."""
+    answer = await init(administration, transactional_id=transactional_id, timeout_ms=timeout_ms)
     assert answer.error_code == code
     assert (answer.producer_id, answer.producer_epoch) == (-1, -1)
 
