@@ -22,16 +22,40 @@ class Row(NamedTuple):
     key: str
     title: str
     kind: str
-    """produce, fetch, end-to-end, commit or rebalance."""
+    """produce, fetch, end-to-end, commit, rebalance or transaction."""
     targets: Targets
     connections: int = 4
-    """Of a commit: groups; of a rebalance: members."""
+    """Of a commit: groups; of a rebalance: members; of a transaction: producers."""
     records: int = 1
     value_bytes: int = 100
+    partitions: int = 1
+    """Of one transaction."""
+
+    @property
+    def topic_partitions(self) -> int:
+        """How many partitions the row's topic needs."""
+        return 1 if self.kind == "rebalance" else self.connections * self.partitions
 
 
 _SINGLE = Targets(rate=1.5, cpu=0.5)
 _BATCHED = Targets(rate=1.0, cpu=0.6)
+
+
+def _transactions(
+    key: str,
+    load: str,
+    targets: Targets,
+    *,
+    connections: int = 1,
+    partitions: int = 1,
+    records: int = 1,
+) -> Row:
+    """Transactions one after the other, KIP-890's protocol."""
+    title = f"transactions of {load}"
+    return Row(
+        f"transaction-{key}", title, "transaction", targets, connections, records, 100, partitions
+    )
+
 
 ROWS = (
     Row("produce-1", "produce 1x100 B, 4 connections", "produce", _SINGLE),
@@ -43,6 +67,13 @@ ROWS = (
     Row("end-to-end", "end to end, one record", "end-to-end", Targets(p99=1.0), connections=2),
     Row("commit", "group commits, 8 groups", "commit", Targets(rate=1.0), connections=8),
     Row("rebalance", "rebalance of 200 members", "rebalance", Targets(p99=1.0), connections=200),
+    _transactions("1", "1 record", Targets(rate=15.0)),
+    _transactions("16", "1 record each in 16 partitions", Targets(rate=10.0), partitions=16),
+    _transactions("100", "1 record each in 100 partitions", Targets(rate=8.0), partitions=100),
+    _transactions(
+        "1000", "1,000 records in 4 partitions", Targets(rate=3.0), partitions=4, records=1000
+    ),
+    _transactions("producers", "1 record, 16 producers", Targets(rate=3.0), connections=16),
 )
 START_UP_TARGET = 0.15
 IDLE_MEMORY_TARGET = 0.2

@@ -27,6 +27,7 @@ from tests.bench.frames import (
 from tests.bench.load import ClosedLoop, Measurement, RequestFailed
 from tests.bench.rebalance import Rebalance
 from tests.bench.rows import IN_FLIGHT, ROWS, Row
+from tests.bench.transactions import Transactions
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
@@ -112,7 +113,7 @@ def _rounds(
     measurements: dict[str, list[Measurement]] = {name: [] for name in brokers}
     topic = f"bench-{row.key}"
     for broker in brokers.values():
-        create_topic(broker.port, topic, 1 if row.kind == "rebalance" else row.connections)
+        create_topic(broker.port, topic, row.topic_partitions)
         if row.kind in {"commit", "rebalance"}:
             find_coordinator(broker.port, topic)
     for number in range(effort.rounds):
@@ -138,6 +139,15 @@ def _run_row(
     if row.kind == "rebalance":
         group = Rebalance(broker.port, topic, row.connections)
         return group.run(warm_up_s, duration_s, broker.cpu_time)
+    if row.kind == "transaction":
+        producers = Transactions(
+            broker.port,
+            topic,
+            producers=row.connections,
+            partitions=row.partitions,
+            records=row.records,
+        )
+        return producers.run(warm_up_s, duration_s, broker.cpu_time)
     if row.kind == "commit":
         loop = ClosedLoop(broker.port, commit_frames(topic, row), in_flight=IN_FLIGHT)
     elif row.kind == "fetch":
