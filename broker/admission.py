@@ -16,7 +16,7 @@ from broker.catalogue import Partition
 from coordinator.transactions.commands import AddPartitions, VerifyPartitions
 from coordinator.transactions.state import TRANSACTIONS_V2, TopicPartition
 from protocol.errors import ErrorCode
-from protocol.records import BatchHeader, read_header
+from protocol.records import CONTROL_BIT, TRANSACTIONAL_BIT, BatchHeader, read_header
 
 if TYPE_CHECKING:
     from broker.dispatch import RequestContext
@@ -26,7 +26,8 @@ ADDS_SINCE: Final = 12
 ABORTABLE_SINCE: Final = 11
 _HEADER_BYTES: Final = 61
 _ATTRIBUTES_LOW_BYTE: Final = 22
-_TRANSACTIONAL_BIT: Final = 0x10
+_PRODUCER_ID_HIGH_BYTE: Final = 43
+_KINDS: Final = TRANSACTIONAL_BIT | CONTROL_BIT
 
 _RETRIABLE: Final = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -36,11 +37,15 @@ _RETRIABLE: Final = {
 
 
 def is_transactional(records: memoryview | None) -> bool:
-    """Whether a batch says that it is part of a transaction."""
+    """Whether a batch says that it is part of a producer's transaction.
+
+    Not what no log takes anyway: control batches (P5), and batches without a producer.
+    """
     return (
         records is not None
         and len(records) >= _HEADER_BYTES
-        and bool(records[_ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL_BIT)
+        and records[_ATTRIBUTES_LOW_BYTE] & _KINDS == TRANSACTIONAL_BIT
+        and records[_PRODUCER_ID_HIGH_BYTE] < 0x80
     )
 
 
@@ -62,6 +67,8 @@ class Admission(NamedTuple):
     refused: dict[TopicPartition, ErrorCode]
     is_concurrent: bool = False
     """Whether something is refused only because the transaction before is still ending."""
+    error: ErrorCode = ErrorCode.NONE
+    """Why nothing of the request is taken, batches outside of transactions included."""
 
 
 NOTHING_REFUSED: Final = Admission({})
@@ -71,13 +78,12 @@ Batches = list[tuple[Partition, memoryview]]
 
 def admit(transactions: Transactions, writer: Writer, batches: Batches) -> Admission:
     """Ask the coordinator for all transactional ``batches`` of a request at once."""
-    headers = [(partition, read_header(records)) for partition, records in batches]
-    places = frozenset(_place(partition) for partition, _ in headers)
     if not writer.transactional_id:
-        return Admission(dict.fromkeys(places, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+        return Admission({}, error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    headers = [(partition, read_header(records)) for partition, records in batches]
     producers = {(header.producer_id, header.producer_epoch) for _, header in headers}
-    if len(producers) != 1:
-        return Admission(dict.fromkeys(places, ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+    if len(producers) > 1:
+        return Admission({}, error=ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     refused = {
         _place(partition): ErrorCode.INVALID_PRODUCER_EPOCH
         for partition, header in headers

@@ -7,6 +7,9 @@ ordinary way (``handlers/produce.py``), so there is one place that knows the rul
 that have come in together are taken together: one place in the journal, one answer to send.
 The answer is learned likewise: the generated encoder writes one, its numbers are replaced.
 Versions before 7 are left out: they may not bring zstd, so each batch would have to be looked at.
+
+A transactional batch is taken when the log knows its transaction as open: then nobody has to be
+asked about it (``broker/admission.py``). The first batch of each transaction is none of those.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from protocol.records import HEADER_BYTES, TRANSACTIONAL_BIT
 from storage.errors import Refused
 
 if TYPE_CHECKING:
@@ -51,11 +55,12 @@ _FIXED_FROM: Final = 8
 """Where in a frame the bytes behind the correlation id begin."""
 _INDEX_AND_SIZE_BYTES: Final = 4 + 5
 _ATTRIBUTES_LOW_BYTE: Final = 22
-_TRANSACTIONAL_BIT: Final = 0x10
+_PRODUCER_POSITION: Final = 43
 _SENTINEL: Final = 0x7EADBEEF
 """Stands for the partition index while an answer is learned; the bytes behind it never hold it."""
 
 _integer = Struct(">i").unpack_from
+_producer = Struct(">qh").unpack_from
 _index_and_size = Struct(">ii").unpack_from
 _pack_correlation_id = Struct(">i").pack_into
 _pack_result = Struct(">ihqqq").pack_into
@@ -143,6 +148,7 @@ class ProduceShortcut:
         "_result_position",
         "_topic_key",
         "_topics",
+        "_transactional",
         "_version",
     )
 
@@ -157,6 +163,8 @@ class ProduceShortcut:
         )
         self._common: CommonRequest | None = None
         self._topic_key: str | bytes = b""
+        self._transactional = False
+        """Whether the known request names a transactional id."""
         self._answer = bytearray()
         self._result_position = 0
 
@@ -190,6 +198,7 @@ class ProduceShortcut:
         if found == (index, stop - size, stop) and bytes(frame[stop:]) == common.tail:
             self._common = common
             self._topic_key = topic.topic_id if self._by_id else topic.name
+            self._transactional = bool(request.transactional_id)
             self._learn_answer(topic)
 
     def _learn_answer(self, topic: TopicProduceData) -> None:
@@ -237,7 +246,7 @@ class ProduceShortcut:
             return None
         index, first, stop = found
         records = view[first:stop]
-        if bytes(view[stop:end]) != common.tail or _is_transactional(records, 0):
+        if bytes(view[stop:end]) != common.tail:
             return None
         return self._append(frames, index, records, _integer(head, 8)[0], end)
 
@@ -265,7 +274,7 @@ class ProduceShortcut:
                 if batches:
                     break
                 partition = index
-            if data[stop:end] != common.tail or _is_transactional(data, first):
+            if data[stop:end] != common.tail:
                 break
             correlation_ids.append(_integer(data, start + _KEY_BYTES)[0])
             batches.append(data[first:stop])
@@ -274,7 +283,7 @@ class ProduceShortcut:
         log = self._log_of(partition)
         if log is None or not batches:
             return None
-        offsets, group = log.append_run(batches)
+        offsets, group = log.append_run(batches, transactional=self._transactional)
         if group is None:  # The first is something special: a repetition, a roll, an error.
             records = memoryview(batches[0])
             return self._append(frames, partition, records, correlation_ids[0], ends[0])
@@ -300,7 +309,7 @@ class ProduceShortcut:
     ) -> ShortProduce | None:
         """Append the batch of one request, which ends at ``end``."""
         log = self._log_of(index)
-        if log is None:
+        if log is None or not self._is_admitted(log, records):
             return None
         try:
             base_offset, append_time_ms, log_start_offset, group = log.append(records)
@@ -321,15 +330,21 @@ class ProduceShortcut:
         group.add_waiter(pending.durable)
         return pending
 
+    def _is_admitted(self, log: PartitionLog, records: memoryview) -> bool:
+        """Whether nobody has to be asked about a batch: its transaction is open, or it has none."""
+        if len(records) < HEADER_BYTES:
+            return False
+        if not records[_ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT:
+            return True
+        return self._transactional and log.producers.is_in_transaction(
+            *_producer(records, _PRODUCER_POSITION)
+        )
+
     def _log_of(self, partition: int) -> PartitionLog | None:
         topic = self._topics.get(self._topic_key)
         if topic is None or topic.is_internal or not 0 <= partition < len(topic.partitions):
             return None
         return topic.partitions[partition].log
-
-
-def _is_transactional(data: bytes | memoryview, batch: int) -> bool:
-    return bool(data[batch + _ATTRIBUTES_LOW_BYTE] & _TRANSACTIONAL_BIT)
 
 
 def _varint_bytes(value: int) -> int:

@@ -88,6 +88,8 @@ class Transactions(Coordination):
         self._held: dict[str, deque[_Held]] = {}
         self._retries: dict[str, ClockTimer] = {}
         self.clients = TransactionClients()
+        self.held_bytes = 0
+        """Records of requests that wait in ``when_decided``; who lets them wait counts."""
 
     @property
     def coordinator_epoch(self) -> int:

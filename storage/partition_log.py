@@ -20,6 +20,7 @@ from typing import Final, NamedTuple, Protocol
 from crc32c import crc32c
 
 from protocol.records import (
+    TRANSACTIONAL_BIT,
     BatchHeader,
     control_batch,
     place_batch,
@@ -186,12 +187,15 @@ class PartitionLog:
                 )
         return self._place(batch, header, stable=stable)
 
-    def append_run(self, batches: Sequence[bytes]) -> tuple[list[int], CommitGroup | None]:
+    def append_run(
+        self, batches: Sequence[bytes], *, transactional: bool = False
+    ) -> tuple[list[int], CommitGroup | None]:
         """Append small client batches, from the first on, as far as they are nothing special.
 
         Answers the base offset of each one appended, and what all of them wait for. It stops
         without an error before a batch that is refused, repeated, stamped, or meets the end of a
-        segment: that one is for ``append``.
+        segment: that one is for ``append``. ``transactional``: batches of transactions that are
+        open here are nothing special either.
         """
         offsets: list[int] = []
         epoch = self.leader_epoch
@@ -213,6 +217,10 @@ class PartitionLog:
                 break
             has_producer = header[9] >= 0
             if has_producer and producers.check(header) is not ACCEPTED:
+                break
+            if header[5] & TRANSACTIONAL_BIT and not (
+                transactional and producers.is_in_transaction(header[9], header[10])
+            ):
                 break
             last_offset = next_offset + header[6]
             if segment.reserve_at_once(last_offset, header[8], len(batch)) < 0:

@@ -77,14 +77,11 @@ def produce(
     if not -1 <= acks <= 1:
         return refuse_produce(request, ErrorCode.INVALID_REQUIRED_ACKS, None)
     admission = NOTHING_REFUSED
-    batches = _transactional_batches(context, request)
-    if batches:
-        writer = Writer(request.transactional_id, context)
-        admission = admit(context.broker.transactions, writer, batches)
-        waits = admission.is_concurrent and context.broker.config.transaction_wait_ms
-        if waits and acks and context.api_version >= ADDS_SINCE:
+    if _names_transactions(request):
+        admission = _admission(context, request)
+        if admission.is_concurrent and _may_wait(context, request):
             return _HeldProduce(context, request)
-    response, newest = _append_all(context, request, admission)
+    response, newest = _append_all(context, request, admission, stable=context.records_stay)
     if acks == 0:
         _hang_up_on_error(response)
         return None
@@ -95,58 +92,113 @@ def produce(
     return pending
 
 
-class _HeldProduce(Parked[ProduceResponse]):
-    """A Produce that waits until the producer's transaction before it has ended (KIP-890)."""
+def _names_transactions(request: ProduceRequest) -> bool:
+    """Whether any batch says that it is part of a transaction, wherever it goes."""
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            if is_transactional(data.records):
+                return True
+    return False
 
-    __slots__ = ("_context", "_request")
+
+def _admission(context: RequestContext, request: ProduceRequest) -> Admission:
+    """Judge the transactional batches that have a partition to go to, all at once."""
+    found: Batches = []
+    for topic_data in request.topic_data:
+        topic = _topic(context, topic_data)
+        if topic is None or topic.is_internal:
+            continue
+        for data in topic_data.partition_data:
+            records = data.records
+            known = 0 <= data.index < len(topic.partitions)
+            if records is not None and known and is_transactional(records):
+                found.append((topic.partitions[data.index], records))
+    writer = Writer(request.transactional_id, context)
+    return admit(context.broker.transactions, writer, found)
+
+
+def _may_wait(context: RequestContext, request: ProduceRequest) -> bool:
+    """Whether a request may wait for the transaction before it; KIP-890 made it Kafka's too."""
+    broker = context.broker
+    if context.api_version < ADDS_SINCE or not request.acks:
+        return False
+    room = broker.config.queued_max_request_bytes - broker.transactions.held_bytes
+    is_alone = not broker.transactions.held_bytes
+    fits = is_alone or broker.config.queued_max_request_bytes < 0 or _size(request) <= room
+    return fits and broker.config.transaction_wait_ms > 0
+
+
+def _size(request: ProduceRequest) -> int:
+    """How many bytes of records a request holds."""
+    return sum(
+        len(data.records)
+        for topic in request.topic_data
+        for data in topic.partition_data
+        if data.records is not None
+    )
+
+
+class _HeldProduce(Parked[ProduceResponse]):
+    """A Produce that waits until the producer's transaction before it has ended (KIP-890).
+
+    All that wait together hold ``queued.max.request.bytes`` at most. It is not hurried: what comes
+    behind it on the connection was sent after it and must be appended after it (S12).
+    """
+
+    __slots__ = ("_context", "_gone", "_request", "_size_bytes")
 
     def __init__(self, context: RequestContext, request: ProduceRequest) -> None:
         super().__init__()
         self._context = context
         self._request = request
-        for topic in request.topic_data:
-            for data in topic.partition_data:
-                if data.records is not None:  # What it points to is used again.
-                    data.records = memoryview(bytes(data.records))
+        self._gone = False
+        self._size_bytes = _size(request)
+        if not context.records_stay:  # What the records point to is used again.
+            for topic in request.topic_data:
+                for data in topic.partition_data:
+                    if data.records is not None:
+                        data.records = memoryview(bytearray(data.records))
+        transactions = context.broker.transactions
+        transactions.held_bytes += self._size_bytes
         assert request.transactional_id
-        context.broker.transactions.when_decided(request.transactional_id, self._go_on)
+        transactions.when_decided(request.transactional_id, self._go_on)
 
     def _go_on(self) -> None:
         """Try once more; whatever is refused now is the answer."""
         context, request = self._context, self._request
-        batches = _transactional_batches(context, request)
-        writer = Writer(request.transactional_id, context)
-        admission = admit(context.broker.transactions, writer, batches)
-        response, newest = _append_all(context, request, admission)
+        context.broker.transactions.held_bytes -= self._size_bytes
+        if self._gone:
+            return
+        try:
+            response, newest = _append_all(
+                context, request, _admission(context, request), stable=True
+            )
+        except Exception as error:  # noqa: BLE001  others wait for the same, and behind this one
+            self.fail(error)
+            return
         if newest is None:
             self.complete(response)
         else:
             newest.add_waiter(lambda: self.complete(response))
 
-
-def _transactional_batches(context: RequestContext, request: ProduceRequest) -> Batches:
-    """The transactional batches of a request, with the partitions they go to."""
-    found: Batches = []
-    for topic_data in request.topic_data:
-        topic: Topic | None = None
-        for data in topic_data.partition_data:
-            records = data.records
-            if records is None or not is_transactional(records):
-                continue
-            topic = topic or _topic(context, topic_data)
-            if topic is not None and 0 <= data.index < len(topic.partitions):
-                found.append((topic.partitions[data.index], records))
-    return found
+    def abandoned(self) -> None:
+        """Append nothing: the client has gone, and does not know that it was received."""
+        self._gone = True
 
 
 def _append_all(
-    context: RequestContext, request: ProduceRequest, admission: Admission
+    context: RequestContext, request: ProduceRequest, admission: Admission, *, stable: bool
 ) -> tuple[ProduceResponse, CommitGroup | None]:
-    """Append every batch; answers the response and the last group to wait for."""
+    """Append every batch; answers the response and the last group to wait for.
+
+    ``stable``: the batches' memory stays as it is.
+    """
+    if admission.error:
+        return refuse_produce(request, admission.error, None), None
     response = ProduceResponse()
     newest: CommitGroup | None = None
     for topic_data in request.topic_data:
-        results, group = _produce_topic(context, topic_data, admission)
+        results, group = _produce_topic(context, topic_data, admission, stable=stable)
         response.responses.append(
             TopicProduceResponse(topic_data.name, topic_data.topic_id, results)
         )
@@ -162,7 +214,11 @@ def _topic(context: RequestContext, topic_data: TopicProduceData) -> Topic | Non
 
 
 def _produce_topic(
-    context: RequestContext, topic_data: TopicProduceData, admission: Admission
+    context: RequestContext,
+    topic_data: TopicProduceData,
+    admission: Admission,
+    *,
+    stable: bool,
 ) -> tuple[list[PartitionProduceResponse], CommitGroup | None]:
     """Append the batches for one topic; answers the results and the last group to wait for."""
     topic = _topic(context, topic_data)
@@ -171,7 +227,6 @@ def _produce_topic(
         return [_refused(data.index, error) for data in topic_data.partition_data], None
     newest: CommitGroup | None = None
     results: list[PartitionProduceResponse] = []
-    stable = context.records_stay
     may_be_zstd = context.api_version >= ZSTD_SINCE
     partitions = topic.partitions
     refused_places = admission.refused

@@ -163,7 +163,7 @@ MALFORMED = {
     ),
     "a control batch": (
         memoryview(control_batch(1, 0, commit=True, coordinator_epoch=0, timestamp=NOW_MS)),
-        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.INVALID_RECORD,
     ),
     "a control batch without transaction": (
         batch(b"v", control=True, producer_id=1, producer_epoch=0, base_sequence=0),
@@ -178,10 +178,11 @@ MALFORMED = {
     "cut off": (batch(b"v")[:-1], ErrorCode.CORRUPT_MESSAGE),
     "cut off early": (batch(b"v")[:10], ErrorCode.CORRUPT_MESSAGE),
     "no sequence": (batch(b"v", producer_id=1, producer_epoch=0), ErrorCode.INVALID_RECORD),
-    "transactional": (
+    "a transaction of nobody": (
         batch(b"v", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True),
-        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     ),
+    "a transaction without producer": (batch(b"v", transactional=True), ErrorCode.INVALID_RECORD),
 }
 
 
