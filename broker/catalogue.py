@@ -31,6 +31,7 @@ from broker.topic_names import CLUSTER_METADATA, INTERNAL, collision_key, name_p
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.metadata import MetadataResponsePartition
 from storage.config import LogConfig
+from storage.journal import Journal
 from storage.log_store import LogStore, PartitionSpec
 from storage.metastore.interface import (
     MetadataImage,
@@ -156,6 +157,11 @@ class Catalogue:
         if topic is None or not 0 <= index < len(topic.partitions):
             return None
         return topic.partitions[index]
+
+    @property
+    def journal(self) -> Journal:
+        """The journal behind all logs."""
+        return self._logs.journal
 
     # ------------------------------------------------------------------------------- start and stop
 

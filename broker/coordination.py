@@ -24,6 +24,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from broker import failpoints
 from broker.storage_errors import coordinator_error_of
 from coordinator.decision import (
     NO_PRODUCER_ID,
@@ -154,6 +155,7 @@ class Coordination:
         """Commands of timers that wait in their lane."""
         self._parked: dict[int, _Waiting] = {}
         self._last_ticket = 0
+        self._closed = False
         self.records_replayed = 0
 
     # --------------------------------------------------------------------------------------- start
@@ -251,6 +253,13 @@ class Coordination:
             except KafkaError as error:
                 if error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
                     raise
+
+    def close(self) -> None:
+        """Let no timer run any more: the broker ends."""
+        self._closed = True
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
 
     def _forget(self) -> None:
         """Drop everything: the topic was deleted, and its groups with it."""
@@ -359,9 +368,12 @@ class Coordination:
         if admit is not None and (code := admit()):
             raise KafkaError(code)
         try:
-            return decision, shard.log.append_records(batch)
+            appended = shard.log.append_records(batch)
         except Refused as refused:
             raise KafkaError(coordinator_error_of(refused)) from refused
+        if failpoints.ARMED is not None:
+            failpoints.ARMED.reached(type(command).__name__, self._catalogue.journal)
+        return decision, appended
 
     def _go_on(self, shard: Shard, key: str, lane: _Lane) -> None:
         """Run what waits in a lane, as far as it may."""
@@ -437,6 +449,8 @@ class Coordination:
 
     def _start_timer(self, timer: Timer, delay_ms: int) -> None:
         self._stop_timer(timer)
+        if self._closed:
+            return
         self._timers[timer] = self._clock.call_later(delay_ms, self._expired, timer)
 
     def _stop_timer(self, timer: Timer) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from broker import failpoints
 from broker.storage_errors import error_code_of
 from broker.topic_names import GROUP_OFFSETS
 from protocol.errors import ErrorCode, KafkaError
@@ -49,6 +50,8 @@ def write_marker(broker: BrokerServer, topic: str, index: int, marker: Marker) -
         return Written(error_code_of(refused))
     except KafkaError as error:
         return Written(error.code)
+    if failpoints.ARMED is not None:
+        failpoints.ARMED.reached("Marker", broker.logs.journal)
     return Written(ErrorCode.NONE, durable)
 
 

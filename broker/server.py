@@ -144,6 +144,7 @@ class BrokerServer:
         await self.sockets.stop(self.config.shutdown_timeout_ms)
         if self._housekeeping is not None:
             self._housekeeping.stop()
+        self._close_coordinators()
         await self._cancel_tasks()
         await self.catalogue.close()
         await self._last_checkpoint()
@@ -173,6 +174,7 @@ class BrokerServer:
         self.loop_monitor.stop()
         if self.http is not None:
             self.http.close()
+        self._close_coordinators()
         if hasattr(self, "catalogue"):
             self.catalogue.abandon()
         if hasattr(self, "logs"):
@@ -331,6 +333,11 @@ class BrokerServer:
         await asyncio.wait({failed, waiting}, return_when=asyncio.FIRST_COMPLETED)
         failed.cancel()
         waiting.cancel()
+
+    def _close_coordinators(self) -> None:
+        if hasattr(self, "transactions"):
+            self.groups.close()
+            self.transactions.close()
 
     def _release(self) -> None:
         self._engine.close()

@@ -9,7 +9,8 @@ Rules of this file:
   between them, and a transaction over any number of partitions ends with one sync. A record that
   is refused has changed nothing; a journal that fails ends the process (D9).
 * Where markers cannot be placed (the disk is full, a partition is being closed or not loaded yet)
-  the transaction stays prepared, and they are tried again until they are there (C6).
+  the transaction stays prepared, and they are tried again until they are there (C6); see
+  ``broker/marker_phase.py``.
 * What Apache Kafka refuses with CONCURRENT_TRANSACTIONS, so that its clients sleep and ask again,
   waits here for the transition in flight, for ``barnabas.transaction.wait.ms`` at most.
 * "No such partition" is said by the catalogue, which is complete before this starts: a partition
@@ -25,8 +26,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from broker.coordination import Coordination, Respond, Shard
-from broker.markers import Marker, write_marker
+from broker.coordination import RETRY_MS, Coordination, Respond, Shard
+from broker.marker_phase import MarkerPhase
 from broker.topic_names import TRANSACTION_STATE
 from broker.transaction_clients import TransactionClients
 from coordinator.decision import Decision, Timer
@@ -53,8 +54,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MARKERS_AGAIN_MS: Final = 100
-"""When markers could not be placed, they are tried again after this time."""
 IDS_PER_TURN: Final = 256
 """Transactional ids asked for what has expired before the loop gets a turn."""
 TRANSACTIONAL_ID_MAX_BYTES: Final = 32_767
@@ -86,7 +85,7 @@ class Transactions(Coordination):
         )
         self._server = server
         self._held: dict[str, deque[_Held]] = {}
-        self._retries: dict[str, ClockTimer] = {}
+        self._markers = MarkerPhase(self, server)
         self.clients = TransactionClients()
         self.held_bytes = 0
         """Records of requests that wait in ``when_decided``; who lets them wait counts."""
@@ -271,7 +270,7 @@ class Transactions(Coordination):
         except KafkaError as error:
             timer = getattr(command, "timer", None)
             if isinstance(timer, Timer) and error.code != ErrorCode.NOT_COORDINATOR:
-                self._start_timer(timer, MARKERS_AGAIN_MS)
+                self._start_timer(timer, RETRY_MS)
             return
         respond(decision.response)
 
@@ -295,59 +294,19 @@ class Transactions(Coordination):
         if isinstance(effect, TakeProducerId):
             self._server.catalogue.take_producer_id(effect.producer_id)
         elif isinstance(effect, WriteMarkers):
-            self._write_markers(effect.transactional_id)
+            self._markers.begin(effect.transactional_id)
         else:
             raise NotImplementedError(effect)
 
-    def _write_markers(self, key: str) -> None:
-        """Place the markers that are owed; when all are, note that the transaction is complete."""
+    def marker_written(self, key: str, place: TopicPartition) -> None:
+        """Note that a partition of a decided transaction has its marker, or needs none."""
+        self._machine(key).change(MarkerWritten(key, place))
+
+    def complete(self, key: str, transaction: Transaction) -> None:
+        """Note that a transaction has all its markers; raises KafkaError."""
         shard = self._shards[self.partition_of(key)]
-        transaction = self.transaction(key)
-        if transaction is None or not transaction.state.is_prepared:
-            return
-        marker = Marker(
-            transaction.producer_id,
-            transaction.producer_epoch,
-            transaction.commits,
-            self.coordinator_epoch,
-            transaction.generation,
-        )
-        for place in self.awaiting_markers(key):
-            error = write_marker(self._server, *place, marker).error
-            if error in {ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}:
-                shard.machine.change(MarkerWritten(key, place))
-            elif error == ErrorCode.INVALID_PRODUCER_EPOCH and not self._is_open(place, marker):
-                # A later epoch was there, so nothing of this transaction is open any more.
-                logger.warning("marker not needed id=%s partition=%s-%d", key, *place)
-                shard.machine.change(MarkerWritten(key, place))
-            else:
-                logger.warning("marker delayed id=%s partition=%s-%d error=%s", key, *place, error)
-        if self.awaiting_markers(key):
-            self._try_again(key)
-            return
-        try:
-            self._execute(shard, key, MarkersWritten(key, *transaction.producer))
-        except KafkaError as error:
-            logger.warning("completion delayed id=%s reason=%s", key, error)
-            self._try_again(key)
-            return
+        self._execute(shard, key, MarkersWritten(key, *transaction.producer))
         self._release(key)
-
-    def _is_open(self, place: TopicPartition, marker: Marker) -> bool:
-        partition = self._catalogue.partition(*place)
-        return partition is not None and partition.log.producers.has_open_transaction(
-            marker.producer_id
-        )
-
-    def _try_again(self, key: str) -> None:
-        if key not in self._retries:
-            self._retries[key] = self._clock.call_later(MARKERS_AGAIN_MS, self._retry, key)
-
-    def _retry(self, key: str) -> None:
-        del self._retries[key]
-        if self._topic is not None:
-            self._write_markers(key)
-            self._after()
 
     # ---------------------------------------------------------------------------------------- time
 
@@ -376,10 +335,13 @@ class Transactions(Coordination):
 
         turn()
 
+    def close(self) -> None:
+        """Let no timer run any more: the broker ends."""
+        self._markers.close()
+        super().close()
+
     def _forget(self) -> None:
-        for timer in self._retries.values():
-            timer.cancel()
-        self._retries.clear()
+        self._markers.forget()
         held = [each for queue in self._held.values() for each in queue]
         self._held.clear()
         self.clients.clear()

@@ -14,6 +14,7 @@ get their places in request order; the answer leaves when the journal group is d
 
 from __future__ import annotations
 
+from broker import failpoints
 from broker.admission import (
     ADDS_SINCE,
     NOTHING_REFUSED,
@@ -251,6 +252,8 @@ def _produce_topic(
             partitions[index].log.counts.refused += 1
             results.append(_refused(index, error_code_of(refused), str(refused)))
             continue
+        if failpoints.ARMED is not None and is_transactional(data.records):
+            failpoints.ARMED.reached("Data", context.broker.logs.journal)
         base_offset, append_time_ms, log_start_offset, durable = appended
         results.append(
             PartitionProduceResponse(index, 0, base_offset, append_time_ms, log_start_offset)
