@@ -193,6 +193,13 @@ class Coordination:
     def _replay(self, shard: Shard) -> Iterator[None]:
         """Apply what the partition holds. Waits for the disk."""
         log = shard.log
+        log.cleaning.walkers += 1
+        try:
+            yield from self._replay_log(shard, log)
+        finally:
+            log.cleaning.walkers -= 1
+
+    def _replay_log(self, shard: Shard, log: PartitionLog) -> Iterator[None]:
         for segment in log.segments:
             for _, header, batch in segment.scan(0):
                 if header.next_offset <= log.log_start_offset:

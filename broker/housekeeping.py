@@ -1,4 +1,4 @@
-"""What has to happen from time to time: checkpoints, retention, a look at the free space."""
+"""What has to happen from time to time: checkpoints, retention, compaction, a look at the space."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from broker.cleaning import LogCleaner
 from broker.clock import Timer
 from storage.retention import apply_retention
 
@@ -27,6 +28,7 @@ class Housekeeping:
         self._timers: dict[str, Timer] = {}
         self._stopped = False
         self._told_full = False
+        self.cleaner = LogCleaner(server)
 
     def start(self) -> None:
         """Start every timer."""
@@ -51,10 +53,12 @@ class Housekeeping:
             lambda: self._server.config.transaction_remove_expired_transaction_cleanup_interval_ms,
             self._server.transactions.expire_ids,
         )
+        self.cleaner.start()
 
     def stop(self) -> None:
         """Stop every timer."""
         self._stopped = True
+        self.cleaner.stop()
         for timer in self._timers.values():
             timer.cancel()
 

@@ -62,7 +62,7 @@ _DIGEST_BYTES: Final = 16
 _WRITE_BYTES: Final = 1024 * 1024
 
 Pace = Callable[[int], None]
-"""Told of every so many bytes read or written; may wait, and may raise to end the pass."""
+"""Told of bytes read or written, and of every batch; may wait, and may raise to end the pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +218,14 @@ class _Source:
 
         def read(size: int, position: int) -> bytes:
             self._pace(size)
-            return file.pread(size, position)
+            try:
+                return file.pread(size, position)
+            except OSError as error:  # Not to be confused with what writing may meet (D9).
+                raise Corrupt(path, position, f"it cannot be read: {error}") from error
 
         try:
             for position, header, batch in scan_batches(path, read, 0, segment.size_bytes):
+                self._pace(0)
                 self.place = path, position
                 try:
                     verify_batch(batch)
