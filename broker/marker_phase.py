@@ -6,9 +6,10 @@ being closed, ``__consumer_offsets`` is not loaded yet) is tried again for as lo
 a transaction over very many partitions is given several turns of the loop.
 
 A partition that a later marker has closed already owes nothing: somebody ended the transaction
-there by hand (``kafka-transactions.sh abort`` with a later epoch). Where a later transaction is
+there by hand (``kafka-transactions.sh abort`` with later epochs). Where a later transaction is
 *open* instead, this one's marker must not end it (M4), so it waits: that cannot happen, and if it
-does it is said aloud, and an operator's abort of what is open there lets this one go on.
+does it is said aloud, and an operator's abort of what is open there lets this one go on. Apache
+Kafka stops sending at both, and the transaction hangs until the next start (KAFKA-19999).
 """
 
 from __future__ import annotations
@@ -33,6 +34,12 @@ MARKERS_PER_TURN: Final = 256
 AGAIN_MS: Final = 100
 AGAIN_MAX_MS: Final = 1000
 """How soon what could not be written is tried again: at first, and after many attempts."""
+
+_SUPERSEDED: Final = (
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+)
+"""A marker with a later epoch, of the producer or of a coordinator, was here already."""
 
 
 @dataclass(slots=True)
@@ -103,7 +110,7 @@ class MarkerPhase:
         error = write_marker(self._server, *place, marker).error
         if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return ErrorCode.NONE  # It was deleted (M5).
-        if error == ErrorCode.INVALID_PRODUCER_EPOCH and not self._is_open(place, marker):
+        if error in _SUPERSEDED and not self._is_open(place, marker):
             logger.warning(
                 "marker not needed, somebody else ended it partition=%s-%d producer=%d epoch=%d",
                 *place,

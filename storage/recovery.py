@@ -16,6 +16,7 @@ Rules of this file:
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from protocol.records import iterate_batches
@@ -51,6 +52,9 @@ from storage.segment import (
 from storage.segment_swap import SegmentSwap, recover_swaps
 
 _STEM_DIGITS: Final = 20
+_FORCED_EPOCH: Final = 1 << 30
+"""No coordinator comes as far as this; an operator who writes a marker by hand may, and the epochs
+of batches end at 2^31."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,9 +386,12 @@ def _finish(log: PartitionLog) -> None:
 
 
 def _highest_epoch(store: LogStore) -> int:
-    return max(
-        (log.leader_epochs[-1][0] for log in store.logs.values() if log.leader_epochs), default=-1
-    )
+    """The highest epoch of a leader, or of a coordinator in a marker that still fences (D6)."""
+    logs = store.logs.values()
+    leaders = (log.leader_epochs[-1][0] for log in logs if log.leader_epochs)
+    coordinators = (entry.coordinator_epoch for log in logs for entry in log.producers.entries())
+    believable = (epoch for epoch in coordinators if epoch < _FORCED_EPOCH)
+    return max(chain(leaders, believable), default=-1)
 
 
 class _Replayer:
