@@ -1,0 +1,195 @@
+"""The clients as processes: start, pause, kill, start again; told apart by role and library."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from tests.history.model import COMMITTED, UNCOMMITTED
+from tests.torture.settings import HUNG_EXIT_CODE, Settings
+
+_REPOSITORY = Path(__file__).parents[2]
+STOP_S = 90
+
+
+class Kind(NamedTuple):
+    """What a client does, by which library; its transactional id, if two have the same."""
+
+    role: str
+    library: str
+    transactional_id: str = ""
+    isolation: str = ""
+
+
+KINDS = (
+    Kind("writer", "confluent"),
+    Kind("writer", "kafka_python"),
+    Kind("writer", "aiokafka"),
+    # Two with one id, which fence each other all the time.
+    Kind("writer", "confluent", "duel"),
+    Kind("writer", "aiokafka", "duel"),
+    Kind("sender", "confluent"),
+    Kind("transformer", "confluent"),
+    Kind("transformer", "kafka_python"),
+    Kind("reader", "confluent", isolation=COMMITTED),
+    Kind("reader", "kafka_python", isolation=COMMITTED),
+    Kind("reader", "confluent", isolation=UNCOMMITTED),
+)
+
+
+class Member:
+    """One place in the fleet, and the processes that have had it, one after the other."""
+
+    def __init__(self, kind: Kind, name: str, servers: str, directory: Path, seed: int) -> None:
+        self.kind = kind
+        self.name = name
+        self.is_paused = False
+        self.hung = 0
+        self.journals: list[Path] = []
+        self._servers = servers
+        self._directory = directory
+        self._seed = seed
+        self._errors = directory / f"{name}.stderr"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._was_killed = False
+        self._older: list[subprocess.Popen[bytes]] = []
+
+    def start(self) -> None:
+        """Start the next process: same transactional id, other values."""
+        number = len(self.journals)
+        name = f"{self.name}.{number}"
+        journal = self._directory / f"{name}.events"
+        journal.touch()
+        self.journals.append(journal)
+        settings = Settings(
+            self.kind.role,
+            self.kind.library,
+            name,
+            self._servers,
+            str(journal),
+            self._seed + number,
+            self.kind.transactional_id or self.name,
+            self.kind.isolation,
+        )
+        command = [sys.executable, "-m", "tests.torture.run_client", json.dumps(asdict(settings))]
+        self.is_paused = self._was_killed = False
+        with self._errors.open("ab") as errors:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=errors,
+                env={**os.environ, "PYTHONPATH": str(_REPOSITORY)},
+            )
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None and not self.is_paused
+
+    @property
+    def has_twin(self) -> bool:
+        return bool(self._older)
+
+    def restart_if_ended(self) -> None:
+        """Start again who was killed or hung, as whoever supervises it would."""
+        assert self._process is not None, "not started"
+        code = self._process.poll()
+        if code is None:
+            return
+        self.hung += code == HUNG_EXIT_CODE
+        assert self._was_killed or code == HUNG_EXIT_CODE, self.unexpected_end()
+        self.start()
+
+    def add_twin(self) -> None:
+        """Leave the process alone with its id, and start another one with the same id."""
+        assert self._process is not None, "not started"
+        self._older.append(self._process)
+        self.start()
+
+    def kill(self) -> None:
+        """Kill -9 the process and its twins."""
+        for process in self._processes():
+            process.kill()
+            process.wait()
+        self._was_killed = True
+        self._older.clear()
+
+    def pause(self) -> None:
+        """Stop it in its tracks; it believes that no time passes."""
+        self._signal(signal.SIGSTOP)
+        self.is_paused = True
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+        self.is_paused = False
+
+    def ask_to_stop(self) -> None:
+        """SIGTERM: end what is being done, and the process."""
+        self.resume()
+        self._signal(signal.SIGTERM)
+
+    def wait_until_gone(self) -> None:
+        """Wait for the end after `ask_to_stop`; who hangs is killed and counted."""
+        for process in self._processes():
+            try:
+                process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                self.hung += 1
+                process.kill()
+                process.wait()
+
+    def unexpected_end(self) -> str | None:
+        """Return how the process ended, when it ended by itself and not well."""
+        assert self._process is not None, "not started"
+        code = self._process.poll()
+        if self._was_killed or code in {None, 0, HUNG_EXIT_CODE, -signal.SIGTERM, -signal.SIGKILL}:
+            return None
+        words = self._errors.read_text(errors="replace")[-2000:]
+        return f"{self.name} ended with {code}: {words}"
+
+    def _processes(self) -> list[subprocess.Popen[bytes]]:
+        return [*self._older, *([self._process] if self._process else [])]
+
+    def _signal(self, number: signal.Signals) -> None:
+        for process in self._processes():
+            if process.poll() is None:
+                process.send_signal(number)
+
+
+class Fleet:
+    """`with Fleet(...) as fleet:` all members, which end with it."""
+
+    def __init__(
+        self, servers: str, directory: Path, seed: int, kinds: Sequence[Kind] = KINDS
+    ) -> None:
+        self.members = [
+            Member(kind, f"{kind.role}-{number}", servers, directory, 1000 * seed + 100 * number)
+            for number, kind in enumerate(kinds)
+        ]
+
+    def of(self, *roles: str) -> list[Member]:
+        """Return the members with one of these roles."""
+        return [member for member in self.members if member.kind.role in roles]
+
+    def journals(self) -> list[Path]:
+        return [path for member in self.members for path in member.journals]
+
+    def __enter__(self) -> Self:
+        try:
+            for member in self.members:
+                member.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for member in self.members:
+            member.kill()

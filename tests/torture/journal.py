@@ -1,0 +1,159 @@
+"""What a client writes down while it works, and the operations that it was.
+
+Each event is one JSON object on a line, written by one system call before what it announces and
+after what it reports: what a client did before kill -9 is there to be read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tests.history.model import (
+    FAILED,
+    MOVED,
+    OK,
+    POLL,
+    SEND,
+    TRANSACTION,
+    UNKNOWN,
+    History,
+    OffsetCommit,
+    Operation,
+    Partition,
+    Read,
+    Write,
+)
+
+BEGIN, WRITE, ACKED, OFFSETS, ASK, FINISH = "begin", "write", "acked", "offsets", "ask", "finish"
+
+
+class Journal:
+    """Where a client writes its events; `process` is its present session."""
+
+    def __init__(self, path: str, name: str) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._name = name
+        self._sessions = 0
+        self._operations = 0
+        self.process = name
+
+    def new_session(self) -> None:
+        """A producer or a consumer starts anew; nothing is known of its order to the one before."""
+        self._sessions += 1
+        self.process = f"{self._name}#{self._sessions}"
+
+    def begin(self, kind: str, producer: str = "", reads: Sequence[Read] = ()) -> int:
+        """Begin a transaction or a send; returns the number by which it is known."""
+        self._operations += 1
+        self._note(BEGIN, self._operations, kind=kind, producer=producer, reads=reads)
+        return self._operations
+
+    def write(self, operation: int, writes: Sequence[Write]) -> None:
+        """Values that are about to be sent."""
+        self._note(WRITE, operation, writes=writes)
+
+    def acked(self, operation: int, writes: Sequence[Write]) -> None:
+        """Values that were acknowledged, with their offsets."""
+        if writes:
+            self._note(ACKED, operation, writes=writes)
+
+    def offsets(self, operation: int, commits: Sequence[OffsetCommit]) -> None:
+        """Offsets that are about to be sent with the transaction."""
+        self._note(OFFSETS, operation, commits=commits)
+
+    def ask(self, operation: int) -> None:
+        """The commit is about to be asked for."""
+        self._note(ASK, operation)
+
+    def finish(self, operation: int, outcome: str, why: str = "") -> None:
+        """What the client knows at last."""
+        self._note(FINISH, operation, outcome=outcome, why=why)
+
+    def poll(self, reads: Sequence[Read], isolation: str) -> None:
+        """What a reader was given."""
+        if reads:
+            self._note(POLL, 0, reads=reads, isolation=isolation)
+
+    def moved(self, places: Iterable[Partition], reason: str) -> None:
+        """Partitions that came, or that the consumer goes to another offset of."""
+        self._note(MOVED, 0, places=sorted(places), reason=reason)
+
+    def _note(self, event: str, operation: int, **data: Any) -> None:
+        told = {k: v for k, v in data.items() if v}
+        line = [time.monotonic_ns(), self.process, event, operation, told]
+        os.write(self._file, json.dumps(line, separators=(",", ":")).encode() + b"\n")
+
+
+def read_journals(paths: Iterable[Path]) -> History:
+    """Return the operations of all clients in the order in which they began."""
+    history = [operation for path in paths for operation in _operations(path)]
+    # Stable: operations of one process keep their order.
+    return sorted(history, key=lambda operation: operation.invoked_ns)
+
+
+def _operations(path: Path) -> list[Operation]:
+    found: list[Operation] = []
+    numbers: dict[int, int] = {}
+    # The last line of a client that was killed may be torn.
+    whole, _, _ = path.read_text().rpartition("\n")
+    for line in whole.splitlines():
+        at_ns, process, event, number, data = json.loads(line)
+        if event == BEGIN:
+            numbers[number] = len(found)
+            found.append(_begun(at_ns, process, data))
+        elif event in {POLL, MOVED}:
+            found.append(_observed(at_ns, process, event, data))
+        else:
+            index = numbers[number]
+            found[index] = _continued(found[index], at_ns, event, data)
+    return found
+
+
+def _begun(at_ns: int, process: str, data: dict[str, Any]) -> Operation:
+    """Return an operation as it is if nothing more is heard of it: nobody asked for its commit."""
+    return Operation(
+        data["kind"],
+        process,
+        FAILED if data["kind"] == TRANSACTION else UNKNOWN,
+        at_ns,
+        producer=data.get("producer", ""),
+        reads=tuple(Read(*each) for each in data.get("reads", ())),
+    )
+
+
+def _observed(at_ns: int, process: str, event: str, data: dict[str, Any]) -> Operation:
+    if event == MOVED:
+        places = tuple((topic, partition) for topic, partition in data.get("places", ()))
+        return Operation(
+            MOVED, process, OK, at_ns, completed_ns=at_ns, moved=places, reason=data["reason"]
+        )
+    reads = tuple(Read(*each) for each in data["reads"])
+    isolation = data["isolation"]
+    return Operation(POLL, process, OK, at_ns, completed_ns=at_ns, isolation=isolation, reads=reads)
+
+
+def _continued(operation: Operation, at_ns: int, event: str, data: dict[str, Any]) -> Operation:
+    if event == WRITE:
+        added = tuple(Write(*each) for each in data["writes"])
+        return replace(operation, writes=operation.writes + added)
+    if event == ACKED:
+        known = {(w.place, w.value): w for w in (Write(*each) for each in data["writes"])}
+        writes = tuple(known.get((w.place, w.value), w) for w in operation.writes)
+        return replace(operation, writes=writes)
+    if event == OFFSETS:
+        return replace(operation, commits=tuple(OffsetCommit(*each) for each in data["commits"]))
+    if event == ASK:
+        return replace(operation, asked_ns=at_ns, outcome=UNKNOWN)
+    outcome, why = data["outcome"], data.get("why", "")
+    # Who does not know how it ended does not know when.
+    completed_ns = at_ns if outcome != UNKNOWN else -1
+    return replace(operation, outcome=outcome, reason=why, completed_ns=completed_ns)
+
+
+__all__ = ["SEND", "TRANSACTION", "Journal", "read_journals"]

@@ -1,0 +1,251 @@
+"""A broker, a fleet of clients, a nemesis; then peace, everything read to its end, and the check.
+
+After the faults all transactions have to end by themselves, the group has to get to the end of its
+input, and what is committed has to be the same before and after one more kill -9.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+from tests.counterparts.broker_process import HOST, BrokerProcess
+from tests.counterparts.probe import free_port
+from tests.history import checker
+from tests.history.anomalies import Report
+from tests.history.model import (
+    COMMITTED,
+    END,
+    OK,
+    POLL,
+    UNCOMMITTED,
+    History,
+    OffsetCommit,
+    Operation,
+    Partition,
+    PartitionEnd,
+    Read,
+    save,
+)
+from tests.interop.administration import create
+from tests.torture.fleet import Fleet
+from tests.torture.journal import read_journals
+from tests.torture.nemesis import Nemesis
+from tests.torture.proxy import Proxy
+from tests.torture.readers import consumer, taken
+from tests.torture.settings import GROUP, LEFT, PARTITIONS, PLACES, TOPICS
+
+WAIT_S = 120
+LOOK_S = 0.1
+ASK_S = 20
+MOST_RECORDS = 2000
+BROKER_SETTINGS = {
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+    "group.initial.rebalance.delay.ms": "100",
+    "group.min.session.timeout.ms": "1000",
+}
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class Outcome:
+    """What a torture left: the history, what is wrong with it, and how much happened."""
+
+    seed: int
+    history: History = field(default_factory=list)
+    report: Report = field(default_factory=Report)
+    faults: Counter[str] = field(default_factory=Counter)
+    hung: Counter[str] = field(default_factory=Counter)
+    """Clients that had to be ended because their library hung, by role and library."""
+    wrong: list[str] = field(default_factory=list)
+    """What is wrong beside the history."""
+
+    @property
+    def committed(self) -> Counter[str]:
+        """How many operations were acknowledged, by the member that asked for them."""
+        return Counter(
+            each.process.partition(".")[0]
+            for each in self.history
+            if each.outcome == OK and each.writes
+        )
+
+    def lines(self) -> list[str]:
+        """Return everything for people."""
+        faults = ", ".join(f"{count} {name}" for name, count in sorted(self.faults.items()))
+        hung = ", ".join(f"{count} {name}" for name, count in sorted(self.hung.items()))
+        lines = [f"seed {self.seed}: {faults or 'no faults'}; clients that hung: {hung or 'none'}"]
+        lines += list(checker.lines(self.report, self.history))
+        return lines + [f"WRONG: {each}" for each in self.wrong]
+
+
+class Torture:
+    """One round of it on a broker that was made for it: see `broker_settings`."""
+
+    def __init__(self, broker: BrokerProcess, proxy_port: int, directory: Path, say: Say) -> None:
+        self._broker = broker
+        self._proxy_port = proxy_port
+        self._servers = f"{HOST}:{proxy_port}"
+        self._directory = directory
+        self._say = say
+
+    def run(self, seed: int, duration_s: float, *, harms_broker: bool) -> Outcome:
+        """Run for a time; the history is in the directory afterwards."""
+        outcome = Outcome(seed)
+        with Proxy(self._broker.port, self._proxy_port, seed) as proxy:
+            for topic in TOPICS:
+                create(self._servers, topic, partitions=PARTITIONS)
+            with Fleet(self._servers, self._directory, seed) as fleet:
+                self._until_busy(fleet)
+                self._say("every client works")
+                nemesis = Nemesis(
+                    self._broker, fleet, proxy, seed, harms_broker=harms_broker, say=self._say
+                )
+                nemesis.run(duration_s)
+                self._say("the faults are over")
+                self._come_to_an_end(fleet, outcome)
+                outcome.hung = Counter(
+                    {f"{m.kind.role} {m.kind.library}": m.hung for m in fleet.members if m.hung}
+                )
+                outcome.wrong += filter(None, (each.unexpected_end() for each in fleet.members))
+                outcome.history = read_journals(fleet.journals())
+            outcome.faults = nemesis.faults + Counter({"connections cut": proxy.cuts})
+            outcome.history += self._read_at_the_end("final")
+            if harms_broker:
+                self._broker.kill()
+                self._broker.restart()
+                outcome.history += self._read_at_the_end("after-kill")
+        save(outcome.history, self._directory / "history.jsonl")
+        self._say("checking")
+        outcome.report = checker.check(outcome.history)
+        return outcome
+
+    def _until_busy(self, fleet: Fleet) -> None:
+        """Wait until everybody has done something, apart from duellists, of whom one has to."""
+
+        def are_busy() -> bool:
+            idle = [m for m in fleet.members if not m.journals[0].stat().st_size]
+            return all(member.kind.transactional_id for member in idle)
+
+        wait_for(are_busy, "everybody has begun")
+
+    def _come_to_an_end(self, fleet: Fleet, outcome: Outcome) -> None:
+        """Stop who writes; let the group read on to the end; stop the rest."""
+        writers, others = fleet.of("writer", "sender"), fleet.of("transformer", "reader")
+        for member in writers:
+            member.ask_to_stop()
+        for member in writers:
+            member.wait_until_gone()
+        outcome.wrong += self._waited(self._is_stable, "every transaction ended")
+
+        def group_is_done() -> bool:
+            for member in others:
+                member.restart_if_ended()
+            return self._group_is_done()
+
+        outcome.wrong += self._waited(group_is_done, "the group read its input to the end")
+        for member in others:
+            member.ask_to_stop()
+        for member in others:
+            member.wait_until_gone()
+        outcome.wrong += self._waited(self._is_stable, "every transaction of the group ended")
+
+    def _waited(self, condition: Callable[[], bool], what: str) -> list[str]:
+        try:
+            wait_for(condition, what)
+        except AssertionError as error:
+            return [str(error)]
+        self._say(what)
+        return []
+
+    def _is_stable(self) -> bool:
+        return self._ends(COMMITTED) == self._ends(UNCOMMITTED)
+
+    def _group_is_done(self) -> bool:
+        """Return whether no committed record stands behind the group's offsets (markers may)."""
+        begins = {each.place: max(each.offset, 0) for each in self._committed_offsets()}
+        return not self._read(COMMITTED, begins)
+
+    def _ends(self, isolation: str) -> dict[Partition, int]:
+        asking = consumer(self._servers, isolation)
+        try:
+            return {
+                place: asking.get_watermark_offsets(TopicPartition(*place), timeout=ASK_S)[1]
+                for place in PLACES
+            }
+        finally:
+            asking.close()
+
+    def _committed_offsets(self) -> list[OffsetCommit]:
+        """Return the group's stable offsets: while a transaction pends, the client waits."""
+        asking = Consumer(
+            {
+                "bootstrap.servers": self._servers,
+                "group.id": GROUP,
+                "isolation.level": COMMITTED,
+            }
+        )
+        try:
+            found = asking.committed([TopicPartition(LEFT, n) for n in range(PARTITIONS)], WAIT_S)
+        finally:
+            asking.close()
+        assert not any(each.error for each in found), found
+        # What was never committed is nothing, not an offset.
+        return [OffsetCommit(GROUP, e.topic, e.partition, max(e.offset, -1)) for e in found]
+
+    def _read_at_the_end(self, name: str) -> History:
+        """Read every partition from its beginning to its end, by both isolation levels."""
+        stable, high_watermarks = self._ends(COMMITTED), self._ends(UNCOMMITTED)
+        ends = tuple(PartitionEnd(*p, stable[p], high_watermarks[p]) for p in PLACES)
+        offsets = tuple(self._committed_offsets())
+        history = [self._read_all(f"{name}-committed", COMMITTED)]
+        history.append(self._read_all(f"{name}-uncommitted", UNCOMMITTED))
+        now_ns = time.monotonic_ns()
+        told = Operation(END, name, OK, now_ns, completed_ns=now_ns, ends=ends, commits=offsets)
+        return [*history, told]
+
+    def _read_all(self, process: str, isolation: str) -> Operation:
+        begun_ns = time.monotonic_ns()
+        reads = tuple(self._read(isolation, dict.fromkeys(PLACES, 0)))
+        done_ns = time.monotonic_ns()
+        return Operation(
+            POLL, process, OK, begun_ns, completed_ns=done_ns, isolation=isolation, reads=reads
+        )
+
+    def _read(self, isolation: str, begins: Mapping[Partition, int]) -> list[Read]:
+        """Read partitions from an offset to their end."""
+        reader = consumer(self._servers, isolation, begins)
+        reads: list[Read] = []
+        unfinished = set(begins)
+        try:
+            deadline = time.monotonic() + WAIT_S
+            while unfinished:
+                assert time.monotonic() < deadline, f"not read to the end: {unfinished}"
+                for message in reader.consume(MOST_RECORDS, LOOK_S):
+                    read, error = taken(message), message.error()
+                    if read is not None:
+                        reads.append(read)
+                    elif error.code() == KafkaError._PARTITION_EOF:
+                        unfinished.discard((message.topic(), message.partition()))
+        finally:
+            reader.close()
+        return reads
+
+
+def proxied(settings: Mapping[str, str] = BROKER_SETTINGS) -> tuple[int, dict[str, str]]:
+    """Return a port for the proxy, and settings by which the broker names it to clients."""
+    port = free_port()
+    return port, {**settings, "advertised.listeners": f"PLAINTEXT://{HOST}:{port}"}
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {WAIT_S} s: {what}"
+        time.sleep(LOOK_S)
