@@ -318,10 +318,15 @@ class Coordination:
         shard = self._shards[self.partition_of(key)]
         lane = shard.lanes.get(key)
         waiting = _Waiting(command, respond, refuse)
-        if lane is not None and (lane.waiting or not _may_join(lane, command)):
+        if lane is not None and _must_wait(lane, command):
             lane.waiting.append(waiting)
             return
         self._run(shard, key, waiting)
+
+    def must_wait(self, key: str, command: object) -> bool:
+        """Whether a command would wait for others of its key, were it submitted now."""
+        lane = self._shards[self.partition_of(key)].lanes.get(key)
+        return lane is not None and _must_wait(lane, command)
 
     def _run(self, shard: Shard, key: str, waiting: _Waiting) -> None:
         """Decide, and either finish at once or when the records are durable."""
@@ -515,6 +520,10 @@ def _shares(command: object) -> bool:
 
 def _may_join(lane: _Lane, command: object) -> bool:
     return not lane.in_flight or (lane.shared and _shares(command))
+
+
+def _must_wait(lane: _Lane, command: object) -> bool:
+    return bool(lane.waiting) or not _may_join(lane, command)
 
 
 def _nobody_waits(_response: object) -> None:

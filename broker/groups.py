@@ -129,7 +129,7 @@ class Groups(Coordination):
             for machine in self.machines
             if isinstance(machine, GroupShard)
             for group_id in machine.offsets.group_ids()
-            if name in machine.offsets.of_group(group_id)
+            if machine.offsets.holds_topic(group_id, name)
         ]
         self._ask_each(holders, lambda key: TopicsDeleted(key, self.image))
 

@@ -23,6 +23,8 @@ _CODES: dict[type[errors.Refused], ErrorCode] = {
 _COORDINATOR_CODES: dict[type[errors.Refused], ErrorCode] = {
     errors.StorageFull: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     errors.LogClosed: ErrorCode.NOT_COORDINATOR,
+    # Of a transaction's offsets: it was ended behind the coordinator's back, by an operator.
+    errors.InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
 }
 
 

@@ -3,13 +3,17 @@
 Version notes: v3 brought generation, member and instance of the group's member, by which a zombie
 is recognised (KIP-447); v4 may answer TRANSACTION_ABORTABLE; from v5 on the commit itself makes
 ``__consumer_offsets`` part of the transaction (KIP-890).
+
+The transaction is asked for twice: first of all, because its errors come before the group's as in
+Apache Kafka (a commit of version 5 that the group refuses has opened the transaction); and again at
+the moment of the append, because a commit may have to wait behind others of its group.
 """
 
 from __future__ import annotations
 
 from functools import partial
 
-from broker.dispatch import RequestContext, serves
+from broker.dispatch import Deferred, Parked, RequestContext, serves
 from broker.groups import caller_of
 from broker.handlers.transactions import offsets_partition
 from coordinator.decision import TransactionalProducer
@@ -17,7 +21,7 @@ from coordinator.groups.commands import TransactionalOffsetCommit
 from coordinator.groups.offsets import refuse_commit
 from coordinator.transactions.commands import AddPartitions, VerifyPartitions
 from coordinator.transactions.state import TRANSACTIONS_V2
-from protocol.errors import ErrorCode, KafkaError
+from protocol.errors import ErrorCode
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -32,48 +36,87 @@ from protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 
+LOADING_SINCE = 2
 ABORTABLE_SINCE = 4
 ADDS_SINCE = 5
 
 
 @serves(TXN_OFFSET_COMMIT, versions=(0, 5))
-async def txn_offset_commit(
+def txn_offset_commit(
     context: RequestContext, request: TxnOffsetCommitRequest
-) -> TxnOffsetCommitResponse:
+) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
     """Commit what exists; what does not is answered partition by partition."""
-    code = await _unavailable(context, request)
-    if code:
-        return _all(request, code)
     known = _known(context, request)
     if not known.topics:
-        return _answer(request, OffsetCommitResponse())
-    groups = context.broker.groups
+        return _answer(context, request, OffsetCommitResponse())
+    code = _refusal(context, request) or _admit(context, request)
+    waits = context.api_version >= ADDS_SINCE and context.broker.config.transaction_wait_ms
+    if code == ErrorCode.CONCURRENT_TRANSACTIONS and waits:
+        return _HeldCommit(context, request, known)
+    if code:
+        return _answer(context, request, refuse_commit(known, code))
+    command = _command(context, request, known)
+    # What follows on the connection, the end of the transaction maybe, does not overtake a commit
+    # that is not placed in the log yet.
+    must_wait = context.broker.groups.must_wait(request.group_id, command)
+    pending: Deferred[TxnOffsetCommitResponse] = Parked() if must_wait else Deferred()
+    _submit(context, request, command, pending)
+    return pending
+
+
+class _HeldCommit(Parked[TxnOffsetCommitResponse]):
+    """A commit that waits until the producer's transaction before it has ended (KIP-890)."""
+
+    __slots__ = ("_context", "_known", "_request")
+
+    def __init__(
+        self, context: RequestContext, request: TxnOffsetCommitRequest, known: OffsetCommitRequest
+    ) -> None:
+        super().__init__()
+        self._context = context
+        self._request = request
+        self._known = known
+        context.broker.transactions.when_decided(request.transactional_id, self._go_on)
+
+    def _go_on(self) -> None:
+        """Try once more; whatever is refused now is the answer."""
+        context, request = self._context, self._request
+        code = _refusal(context, request) or _admit(context, request)
+        if code:
+            self.complete(_answer(context, request, refuse_commit(self._known, code)))
+        else:
+            _submit(context, request, _command(context, request, self._known), self)
+
+
+def _command(
+    context: RequestContext, request: TxnOffsetCommitRequest, known: OffsetCommitRequest
+) -> TransactionalOffsetCommit:
     producer = TransactionalProducer(request.producer_id, request.producer_epoch)
-    command = TransactionalOffsetCommit(
-        caller_of(context), known, producer, partial(_admit, context, request)
-    )
-    found = context.broker.loop.create_future()
+    admit = partial(_admit, context, request)
+    return TransactionalOffsetCommit(caller_of(context), known, producer, admit)
 
+
+def _submit(
+    context: RequestContext,
+    request: TxnOffsetCommitRequest,
+    command: TransactionalOffsetCommit,
+    pending: Deferred[TxnOffsetCommitResponse],
+) -> None:
     def respond(response: OffsetCommitResponse) -> None:
-        if not found.done():
-            found.set_result(response)
+        pending.complete(_answer(context, request, response))
 
-    groups.submit(request.group_id, command, respond, partial(refuse_commit, known))
-    return _answer(request, await found)
+    refuse = partial(refuse_commit, command.request)
+    context.broker.groups.submit(request.group_id, command, respond, refuse)
 
 
-async def _unavailable(context: RequestContext, request: TxnOffsetCommitRequest) -> ErrorCode:
+def _refusal(context: RequestContext, request: TxnOffsetCommitRequest) -> ErrorCode:
     """Why nothing can be committed at all; NONE if it can."""
     if not request.transactional_id:
+        # Apache Kafka takes it, with no transaction to commit or abort it: it would hang for ever.
         return ErrorCode.INVALID_REQUEST
     if not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
-    groups = context.broker.groups
-    try:
-        await groups.ensure()
-    except KafkaError:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    return groups.refusal(request.group_id)
+    return context.broker.groups.refusal(request.group_id)
 
 
 def _admit(context: RequestContext, request: TxnOffsetCommitRequest) -> ErrorCode:
@@ -123,7 +166,7 @@ def _known(context: RequestContext, request: TxnOffsetCommitRequest) -> OffsetCo
 
 
 def _answer(
-    request: TxnOffsetCommitRequest, response: OffsetCommitResponse
+    context: RequestContext, request: TxnOffsetCommitRequest, response: OffsetCommitResponse
 ) -> TxnOffsetCommitResponse:
     """The answer for each partition in the order it was asked for."""
     codes = {
@@ -131,6 +174,12 @@ def _answer(
         for topic in response.topics
         for partition in topic.partitions
     }
+    if context.api_version < LOADING_SINCE:
+        loading, unavailable = (
+            ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+            ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        )
+        codes = {at: unavailable if code == loading else code for at, code in codes.items()}
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return TxnOffsetCommitResponse(
         topics=[
@@ -140,21 +189,6 @@ def _answer(
                     TxnOffsetCommitResponsePartition(
                         each.partition_index, codes.get((topic.name, each.partition_index), unknown)
                     )
-                    for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
-
-
-def _all(request: TxnOffsetCommitRequest, code: ErrorCode) -> TxnOffsetCommitResponse:
-    return TxnOffsetCommitResponse(
-        topics=[
-            TxnOffsetCommitResponseTopic(
-                topic.name,
-                [
-                    TxnOffsetCommitResponsePartition(each.partition_index, code)
                     for each in topic.partitions
                 ],
             )

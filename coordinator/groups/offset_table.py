@@ -75,6 +75,12 @@ class OffsetTable:
         """Whether a transaction still open has committed here."""
         return Place(group_id, topic, partition) in self._pending.of_group(group_id)
 
+    def holds_topic(self, group_id: str, topic: str) -> bool:
+        """Whether a group has offsets of a topic, pending ones included."""
+        return topic in self.of_group(group_id) or any(
+            place.topic == topic for place in self._pending.of_group(group_id)
+        )
+
     def commits_of(self, group_id: str) -> dict[tuple[str, int], list[CommittedOffset]]:
         """All that a tombstone would forget: what is committed, and what is pending."""
         commits = {

@@ -89,6 +89,8 @@ def commit_in_transaction(
         transactional=True,
     )
     error = _refuse_commit(shard, shard.groups.get(request.group_id), identity, request)
+    if error == ErrorCode.STALE_MEMBER_EPOCH:
+        error = ErrorCode.ILLEGAL_GENERATION  # No version before 6 knows the other.
     if error:
         return Decision(refuse_commit(request, error))
     response, records = _commits(shard, request, now)

@@ -61,7 +61,13 @@ def check_alike(
     ours: BrokerProcess, theirs: BrokerProcess, family: Family, on_purpose: Mapping[str, str]
 ) -> None:
     """Ask both; every answer must be equal, but for those that differ on purpose."""
-    ours_answers, their_answers = (_answers(broker, family) for broker in (ours, theirs))
+    check_equal(_answers(ours, family), _answers(theirs, family), on_purpose)
+
+
+def check_equal(
+    ours_answers: Mapping[str, Any], their_answers: Mapping[str, Any], on_purpose: Mapping[str, str]
+) -> None:
+    """Compare two brokers' answers by their labels; those on purpose must differ."""
     assert set(ours_answers) == set(their_answers)
     assert ours_answers
     differing = {label for label, answer in ours_answers.items() if answer != their_answers[label]}

@@ -1,6 +1,7 @@
-"""Committed offsets of groups without members: every version answers what Apache Kafka 4.3.0 does.
+"""Committed offsets, plain and in transactions: every version answers what Apache Kafka 4.3.0 does.
 
-One script of requests goes to both; see comparison.py.
+One script of requests goes to both; see comparison.py. That of transactions, and of members that
+commit in them, is in transactional_offsets.py.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.kafka_tools import DUMP_LOG_SEGMENTS, run_tool
 from tests.counterparts.wire_client import WireClient
-from tests.interop.comparison import Answer, check_alike, comparable
+from tests.interop import transactional_offsets
+from tests.interop.comparison import Answer, check_alike, check_equal, comparable
 
 UNKNOWN_ID = bytes([9] * 16)
 NOT_READY = {
@@ -274,13 +276,29 @@ FAMILIES = {
 def brokers(tmp_path_factory) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
     """Barnabas and Apache Kafka, both fresh."""
     directory = tmp_path_factory.mktemp("offsets-like-kafka")
-    with BarnabasProcess(directory / "ours") as ours, ApacheKafka(directory / "theirs") as theirs:
+    settings = {
+        "group.initial.rebalance.delay.ms": "0",
+        "group.consumer.assignment.interval.ms": "0",
+    }
+    with (
+        BarnabasProcess(directory / "ours", **settings) as ours,
+        ApacheKafka(directory / "theirs", **settings) as theirs,
+    ):
         yield ours, theirs
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_answers_are_kafkas(brokers, family):
     check_alike(*brokers, lambda client: FAMILIES[family](Script(client)), ON_PURPOSE)
+
+
+@pytest.mark.parametrize("family", transactional_offsets.FAMILIES)
+def test_answers_in_transactions_are_kafkas(brokers, family):
+    found = []
+    for broker in brokers:
+        with transactional_offsets.Script(broker, family) as script:
+            found.append(dict(transactional_offsets.FAMILIES[family](script)))
+    check_equal(*found, transactional_offsets.ON_PURPOSE)
 
 
 def written(broker: BrokerProcess, count: int) -> list[dict[str, object]]:
@@ -333,3 +351,50 @@ def test_the_records_are_kafkas(brokers):
     ours, theirs = found
     assert ours == theirs
     assert [record["value"] is None for record in ours] == [False] * 4 + [True] * 3
+
+
+BATCH_FIELDS = (
+    "count baseSequence lastSequence producerEpoch isTransactional isControl compresscodec "
+    "keySize sequence endTxnMarker key payload"
+)
+
+
+def written_in_transactions(broker: BrokerProcess, group: str, batches: int) -> list[list[str]]:
+    """All batches and records of a group's partition, as Kafka's tool reads them."""
+    partition = java_hash(group) % 50
+    log = broker.data_directory / f"__consumer_offsets-{partition}" / f"{0:020}.log"
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        output = run_tool(DUMP_LOG_SEGMENTS, "--offsets-decoder", "--files", str(log)).output
+        lines = [line for line in output.splitlines() if "Offset: " in line or "offset: " in line]
+        if sum(line.startswith("baseOffset") for line in lines) >= batches:
+            break
+        assert time.monotonic() < deadline, output
+    fields = "|".join(BATCH_FIELDS.split())
+    shown = []
+    for line in lines:
+        equal = re.sub(r'"(commitTimestamp|topicId)":"?[^,}"]+"?,?', "", line)
+        shown.append(re.findall(rf"(?:^|[ |])((?:{fields}): (?:\{{.*\}}|\S+))", equal))
+    return shown
+
+
+def test_the_records_of_transactions_are_kafkas(brokers):
+    found = []
+    group = "written-in-transactions"
+    for broker in brokers:
+        with transactional_offsets.Script(broker, "written") as script:
+            client = script.client
+            for version in (transactional_offsets.CLASSIC, transactional_offsets.IMPLICIT):
+                producer = script.producer()
+                for commit in (True, False):
+                    places = {(transactional_offsets.TOPIC, at): at for at in range(3)}
+                    client.committed(producer, group, places, version)
+                    client.committed(
+                        producer, group, {(transactional_offsets.OTHER, 0): 1}, version
+                    )
+                    producer = client.ended(producer, version, commit=commit)
+        found.append(written_in_transactions(broker, group, 12))
+    ours, theirs = found
+    assert ours == theirs
+    assert sum(bool(fields) for fields in ours) == 12 + 4 * 5
+    assert sum("endTxnMarker: COMMIT" in fields for fields in ours) == 2
