@@ -1,7 +1,9 @@
 """EndTxn in both generations, the fence that aborts for somebody else, and completion.
 
 The answer is true when the Prepare record is durable: from then on the decision stands (C3), and
-the markers follow, whatever happens. The tables say what each request meets in each state.
+the markers follow, whatever happens. The tables say what each request meets in each state. While
+markers are on their way nobody is told more than CONCURRENT_TRANSACTIONS: what holds then is only
+known for sure to those who come again (Kafka's "pending").
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from coordinator.transactions.state import (
     TRANSACTIONS_V2,
     State,
     Transaction,
+    updated_ms,
 )
 from protocol.errors import ErrorCode
 
@@ -50,14 +53,10 @@ _E: Final = ErrorCode
 CLASSIC_TABLE: Final[dict[tuple[bool, State], Step | ErrorCode]] = {
     (COMMIT, State.EMPTY): _E.INVALID_TXN_STATE,
     (COMMIT, State.ONGOING): Step.PREPARE,
-    (COMMIT, State.PREPARE_COMMIT): _E.CONCURRENT_TRANSACTIONS,
-    (COMMIT, State.PREPARE_ABORT): _E.INVALID_TXN_STATE,
     (COMMIT, State.COMPLETE_COMMIT): Step.DONE,
     (COMMIT, State.COMPLETE_ABORT): _E.INVALID_TXN_STATE,
     (ABORT, State.EMPTY): _E.INVALID_TXN_STATE,
     (ABORT, State.ONGOING): Step.PREPARE,
-    (ABORT, State.PREPARE_COMMIT): _E.INVALID_TXN_STATE,
-    (ABORT, State.PREPARE_ABORT): _E.CONCURRENT_TRANSACTIONS,
     (ABORT, State.COMPLETE_COMMIT): _E.INVALID_TXN_STATE,
     (ABORT, State.COMPLETE_ABORT): Step.DONE,
 }
@@ -69,26 +68,18 @@ RETRY: Final = "retry"
 V2_TABLE: Final[dict[tuple[bool, str, State], Step | ErrorCode]] = {
     (COMMIT, PRESENT, State.EMPTY): _E.INVALID_TXN_STATE,
     (COMMIT, PRESENT, State.ONGOING): Step.PREPARE,
-    (COMMIT, PRESENT, State.PREPARE_COMMIT): _E.PRODUCER_FENCED,
-    (COMMIT, PRESENT, State.PREPARE_ABORT): _E.PRODUCER_FENCED,
     (COMMIT, PRESENT, State.COMPLETE_COMMIT): _E.INVALID_TXN_STATE,
     (COMMIT, PRESENT, State.COMPLETE_ABORT): _E.INVALID_TXN_STATE,
     (COMMIT, RETRY, State.EMPTY): _E.PRODUCER_FENCED,
     (COMMIT, RETRY, State.ONGOING): _E.PRODUCER_FENCED,
-    (COMMIT, RETRY, State.PREPARE_COMMIT): _E.CONCURRENT_TRANSACTIONS,
-    (COMMIT, RETRY, State.PREPARE_ABORT): _E.INVALID_TXN_STATE,
     (COMMIT, RETRY, State.COMPLETE_COMMIT): Step.DONE,
     (COMMIT, RETRY, State.COMPLETE_ABORT): _E.PRODUCER_FENCED,  # KAFKA-20785
     (ABORT, PRESENT, State.EMPTY): Step.PREPARE_EMPTY,
     (ABORT, PRESENT, State.ONGOING): Step.PREPARE,
-    (ABORT, PRESENT, State.PREPARE_COMMIT): _E.PRODUCER_FENCED,
-    (ABORT, PRESENT, State.PREPARE_ABORT): _E.PRODUCER_FENCED,
     (ABORT, PRESENT, State.COMPLETE_COMMIT): Step.PREPARE_EMPTY,
     (ABORT, PRESENT, State.COMPLETE_ABORT): Step.PREPARE_EMPTY,
     (ABORT, RETRY, State.EMPTY): _E.PRODUCER_FENCED,
     (ABORT, RETRY, State.ONGOING): _E.PRODUCER_FENCED,
-    (ABORT, RETRY, State.PREPARE_COMMIT): _E.INVALID_TXN_STATE,
-    (ABORT, RETRY, State.PREPARE_ABORT): _E.CONCURRENT_TRANSACTIONS,
     (ABORT, RETRY, State.COMPLETE_COMMIT): _E.INVALID_TXN_STATE,
     (ABORT, RETRY, State.COMPLETE_ABORT): Step.DONE,
 }
@@ -132,24 +123,40 @@ def _classic_step(transaction: Transaction, command: EndTransaction) -> Step | E
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if transaction.producer_epoch != command.producer_epoch:
         return ErrorCode.PRODUCER_FENCED
+    if transaction.state.is_prepared:
+        return ErrorCode.CONCURRENT_TRANSACTIONS
     return CLASSIC_TABLE[command.commit, transaction.state]
 
 
 def _v2_step(transaction: Transaction, command: EndTransaction) -> Step | ErrorCode:
+    # Ahead of the identity: the producer may have its next one already, which comes into force
+    # with completion.
+    if transaction.state.is_prepared:
+        return ErrorCode.CONCURRENT_TRANSACTIONS
     claim = (command.producer_id, command.producer_epoch)
     if claim == transaction.producer:
         kind = PRESENT
-    elif claim == (transaction.producer_id, transaction.producer_epoch - 1) or (
-        # The epochs were used up: what is asked for again went to the producer id before.
-        transaction.producer_epoch == 0
-        and claim == (transaction.previous_producer_id, LARGEST_CLIENT_EPOCH)
-    ):
+    elif claim == _ended_by(transaction):
         kind = RETRY
     elif transaction.producer_id != command.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     else:
         return ErrorCode.PRODUCER_FENCED
     return V2_TABLE[command.commit, kind, transaction.state]
+
+
+def _ended_by(transaction: Transaction) -> tuple[int, int] | None:
+    """Who has ended the latest transaction: the producer as it was before the end's bump.
+
+    None if that was the classic way, which bumps nothing: whoever has the epoch before is a zombie,
+    and is not told that its transaction is committed (stricter than Kafka).
+    """
+    if transaction.generation < TRANSACTIONS_V2:
+        return None
+    # The epochs were used up: the request went to the producer id before.
+    if transaction.producer_epoch == 0:
+        return transaction.previous_producer_id, LARGEST_CLIENT_EPOCH
+    return transaction.producer_id, transaction.producer_epoch - 1
 
 
 def _refused(error: ErrorCode) -> Decision:
@@ -207,15 +214,14 @@ def _prepared(
     With ``bump`` its markers carry an epoch that no data has, so that late data is refused, and
     late markers too (M4).
     """
-    prepared = transaction._replace(state=state, last_update_ms=now.wall_ms)
+    prepared = transaction._replace(state=state, last_update_ms=updated_ms(transaction, now))
     if not bump:
         return prepared._replace(generation=CLASSIC)
-    # Such an epoch cannot be open; should it be, let it end rather than hang (KAFKA-20090).
-    if transaction.producer_epoch == LARGEST_EPOCH:
-        return prepared
-    prepared = prepared._replace(
-        producer_epoch=transaction.producer_epoch + 1, last_epoch=transaction.producer_epoch
-    )
+    # The largest epoch cannot be open; should it be, let it end rather than hang (KAFKA-20090).
+    if transaction.producer_epoch < LARGEST_EPOCH:
+        prepared = prepared._replace(
+            producer_epoch=transaction.producer_epoch + 1, last_epoch=transaction.producer_epoch
+        )
     if rotates:
         prepared = prepared._replace(generation=TRANSACTIONS_V2)
         if transaction.is_exhausted:
@@ -246,7 +252,9 @@ def complete(shard: TransactionShard, command: MarkersWritten, now: Now) -> Deci
 
 def _completed(prepared: Transaction, now: Now) -> Transaction:
     state = State.COMPLETE_COMMIT if prepared.commits else State.COMPLETE_ABORT
-    completed = prepared._replace(state=state, partitions=frozenset(), last_update_ms=now.wall_ms)
+    completed = prepared._replace(
+        state=state, partitions=frozenset(), last_update_ms=updated_ms(prepared, now)
+    )
     if prepared.next_producer_id == NO_PRODUCER_ID:
         return completed
     return completed._replace(

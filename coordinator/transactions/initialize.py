@@ -20,6 +20,7 @@ from coordinator.transactions.state import (
     NO_TIME,
     State,
     Transaction,
+    updated_ms,
 )
 from protocol.errors import ErrorCode
 
@@ -37,10 +38,10 @@ def initialize(shard: TransactionShard, command: InitProducer, now: Now) -> Deci
     transaction = shard.transactions.get(command.transactional_id)
     if transaction is None:
         return _create(shard, command, now)
+    if transaction.state.is_prepared:
+        return _CONCURRENT  # Ahead of the identity: completion may give the producer another.
     if not _may_be_the_owner(transaction, command):
         return FENCED
-    if transaction.state.is_prepared:
-        return _CONCURRENT
     if transaction.state == State.ONGOING:
         if command.keep:
             return keep(shard, transaction, command, now)
@@ -115,7 +116,7 @@ def _begun(
         state=State.EMPTY,
         partitions=frozenset(),
         start_ms=NO_TIME,
-        last_update_ms=now.wall_ms,
+        last_update_ms=updated_ms(transaction, now),
         next_producer_id=NO_PRODUCER_ID,
     )
     fresh = command.fresh_producer_id

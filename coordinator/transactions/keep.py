@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 from coordinator.decision import Cancel, Decision, Effect, Now
 from coordinator.transactions.commands import InitProducer, Outcome
 from coordinator.transactions.names import timeout_timer
-from coordinator.transactions.state import NEVER_MS, NO_EPOCH, NO_PRODUCER_ID, Transaction
+from coordinator.transactions.state import (
+    NEVER_MS,
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    Transaction,
+    updated_ms,
+)
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -35,7 +41,7 @@ def keep(
         next_producer_id=transaction.producer_id,
         next_epoch=epoch,
         timeout_ms=NEVER_MS if pinned else transaction.timeout_ms,
-        last_update_ms=now.wall_ms,
+        last_update_ms=updated_ms(transaction, now),
     )
     effects: tuple[Effect, ...] = ()
     if pinned:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from coordinator.decision import Decision, Effect, Now, Schedule
 from coordinator.transactions.commands import AddPartitions, Outcome, VerifyPartitions
 from coordinator.transactions.names import timeout_timer
-from coordinator.transactions.state import NEVER_MS, State, Transaction
+from coordinator.transactions.state import NEVER_MS, State, Transaction, updated_ms
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ DONE: Final = Decision(Outcome())
 def add(shard: TransactionShard, command: AddPartitions, now: Now) -> Decision:
     """Make partitions part of the transaction, durably, before anything is written to them (P1)."""
     transaction = shard.transactions.get(command.transactional_id)
+    if transaction is not None and transaction.state.is_prepared:
+        # Ahead of the identity: completion may give the producer another, which it knows already.
+        return Decision(Outcome(ErrorCode.CONCURRENT_TRANSACTIONS))
     error = _refusal(transaction, command)
     if error or transaction is None:
         return Decision(Outcome(error))
@@ -35,7 +38,7 @@ def add(shard: TransactionShard, command: AddPartitions, now: Now) -> Decision:
     grown = transaction._replace(
         state=State.ONGOING,
         partitions=partitions,
-        last_update_ms=now.wall_ms,
+        last_update_ms=updated_ms(transaction, now),
         start_ms=transaction.start_ms if is_open else now.wall_ms,
         generation=transaction.generation if is_open else command.generation,
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from coordinator.decision import Record
+from coordinator.decision import Now, Record
 from protocol.messages.transaction_log_record import (
     TRANSACTION_LOG_RECORD,
     PartitionsSchema,
@@ -141,6 +141,11 @@ class Transaction(NamedTuple):
     def commits(self) -> bool:
         """What a prepared transaction was decided to be."""
         return self.state == State.PREPARE_COMMIT
+
+
+def updated_ms(transaction: Transaction, now: Now) -> int:
+    """When a transaction is changed: never before its last change, whatever the clock did (T1)."""
+    return max(transaction.last_update_ms, now.wall_ms)
 
 
 def record_of(transaction: Transaction, version: int) -> Record:

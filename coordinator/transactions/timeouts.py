@@ -24,6 +24,8 @@ def time_is_over(shard: TransactionShard, command: TimerExpired, now: Now) -> De
     transaction = shard.transactions.get(command.transactional_id)
     if transaction is None or transaction.state != State.ONGOING:
         return NOTHING
+    if transaction.timeout_ms == NEVER_MS:
+        return NOTHING
     decision = fence(shard, owned(transaction), command.fresh_producer_id, now)
     return decision or Decision(effects=(Schedule(command.timer, now.tick_ms + AGAIN_MS),))
 

@@ -1,0 +1,89 @@
+"""Reads table.txt, and shows outcomes and records in its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from coordinator.transactions.commands import Outcome
+from coordinator.transactions.state import (
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    State,
+    TopicPartition,
+    Transaction,
+)
+from tests.coordinator.transactions.states import FOREIGN, P0, P1, Identities
+
+TABLE = Path(__file__).with_name("table.txt")
+COLUMNS = 4
+PLACES = {P0: "p0", P1: "p1"}
+
+
+class Names:
+    """Producer ids by letters: A had the transactional id when the command came."""
+
+    def __init__(self, who: Identities) -> None:
+        self._letters: dict[int, str] = {FOREIGN: "foreign"}
+        for producer_id, _ in reversed(who):
+            self.of(producer_id)
+
+    def of(self, producer_id: int) -> str:
+        letter = chr(ord("A") + len(self._letters) - 1)
+        return self._letters.setdefault(producer_id, letter)
+
+
+def shown_place(place: TopicPartition) -> str:
+    return PLACES.get(place, f"{place.topic}-{place.partition}")
+
+
+def shown_outcome(outcome: Outcome, names: Names) -> str:
+    if outcome.partition_errors:
+        errors = sorted(outcome.partition_errors.items())
+        return " ".join(f"{shown_place(place)}:{code.name}" for place, code in errors)
+    if outcome.producer_id == NO_PRODUCER_ID:
+        return outcome.error.name
+    return f"{outcome.error.name} {names.of(outcome.producer_id)}:{outcome.producer_epoch}"
+
+
+def shown_records(records: Iterable[Transaction | None], names: Names) -> str:
+    return ", ".join(shown_record(record, names) for record in records) or "-"
+
+
+def shown_record(record: Transaction | None, names: Names) -> str:
+    """State, producer, and whatever else there is to know."""
+    if record is None:
+        return "forgotten"
+    words = [record.state.kafka_name, f"{names.of(record.producer_id)}:{record.producer_epoch}"]
+    if record.previous_producer_id != NO_PRODUCER_ID:
+        words.append(f"was {names.of(record.previous_producer_id)}")
+    if record.last_epoch != NO_EPOCH:
+        words.append(f"last {record.last_epoch}")
+    if record.next_producer_id != NO_PRODUCER_ID and record.next_epoch == NO_EPOCH:
+        words.append(f"next {names.of(record.next_producer_id)}")
+    if record.next_epoch != NO_EPOCH:
+        words.append(f"kept {record.next_epoch}")
+    if record.state in {State.ONGOING, State.PREPARE_COMMIT, State.PREPARE_ABORT}:
+        words.append("+".join(sorted(map(shown_place, record.partitions))) or "nothing")
+    return " ".join(words)
+
+
+def read_table() -> tuple[list[str], list[str], dict[tuple[str, str], list[str]]]:
+    """The head of the file, the commands, and the outcome for each state by command."""
+    head: list[str] = []
+    commands: list[str] = []
+    rows: dict[tuple[str, str], list[str]] = {}
+    for line in TABLE.read_text().splitlines():
+        if line.startswith("#"):
+            head.append(line)
+        elif line and not line.startswith(" "):
+            commands.append(line)
+        elif line:
+            state, *rest = (cell.strip() for cell in line.split("|"))
+            assert len(rest) == COLUMNS - 1, line
+            assert (commands[-1], state) not in rows, line
+            rows[commands[-1], state] = rest
+    return head, commands, rows
+
+
+HEAD, COMMANDS, ROWS = read_table()

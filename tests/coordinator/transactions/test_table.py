@@ -1,0 +1,76 @@
+"""Every state of a transactional id meets every command; table.txt says what comes of it.
+
+``python -m tests.coordinator.transactions.test_table`` writes it anew; read the difference.
+The same table is asked of a broker over the wire (tests/broker/test_transaction_table.py), and of
+Apache Kafka 4.3.0 where it has the state (tests/interop/test_transactions_like_kafka.py).
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinator.transactions.commands import Outcome
+from coordinator.transactions.state import Transaction
+from protocol.errors import ErrorCode
+from tests.coordinator.transactions.run import Run
+from tests.coordinator.transactions.states import STATES, command_of
+from tests.coordinator.transactions.table import (
+    COLUMNS,
+    COMMANDS,
+    HEAD,
+    ROWS,
+    TABLE,
+    Names,
+    shown_outcome,
+    shown_records,
+)
+
+
+def outcome(state: str, text: str) -> list[str]:
+    """Answer, records, and the answer to those who wait for the transition in flight."""
+    run = Run()
+    who = STATES[state](run)
+    names = Names(who)
+    command = command_of(text, run.key, who, run.fresh())
+    answer, records = ask(run, command, names)
+    waited = "-"
+    if answer == ErrorCode.CONCURRENT_TRANSACTIONS.name:
+        if run.withheld:
+            run.write_markers()
+        again = command_of(text, run.key, who, run.fresh())
+        waited, more = ask(run, again, names)
+        waited = f"{waited}; {more}" if more != "-" else waited
+    return [answer, records, waited]
+
+
+def ask(run: Run, command: object, names: Names) -> tuple[str, str]:
+    before = len(run.history)
+    found: Outcome = run.do(command)
+    written: list[Transaction | None] = run.history[before:]
+    return shown_outcome(found, names), shown_records(written, names)
+
+
+@pytest.mark.parametrize(("command", "state"), ROWS, ids=[f"{s}-{c}" for c, s in ROWS])
+def test_row(command, state):
+    assert outcome(state, command) == ROWS[command, state]
+
+
+def test_the_table_is_complete():
+    assert len(set(COMMANDS)) == len(COMMANDS)
+    assert set(ROWS) == {(command, state) for command in COMMANDS for state in STATES}
+
+
+def rewrite() -> None:
+    lines = list(HEAD)
+    for command in COMMANDS:
+        rows = [[state, *outcome(state, command)] for state in STATES]
+        widths = [max(len(row[at]) for row in rows) for at in range(COLUMNS)]
+        lines += ["", command]
+        for row in rows:
+            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            lines.append(("  " + " | ".join(cells)).rstrip())
+    TABLE.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    rewrite()
