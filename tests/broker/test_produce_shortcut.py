@@ -14,8 +14,16 @@ import pytest
 
 from broker.produce_shortcut import ProduceShortcut, ShortProduce
 from broker.testing import Broker
+from protocol.messages.add_partitions_to_txn import (
+    ADD_PARTITIONS_TO_TXN,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+)
+from protocol.messages.end_txn import END_TXN, EndTxnRequest
+from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from protocol.messages.metadata import METADATA, MetadataRequest
 from protocol.messages.produce import PRODUCE, ProduceRequest
+from protocol.records import iterate_batches
 from tests.broker.data_plane import (
     NOW_MS,
     PRODUCE_VERSIONS,
@@ -338,6 +346,127 @@ def test_short_answers_keep_their_place(brokers, taken, version):
                 assert wire.receive().brokers
     assert taken["requests"] > 100
     assert taken["taken"] < taken["requests"] / 2, "what comes in together is taken together"
+
+
+class Writer:
+    """A transactional producer known to both brokers; it does not always play by the rules."""
+
+    def __init__(self, sides: list[Side], name: str, version: int) -> None:
+        self.sides = sides
+        self.name = name
+        self.version = version
+        request = InitProducerIdRequest(name, 60_000)
+        answer = self.both(INIT_PRODUCER_ID, request, 4)
+        self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
+        self.next_sequence = [0, 0, 0]
+        self.begin()
+
+    def both(self, api, request, version):
+        answers = [side.wire.ask(api, request, version) for side in self.sides]
+        assert answers[0] == answers[1], f"seed {SEED}"
+        return answers[0]
+
+    def begin(self, partitions=(0, 1, 2)) -> None:
+        """Before version 12 partitions are added by the producer."""
+        if self.version < 12:
+            topic = AddPartitionsToTxnTopic("plain", list(partitions))
+            request = AddPartitionsToTxnRequest(
+                v3_and_below_transactional_id=self.name,
+                v3_and_below_producer_id=self.producer_id,
+                v3_and_below_producer_epoch=self.epoch,
+                v3_and_below_topics=[topic],
+            )
+            self.both(ADD_PARTITIONS_TO_TXN, request, 3)
+
+    def end(self, *, commit: bool) -> None:
+        request = EndTxnRequest(self.name, self.producer_id, self.epoch, commit)
+        answer = self.both(END_TXN, request, 5 if self.version >= 12 else 4)
+        if self.version >= 12 and not answer.error_code:
+            self.epoch = answer.producer_epoch
+        broker = self.sides[1].broker
+        logs = [each.log for each in broker.server.catalogue.topics["plain"].partitions]
+        entries = broker.call(lambda: [log.producers.entry(self.producer_id) for log in logs])
+        for partition, entry in enumerate(entries):
+            known = entry is not None and entry.epoch == self.epoch
+            self.next_sequence[partition] = entry.last_sequence + 1 if known else 0
+
+    def request(self, chosen: random.Random, partition: int) -> ProduceRequest:
+        """Mostly the next batch of the transaction."""
+        kinds = ["next", "repeated", "gap", "old", "plain", "without id", "control"]
+        kind = chosen.choices(kinds, [60, 3, 1, 1, 2, 1, 1])[0]
+        count = chosen.randrange(1, 4)
+        sequence = self.next_sequence[partition]
+        if kind == "next":
+            self.next_sequence[partition] += count
+        elif kind == "gap":
+            sequence += 1
+        elif kind == "repeated":
+            sequence = max(0, sequence - count)
+        size = chosen.choices([1, 50, 400, 5000, 70_000], [4, 4, 4, 2, 1])[0]
+        records = batch(
+            *[b"%d" % sequence + b"v" * size] * count,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch - (kind == "old"),
+            base_sequence=sequence,
+            transactional=kind != "plain",
+            control=kind == "control",
+        )
+        name = None if kind == "without id" else self.name
+        return ProduceRequest(name, -1, 1000, [topic_data(9, Named("plain"), (partition, records))])
+
+
+@pytest.mark.parametrize("version", range(7, 14))
+def test_transactions_are_answered_alike(brokers, sides, taken, version):
+    print(f"SEED={SEED}")
+    chosen = random.Random(SEED + version)
+    ids = [topic_ids(broker) for broker in brokers]
+    only_plain = [{"plain": known["plain"]} for known in ids]
+    writers = [Writer(sides, f"id-{version}-{number}", version) for number in range(2)]
+    writer, partition = writers[0], 0
+    for _ in range(REQUESTS):
+        if chosen.random() < 0.1:
+            writer, partition = chosen.choice(writers), chosen.randrange(3)
+        request = writer.request(chosen, partition)
+        for side, known in zip(sides, ids, strict=True):
+            topic = Named("plain", known["plain"])
+            data = request.topic_data[0].partition_data[0]
+            asked = topic_data(version, topic, (data.index, data.records))
+            sent = ProduceRequest(request.transactional_id, -1, 1000, [asked])
+            side.send(side.wire.encode(PRODUCE, sent, version, answered=False))
+        if chosen.random() < 0.2:
+            compare(sides, only_plain)
+        if chosen.random() < 0.05:
+            compare(sides, only_plain)
+            writer.end(commit=chosen.random() < 0.5)
+            writer.begin(chosen.choice([(0, 1, 2), (0,)]))
+    compare(sides, only_plain)
+    for each in writers:
+        each.end(commit=True)
+    for partition in range(3):
+        stored = [
+            fetched_whole(side, Named("plain", known["plain"]), partition)
+            for side, known in zip(sides, ids, strict=True)
+        ]
+        assert stored[0] == stored[1], f"seed {SEED}"
+    assert taken["requests"] > REQUESTS / 4
+
+
+def fetched_whole(
+    side: Side, topic: Named, partition: int
+) -> tuple[list[bytes], set[tuple[int, int]]]:
+    """Batches and aborted transactions of a partition, to a reader of committed records."""
+    found: list[bytes] = []
+    aborted: set[tuple[int, int]] = set()
+    offset = 0
+    while True:
+        data = side.wire.fetch_one(topic, offset, partition, isolation=1)
+        batches = list(iterate_batches(data.records))
+        aborted |= {(each.producer_id, each.first_offset) for each in data.aborted_transactions}
+        if not batches:
+            assert data.last_stable_offset == data.high_watermark == offset, "nothing is open"
+            return found, aborted
+        found += [bytes(data.records[at : at + header.size]) for at, header in batches]
+        offset = batches[-1][1].next_offset
 
 
 def test_an_answer_whose_client_has_gone_is_dropped():
