@@ -1,5 +1,6 @@
 """Recovers a disk as a crash left it and compares what is there with the model."""
 
+from collections.abc import Callable
 from random import Random
 
 from protocol.records import iterate_batches
@@ -33,12 +34,16 @@ def check_recovery(
     random: Random,
     *,
     again: bool,
+    check: Callable[[PartitionLog, Partition, Random], None] | None = None,
 ) -> int:
-    """Recover ``disk`` and check it; answers how many events are left. Uses ``disk`` up."""
+    """Recover ``disk`` and check it; answers how many events are left. Uses ``disk`` up.
+
+    ``check`` looks at each log in place of :func:`check_log`.
+    """
     store, engine = recover(disk, specs, now_ms)
     number, expected = _cut(store, model)
     for partition_id, partition in expected.items():
-        check_log(store.get(partition_id), partition, random)
+        (check or check_log)(store.get(partition_id), partition, random)
     if again:
         before = digest(store)
         if random.random() < 0.5:

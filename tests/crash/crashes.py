@@ -1,14 +1,16 @@
 """Runs a workload and checks what a crash at each operation would leave."""
 
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from storage.partition_log import PartitionLog
 from storage.simulated import Operation, SimulatedFileSystem
-from tests.crash.checker import check_recovery
+from tests.crash.checker import check_log, check_recovery
+from tests.crash.model import Partition
 from tests.crash.workload import Workload
 
 LIVES = 3
-STEPS_PER_LIFE = 60
 
 
 class Keep(Random):
@@ -25,19 +27,29 @@ class Keep(Random):
 class CrashRun:
     """One seed's lives; ``points`` counts the disks that were recovered and checked."""
 
-    def __init__(self, seed: int, *, lying: bool = False) -> None:
+    steps_per_life = 60
+
+    def __init__(
+        self,
+        seed: int,
+        *,
+        lying: bool = False,
+        workload: type[Workload] = Workload,
+        check: Callable[[PartitionLog, Partition, Random], None] = check_log,
+    ) -> None:
         self.seed = seed
         self.points = 0
         self._broken: str | None = None
-        self._workload = Workload(SimulatedFileSystem(lying=lying), Random(seed))
+        self._check_log = check
+        self.workload = workload(SimulatedFileSystem(lying=lying), Random(seed))
 
     def run(self) -> None:
         """Run all lives; raises AssertionError with seed and operation at the first violation."""
         for life in range(LIVES):
-            self._workload.disk.after = self._crash_here
-            self._guarded(self._workload.boot)
-            for _ in range(STEPS_PER_LIFE):
-                self._guarded(self._workload.step)
+            self.workload.disk.after = self._crash_here
+            self._guarded(self.workload.boot)
+            for _ in range(self.steps_per_life):
+                self._guarded(self.workload.step)
             self._end_life(life)
 
     def _guarded(self, work) -> None:
@@ -53,7 +65,7 @@ class CrashRun:
                 self._check(operation, Keep(self.points))
 
     def _check(self, operation: Operation, draw: Random) -> None:
-        workload = self._workload
+        workload = self.workload
         self.points += 1
         image = workload.disk.crash(draw)
         details = Random(self.points)
@@ -65,6 +77,7 @@ class CrashRun:
                 workload.now_ms,
                 details,
                 again=operation.number % 4 == 0,
+                check=self._check_log,
             )
         except Exception as error:  # noqa: BLE001  Whatever recovery raises is a finding.
             self._broken = (
@@ -76,7 +89,7 @@ class CrashRun:
 
     def _end_life(self, life: int) -> None:
         """Stop in good order, be killed, or lose power; then go on with what is left."""
-        workload = self._workload
+        workload = self.workload
         if (self.seed + life) % 3 == 0:
             self._guarded(workload.shut_down)
         draw = Keep() if (self.seed + life) % 3 == 1 else Random(f"{self.seed} {life}")
@@ -88,6 +101,7 @@ class CrashRun:
             workload.now_ms,
             Random(life),
             again=False,
+            check=self._check_log,
         )
         workload.model.cut(number)
         workload.disk = left

@@ -1,6 +1,7 @@
 """A seeded random workload on a store, with the model beside it."""
 
 from random import Random
+from typing import ClassVar
 
 from protocol.records import Record, encode_batch
 from storage.config import LOG_APPEND_TIME, LogConfig
@@ -18,7 +19,7 @@ ROOT = "/data"
 SETTINGS = StoreSettings(journal_file_bytes=72 * 1024)
 TOPICS = ("alpha", "beta", "gamma")
 
-_CONFIGS = {
+CONFIGS = {
     "alpha": LogConfig(segment_bytes=1500, index_interval_bytes=100, retention_ms=60_000),
     "beta": LogConfig(segment_bytes=100_000, index_interval_bytes=300, retention_bytes=90_000),
     "gamma": LogConfig(segment_bytes=4000, segment_ms=5000, timestamp_type=LOG_APPEND_TIME),
@@ -32,6 +33,10 @@ class Workload:
     store hears of it.
     """
 
+    topics: tuple[str, ...] = TOPICS
+    configs = CONFIGS
+    actions: ClassVar[dict[str, int]] = {}
+
     def __init__(self, disk: SimulatedFileSystem, random: Random) -> None:
         self.disk = disk
         self.random = random
@@ -43,7 +48,7 @@ class Workload:
         self._next_partition_id = 1
         self._next_producer_id = 1
         self._retired: dict[int, list[Event]] = {}
-        for topic in TOPICS:
+        for topic in self.topics:
             self._specify(topic)
         for partition_id in self.specs:
             self.model.create(partition_id)
@@ -51,7 +56,8 @@ class Workload:
     def _specify(self, topic: str) -> PartitionSpec:
         partition_id = self._next_partition_id
         self._next_partition_id += 1
-        spec = PartitionSpec(partition_id, topic, 0, self.random.randbytes(16), _CONFIGS[topic])
+        topic_id, config = self.random.randbytes(16), self.configs[topic]
+        spec = PartitionSpec(partition_id, topic, 0, topic_id, config)
         self.specs[partition_id] = spec
         return spec
 
@@ -80,7 +86,7 @@ class Workload:
     def step(self) -> None:
         """Do one random thing: to a log, or on one of the threads."""
         self.now_ms += self.random.choice((0, 1, 5, 400))
-        names, weights = zip(*_ACTIONS.items(), strict=True)
+        names, weights = zip(*self.actions.items(), strict=True)
         getattr(self, self.random.choices(names, weights)[0])()
         if self.failures:
             raise self.failures[0]
@@ -288,7 +294,7 @@ class Workload:
 
     def create(self) -> None:
         taken = {spec.topic for spec in self.specs.values()}
-        free = [topic for topic in TOPICS if topic not in taken]
+        free = [topic for topic in self.topics if topic not in taken]
         if not free:
             return
         spec = self._specify(self.random.choice(free))
@@ -308,7 +314,7 @@ class Workload:
         self.create()
 
 
-_ACTIONS = {
+ACTIONS = {
     "plain": 12,
     "run": 8,
     "idempotent": 16,
@@ -328,6 +334,9 @@ _ACTIONS = {
     "checkpoint": 6,
     "aside": 8,
 }
+
+
+Workload.actions = ACTIONS
 
 
 def boot_store(
