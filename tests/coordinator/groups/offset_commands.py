@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from coordinator.decision import Decision, Effect, Now, Record, Schedule, Timer
+from coordinator.decision import (
+    NO_PRODUCER_ID,
+    Decision,
+    Effect,
+    Now,
+    Record,
+    Schedule,
+    Timer,
+    TransactionalProducer,
+)
 from coordinator.groups.commands import (
     Caller,
     DeleteGroup,
@@ -14,6 +23,7 @@ from coordinator.groups.commands import (
     OffsetDelete,
     OffsetFetch,
     TopicsDeleted,
+    TransactionalOffsetCommit,
 )
 from coordinator.groups.config import GroupConfig
 from coordinator.groups.group import CLASSIC, CONSUMER, Identity
@@ -93,7 +103,7 @@ class OtherGroup:
 
     def refuse_commit(self, identity: Identity) -> ErrorCode:
         if identity.generation < 0:
-            return self.anonymous
+            return ErrorCode.NONE if identity.transactional else self.anonymous
         return self._refuse_stranger(identity)
 
     def refuse_partition(self, identity: Identity, topic_id: bytes, _partition: int) -> ErrorCode:
@@ -145,6 +155,14 @@ WITHOUT_OFFSETS = {"nothing", "empty-bare", "pending"}
 PENDING = {"pending": ("a0", "c1"), "empty-pending": ("a0", "b2", "c1", "d0")}
 """What producer 5 has committed in a transaction still open."""
 PRODUCER = 5
+EPOCH = 2
+
+
+class Marker(NamedTuple):
+    """The end of a producer's transaction."""
+
+    producer_id: int
+    commit: bool
 
 
 @dataclass
@@ -153,7 +171,7 @@ class Run:
 
     state: str
     shard: GroupShard = field(init=False)
-    written: list[Record] = field(default_factory=list)
+    written: list[Record | Marker] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.shard = GroupShard(GroupConfig(offset_metadata_max_bytes=20))
@@ -195,6 +213,11 @@ class Run:
             assert decoded is None
             del self.shard.groups[kind.decode_key(key).group]
 
+    def end_transaction(self, marker: Marker) -> None:
+        """Take in a marker."""
+        self.shard.end_transaction(marker.producer_id, commit=marker.commit)
+        self.written.append(marker)
+
     def decide(self, command: Any) -> Decision:
         """Ask twice: a decision changes nothing, and is the same every time."""
         before = self.offsets()
@@ -218,16 +241,25 @@ class Run:
     def replayed(self) -> dict[str, Any]:
         """The offsets that a fresh machine has after the same records."""
         fresh = GroupShard(GroupConfig())
-        for at, record in enumerate(self.written):
-            fresh.apply(record, at)
+        for at, entry in enumerate(self.written):
+            if isinstance(entry, Marker):
+                fresh.end_transaction(entry.producer_id, commit=entry.commit)
+            else:
+                fresh.apply(entry, at)
         return {group: fresh.offsets.commits_of(group) for group in fresh.offsets.group_ids()}
 
 
 def command_of(text: str) -> Any:
     """Read a command: a verb, who asks, and places such as a0, or a0=5 with an offset."""
     verb, *words = text.split()
+    if verb == "marker":
+        return Marker(PRODUCER if "another" not in words else PRODUCER + 1, "commit" in words)
     if verb == "commit":
         return _commit(words)
+    if verb == "commit-in-transaction":
+        plain = _commit(words)
+        producer = TransactionalProducer(PRODUCER, EPOCH)
+        return TransactionalOffsetCommit(plain.caller, plain.request, producer, never_asked)
     if verb in {"fetch", "fetch-unstable"}:
         return _fetch(words, require_stable=verb == "fetch")
     if verb == "delete-offsets":
@@ -239,6 +271,11 @@ def command_of(text: str) -> Any:
     if verb == "delete-group":
         return DeleteGroup(GROUP)
     return {"expire": ExpireOffsets, "topics-deleted": TopicsDeleted}[verb](GROUP, IMAGE)
+
+
+def never_asked() -> ErrorCode:
+    """Stand for the transaction coordinator, whom only the append asks."""
+    raise AssertionError
 
 
 IDENTITIES = {
@@ -334,6 +371,8 @@ def shown_records(decision: Decision) -> str:
     shown = [_shown_record(record) for record in decision.records]
     assert decision.changes == ()
     assert decision.effects in {(), (HEARD,)}
+    writer = NO_PRODUCER_ID if decision.producer is None else decision.producer.producer_id
+    assert {record.producer_id for record in decision.records} <= {writer}
     if decision.effects:
         shown.append("+heard")
     return " ".join(shown) or "-"
@@ -352,4 +391,4 @@ def _shown_record(record: Record) -> str:
     if record.version == 1:
         return f"{place}={value.offset}!{value.expire_timestamp - NOW.wall_ms}"
     assert (record.version, value.expire_timestamp) == (4, BY_RETENTION)
-    return f"{place}={value.offset}"
+    return f"{place}={value.offset}{'~' if record.producer_id == PRODUCER else ''}"

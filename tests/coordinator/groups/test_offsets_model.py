@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from coordinator.decision import Decision, Now, Record
+from coordinator.decision import Decision, Now, Record, TransactionalProducer
 from coordinator.groups.commands import (
     Caller,
     DeleteGroup,
@@ -14,9 +14,9 @@ from coordinator.groups.commands import (
     OffsetDelete,
     OffsetFetch,
     TopicsDeleted,
+    TransactionalOffsetCommit,
 )
 from coordinator.groups.config import GroupConfig
-from coordinator.groups.offset_table import BY_RETENTION, CommittedOffset, commit_record
 from coordinator.groups.shard import GroupShard
 from protocol.errors import ErrorCode
 from protocol.messages.offset_commit import (
@@ -30,10 +30,11 @@ from protocol.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from protocol.messages.offset_fetch import OffsetFetchRequestGroup
-from tests.coordinator.groups.offset_commands import Image
+from tests.coordinator.groups.offset_commands import Image, never_asked
 
 CALLER = Caller("", "", 9)
 CONFIG = GroupConfig(offsets_retention_ms=1000)
+UNSTABLE = ErrorCode.UNSTABLE_OFFSET_COMMIT
 
 groups = st.sampled_from(["g", "h"])
 topics = st.sampled_from(["a", "b", "c"])
@@ -88,32 +89,52 @@ class Offsets(RuleBasedStateMachine):
             if holder == group and self.image.topic_id(topic) == topic_id
         }
 
-    @rule(group=groups, offsets=places, metadata=st.text(max_size=3))
-    def commit(self, group, offsets, metadata):
+    def request(self, group, offsets, metadata) -> OffsetCommitRequest:
+        """A commit of what exists; for the rest the handler answers."""
         request = OffsetCommitRequest(group)
         for (topic, partition), offset in offsets.items():
             topic_id = self.image.topic_id(topic)
-            if topic_id is None:
-                continue  # The handler answers for it.
-            asked = OffsetCommitRequestPartition(partition, offset, -1, metadata)
-            request.topics.append(OffsetCommitRequestTopic(topic, topic_id, [asked]))
-            self.model[group, topic, partition] = (offset, metadata, self.now_ms, topic_id)
-            self.places[None, (group, topic, partition)] = len(self.log) + len(request.topics)
-        response = self.ask(OffsetCommit(CALLER, request)).response
+            if topic_id is not None:
+                asked = OffsetCommitRequestPartition(partition, offset, -1, metadata)
+                request.topics.append(OffsetCommitRequestTopic(topic, topic_id, [asked]))
+        return request
+
+    def commit_all(self, command, holder, commits) -> None:
+        """Commit, and note it for ``holder``: a producer, or None for plain commits."""
+        request = command.request
+        at = len(self.log)
+        response = self.ask(command).response
         assert {each.error_code for topic in response.topics for each in topic.partitions} <= {0}
+        for number, topic in enumerate(request.topics):
+            (asked,) = topic.partitions
+            place = (request.group_id, topic.name, asked.partition_index)
+            committed = asked.committed_offset, asked.committed_metadata
+            commits[place] = (*committed, self.now_ms, topic.topic_id)
+            self.places[holder, place] = at + number
+
+    @rule(group=groups, offsets=places, metadata=st.text(max_size=3))
+    def commit(self, group, offsets, metadata):
+        command = OffsetCommit(CALLER, self.request(group, offsets, metadata))
+        self.commit_all(command, None, self.model)
 
     @rule(group=groups, producer=producers, offsets=places)
     def commit_in_transaction(self, group, producer, offsets):
-        for (topic, partition), offset in offsets.items():
-            topic_id = self.image.topic_id(topic)
-            if topic_id is None:
-                continue
-            committed = CommittedOffset(offset, -1, "t", self.now_ms, BY_RETENTION, topic_id, -1)
-            record = commit_record(group, topic, partition, committed)
-            self.write(record._replace(producer_id=producer))
-            place = (group, topic, partition)
-            self.pending.setdefault(producer, {})[place] = (offset, "t", self.now_ms, topic_id)
-            self.places[producer, place] = len(self.log)
+        request = self.request(group, offsets, "t")
+        command = TransactionalOffsetCommit(
+            CALLER, request, TransactionalProducer(producer, 0), never_asked
+        )
+        if request.topics:
+            self.commit_all(command, producer, self.pending.setdefault(producer, {}))
+
+    @rule(group=groups, producer=producers, offsets=places)
+    def commit_as_a_zombie(self, group, producer, offsets):
+        """No group has members, so whoever claims to be one is refused (O5)."""
+        request = self.request(group, offsets, "z")
+        request.generation_id_or_member_epoch = 1
+        command = TransactionalOffsetCommit(
+            CALLER, request, TransactionalProducer(producer, 0), never_asked
+        )
+        assert self.ask(command).records == ()
 
     @rule(producer=producers, commit=st.booleans())
     def end_transaction(self, producer, commit):
@@ -217,18 +238,33 @@ class Offsets(RuleBasedStateMachine):
         for group in groups_there:
             assert compacted.offsets.of_group(group) == self.shard.offsets.of_group(group)
 
+    def fetched(self, group: str, *, require_stable: bool) -> dict[tuple[str, int], object]:
+        """All offsets of a group; what is unstable with an error in the metadata's place (O3)."""
+        request = OffsetFetchRequestGroup(group, None, -1, None)
+        command = OffsetFetch(CALLER, request, require_stable, topics=self.image)
+        response = self.shard.decide(command, Now(self.now_ms, self.now_ms)).response
+        return {
+            (topic.name, each.partition_index): (
+                each.committed_offset,
+                each.error_code or each.metadata,
+            )
+            for topic in response.topics
+            for each in topic.partitions
+        }
+
     @invariant()
     def only_what_was_committed_last_is_there(self):
-        now = Now(self.now_ms, self.now_ms)
         for group in ("g", "h"):
-            request = OffsetFetchRequestGroup(group, None, -1, None)
-            command = OffsetFetch(CALLER, request, require_stable=False, topics=self.image)
-            response = self.shard.decide(command, now).response
-            assert {
-                (topic.name, each.partition_index): (each.committed_offset, each.metadata)
-                for topic in response.topics
-                for each in topic.partitions
-            } == self.visible(group)
+            visible = self.visible(group)
+            assert self.fetched(group, require_stable=False) == visible
+            pending = {
+                place[1:]
+                for commits in self.pending.values()
+                for place in commits
+                if place[0] == group
+            }
+            hidden = dict.fromkeys(pending & visible.keys(), (-1, UNSTABLE))
+            assert self.fetched(group, require_stable=True) == visible | hidden
         assert set(self.shard.keys()) == {group for group in ("g", "h") if self.known(group)}
         for place in self.known("g"):
             pending = any(place in commits for commits in self.pending.values())

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from coordinator.decision import Decision
 from tests.coordinator.groups.offset_commands import (
     GROUP,
     STATES,
+    Marker,
     Run,
     command_of,
     shown_records,
@@ -46,7 +48,12 @@ COMMANDS = list(dict.fromkeys(command for command, _ in ROWS))
 
 def outcome(state: str, command: str) -> list[str]:
     run = Run(state)
-    decision = run.decide(command_of(command))
+    asked = command_of(command)
+    if isinstance(asked, Marker):
+        run.end_transaction(asked)
+        decision = Decision()
+    else:
+        decision = run.decide(asked)
     for record in decision.records:
         run.apply(record)
     left = run.offsets()

@@ -1,0 +1,158 @@
+"""Every state of a group meets everybody who may commit for it; commit_table.txt says who may.
+
+``python -m tests.coordinator.groups.test_commit_table`` writes it anew; read the difference.
+The answers are those of Apache Kafka 4.3.0: tests/interop/transactional_offsets.py asks both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordinator.decision import Decision, TransactionalProducer
+from coordinator.groups.classic import ClassicGroup
+from coordinator.groups.commands import Caller, OffsetCommit, TransactionalOffsetCommit
+from coordinator.groups.group import Identity
+from protocol.errors import ErrorCode
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from tests.coordinator.groups import classic_run, consumer_run, test_classic_table
+from tests.coordinator.groups import test_consumer_table as consumer_table
+from tests.coordinator.groups.offset_commands import never_asked
+
+TABLE = Path(__file__).with_name("commit_table.txt")
+GROUP = classic_run.GROUP
+COLUMNS = 5
+TOPIC_ID = consumer_run.Topics(t=4).ids["t"]
+PRODUCER = TransactionalProducer(5, 0)
+
+CLASSIC = {f"classic {name}": each for name, each in test_classic_table.STATES.items()}
+CONSUMER = {f"consumer {name}": each for name, each in consumer_table.STATES.items()}
+STATES = [*CLASSIC, *CONSUMER]
+
+IDENTITIES: dict[str, dict[str, Any]] = {
+    "nobody": {"member_id": "", "generation": -1},
+    "nobody, of the generation": {"member_id": ""},
+    "the member": {},
+    "the member of the generation before": {"generation": -1, "relative": True},
+    "the member of the first generation": {"generation": 1},
+    "the member of a later generation": {"generation": 1, "relative": True},
+    "the member of no generation": {"generation": -1},
+    "a stranger": {"member_id": "stranger"},
+    "a stranger of no generation": {"member_id": "stranger", "generation": -1},
+    "the member as instance i": {"instance_id": "i"},
+    "the member as instance j": {"instance_id": "j"},
+    "a stranger as instance i": {"member_id": "stranger", "instance_id": "i"},
+    "instance i without a member": {"member_id": "", "generation": -1, "instance_id": "i"},
+}
+
+
+def run_in(state: str) -> classic_run.Run | consumer_run.Run:
+    """A group in one of the states; "nothing" is the same in both tables."""
+    run: Any = classic_run.Run() if state in CLASSIC else consumer_run.Run()
+    (CLASSIC | CONSUMER)[state](run)
+    return run
+
+
+def identity_of(run: Any, label: str) -> Identity:
+    """Who commits: the group's first member but for what the label changes."""
+    group = run.shard.groups.get(GROUP)
+    member_id = next(iter(group.members), "m") if group is not None else "m"
+    generation = 1
+    if isinstance(group, ClassicGroup):
+        generation = group.generation
+    elif group is not None and member_id in group.members:
+        generation = group.members[member_id].member_epoch
+    changes = dict(IDENTITIES[label])
+    if changes.pop("relative", False):
+        changes["generation"] += generation
+    return replace(Identity(member_id, generation), **changes)
+
+
+def commit_of(identity: Identity, version: int) -> OffsetCommit:
+    topic = OffsetCommitRequestTopic("t", TOPIC_ID, [OffsetCommitRequestPartition(0, 5, -1, "")])
+    request = OffsetCommitRequest(
+        GROUP, identity.generation, identity.member_id, identity.instance_id, topics=[topic]
+    )
+    return OffsetCommit(Caller("client", "/host", version), request)
+
+
+def verdict(decision: Decision) -> str:
+    """The answer for the partition; what is refused leaves nothing behind (O5)."""
+    ((answer,),) = (topic.partitions for topic in decision.response.topics)
+    code = ErrorCode(answer.error_code)
+    assert bool(decision.records) == (code == ErrorCode.NONE)
+    assert not code or not decision.effects
+    return code.name if code else "ok"
+
+
+def outcome(state: str, label: str) -> list[str]:
+    """What plain commits of versions 8 and 9 are answered, and one in a transaction."""
+    found = []
+    for version in (8, 9, None):
+        run = run_in(state)
+        identity = identity_of(run, label)
+        command: Any = commit_of(identity, version or 5)
+        if version is None:
+            command = TransactionalOffsetCommit(
+                command.caller, command.request, PRODUCER, never_asked
+            )
+        decision = run.shard.decide(command, run.now)
+        found.append(verdict(decision))
+        if version is None and decision.records:
+            assert decision.producer == PRODUCER
+            assert decision.effects == (), "a transaction's commit is no sign of life"
+    who = f"{identity.member_id or '-'}@{identity.generation}"
+    return [who, *found]
+
+
+def read_table() -> tuple[list[str], dict[tuple[str, str], list[str]]]:
+    head = []
+    rows: dict[tuple[str, str], list[str]] = {}
+    label = ""
+    for line in TABLE.read_text().splitlines():
+        if line.startswith("#"):
+            head.append(line)
+        elif line and not line.startswith(" "):
+            label = line
+        elif line:
+            state, *rest = (cell.strip() for cell in line.split("|"))
+            assert len(rest) == COLUMNS - 1, line
+            assert (label, state) not in rows, line
+            rows[label, state] = rest
+    return head, rows
+
+
+HEAD, ROWS = read_table()
+
+
+@pytest.mark.parametrize("label", IDENTITIES)
+@pytest.mark.parametrize("state", STATES)
+def test_row(state, label):
+    assert outcome(state, label) == ROWS[label, state]
+
+
+def test_the_table_is_complete():
+    assert set(ROWS) == {(label, state) for label in IDENTITIES for state in STATES}
+
+
+def rewrite() -> None:
+    lines = list(HEAD)
+    for label in IDENTITIES:
+        rows = [[state, *outcome(state, label)] for state in STATES]
+        widths = [max(len(row[at]) for row in rows) for at in range(COLUMNS)]
+        lines += ["", label]
+        for row in rows:
+            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            lines.append(("  " + " | ".join(cells)).rstrip())
+    TABLE.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    rewrite()
