@@ -34,6 +34,14 @@ class HelpFormatter(argparse.HelpFormatter):
         choices = "|".join(map(str, action.choices)) if action.choices else ""
         return f"{shown} {action.metavar or choices or action.dest.upper()}"
 
+    def add_argument(self, action: argparse.Action) -> None:
+        """Take note of an action; argparse itself forgets how far verbs are indented."""
+        super().add_argument(action)
+        if isinstance(action, Verbs):
+            longest = max(map(len, action.choices), default=0)
+            needed = longest + self._current_indent + self._indent_increment
+            self._action_max_length = max(self._action_max_length, needed)
+
     def _format_action(self, action: argparse.Action) -> str:
         if isinstance(action, Verbs):  # Without the line that says what they are called together.
             return "".join(map(self._format_action, self._iter_indented_subactions(action)))

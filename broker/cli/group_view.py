@@ -79,11 +79,14 @@ def list_groups(cluster: Cluster, states: Sequence[str], types: Sequence[str]) -
     return [found[group_id] for group_id in sorted(found)]
 
 
-def coordinators(cluster: Cluster, group_ids: Iterable[str]) -> dict[str, int]:
-    """Return the node id of each group's coordinator; raises Refused."""
+def coordinators(
+    cluster: Cluster, keys: Iterable[str], key_type: int = GROUP_KEY
+) -> dict[str, int]:
+    """Return the node id of the coordinator of groups, or other keys; raises Refused."""
     if not cluster.any_broker.speaks(FIND_COORDINATOR, _BATCHED_SINCE):
-        raise CommandError("groups: the broker speaks Kafka's protocol of before 3.0")
-    request = FindCoordinatorRequest(key_type=GROUP_KEY, coordinator_keys=list(group_ids))
+        what = "groups" if key_type == GROUP_KEY else "transactions"
+        raise CommandError(f"{what}: the broker speaks Kafka's protocol of before 3.0")
+    request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=list(keys))
     found = {}
     for each in cluster.ask(FIND_COORDINATOR, request).coordinators:
         check(each.key, each.error_code, each.error_message)

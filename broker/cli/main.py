@@ -25,6 +25,7 @@ COMMANDS = {
     "config": "print a broker's effective configuration and its sources",
     "topics": "list, describe, create, delete and alter topics",
     "groups": "list, describe, move and delete consumer groups",
+    "transactions": "list, describe and abort transactions, see who holds them",
     "produce": "write lines of standard input to a topic",
     "consume": "print the records of a topic",
     "dump-log": "show what the files of a data directory say",

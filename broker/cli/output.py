@@ -63,6 +63,19 @@ def time_text(timestamp_ms: int) -> str | None:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds:03d}Z"
 
 
+def duration_text(duration_ms: int) -> str:
+    """Write a duration for people, in its two largest units: "350 ms", "12 s", "3 h 20 min"."""
+    if duration_ms < 1000:
+        return f"{duration_ms} ms"
+    left = duration_ms // 1000
+    parts: list[str] = []
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        count, left = divmod(left, size)
+        if count or parts:
+            parts.append(f"{count} {unit}")
+    return " ".join(part for part in parts[:2] if not part.startswith("0 "))
+
+
 def count_text(count: int, thing: str, plural: str | None = None) -> str:
     """Write "1 record" and "2,000 records"."""
     return f"{count:,} {thing if count == 1 else plural or thing + 's'}"

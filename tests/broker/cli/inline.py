@@ -44,13 +44,15 @@ class Shell:
         self._monkeypatch = monkeypatch
         self.address = address
 
-    def __call__(self, *arguments, stdin=b"", server=True):
+    def __call__(self, *arguments, stdin=b"", server=True, terminal=False):
         words = [str(word) for word in arguments]
         if server:
             words += ["-b", self.address]
         output, errors = io.TextIOWrapper(io.BytesIO()), io.StringIO()
         with self._monkeypatch.context() as patch:
-            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+            keyboard = io.TextIOWrapper(io.BytesIO(stdin))
+            patch.setattr(keyboard, "isatty", lambda: terminal)
+            patch.setattr(sys, "stdin", keyboard)
             patch.setattr(sys, "stdout", output)
             patch.setattr(sys, "stderr", errors)
             patch.setenv("COLUMNS", "80")

@@ -12,6 +12,7 @@ WITH_HELP = [
     *((command,) for command in COMMANDS),
     *(("topics", verb) for verb in ("list", "describe", "create", "delete", "alter")),
     *(("groups", verb) for verb in ("list", "describe", "seek", "delete")),
+    *(("transactions", verb) for verb in ("list", "describe", "holders", "abort")),
 ]
 
 

@@ -1,0 +1,98 @@
+"""Ending transactions for somebody else: through their coordinator, or behind its back.
+
+The first is what a new instance of the producer does when it starts: it fences the old one, and
+the coordinator aborts on every partition. The second writes a marker onto one partition. That would
+tear a transaction which its coordinator still knows, so it is refused there: Kafka's own tool does
+it without a look.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker.cli.cluster import Cluster, Partition, check
+from broker.cli.errors import CommandError
+from broker.cli.group_view import coordinators
+from broker.cli.offsets import place_text
+from broker.cli.transaction_view import (
+    NEVER_MS,
+    ONGOING,
+    PREPARED,
+    TRANSACTION_KEY,
+    OpenTransaction,
+    Transaction,
+    open_transactions,
+)
+from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from protocol.messages.write_txn_markers import (
+    WRITE_TXN_MARKERS,
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+
+INIT_PRODUCER_ID_STABLE: Final = 5
+"""The last version of InitProducerId that asks for nothing but a new epoch."""
+
+_TIMEOUT_MS: Final = 60_000
+"""What an id without a timeout gets: that of producers which do not say one."""
+_CLASSIC: Final = 0
+"""An operator's marker carries the epoch of the data."""
+
+
+def check_open(transaction: Transaction) -> None:
+    """Raise CommandError unless there is something that can be aborted."""
+    key = transaction.transactional_id
+    if transaction.state in PREPARED:
+        verb = "committed" if transaction.state == PREPARED[0] else "aborted"
+        raise CommandError(f"{key}: it is decided, and {verb} as soon as its markers are written")
+    if transaction.state != ONGOING:
+        raise CommandError(f"{key}: no transaction is open, its state is {transaction.state}")
+
+
+def abort_everywhere(cluster: Cluster, transaction: Transaction) -> None:
+    """Fence the producer of a transactional id; raises Refused while that is under way."""
+    key = transaction.transactional_id
+    timeout_ms = transaction.timeout_ms
+    request = InitProducerIdRequest(key, timeout_ms if timeout_ms != NEVER_MS else _TIMEOUT_MS)
+    node_id = coordinators(cluster, [key], TRANSACTION_KEY)[key]
+    answer = cluster.node(node_id).ask(INIT_PRODUCER_ID, request, INIT_PRODUCER_ID_STABLE)
+    check(key, answer.error_code)
+
+
+def abort_hanging(cluster: Cluster, partition: Partition, start_offset: int) -> None:
+    """Write the marker that ends a transaction which no coordinator knows; raises CommandError."""
+    hanging = _hanging(cluster, partition, start_offset)
+    producer = hanging.producer
+    marker = WritableTxnMarker(
+        producer.producer_id,
+        producer.producer_epoch,
+        transaction_result=False,
+        topics=[WritableTxnMarkerTopic(partition.topic, [partition.number])],
+        # As Kafka's tool: that of the last marker, so that it is not taken for an older one.
+        coordinator_epoch=max(producer.coordinator_epoch, 0),
+        transaction_version=_CLASSIC,
+    )
+    broker = cluster.node(partition.leader_id)
+    for answer in broker.ask(WRITE_TXN_MARKERS, WriteTxnMarkersRequest([marker])).markers:
+        for topic in answer.topics:
+            for each in topic.partitions:
+                check(place_text((topic.name, each.partition_index)), each.error_code)
+
+
+def _hanging(cluster: Cluster, partition: Partition, start_offset: int) -> OpenTransaction:
+    name = place_text(partition.place)
+    found = open_transactions(cluster, [partition])
+    for each in found:
+        if each.start_offset != start_offset:
+            continue
+        if each.transaction is not None:
+            raise CommandError(
+                f"{name}: it does not hang, it is part of {each.transaction.transactional_id} "
+                f"({each.transaction.state}), which can be aborted by its id"
+            )
+        return each
+    starts = ", ".join(str(each.start_offset) for each in found) or "nowhere"
+    raise CommandError(
+        f"{name}: no transaction begins at offset {start_offset}; open ones begin at: {starts}"
+    )

@@ -1,0 +1,286 @@
+"""What a client can find out about transactions: of their coordinators, and of partition leaders.
+
+A partition's leader knows which producer ids have something open on it, and since which offset; it
+is the coordinators that know to which transactional id a producer id belongs, and what it is about
+to become. A transaction that is open on a partition and of which no coordinator knows hangs:
+nothing will ever end it but an operator.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, NamedTuple, TypeVar
+
+from broker.cli.cluster import Cluster, Connection, Partition, Refused, check
+from broker.cli.errors import USAGE, CommandError
+from broker.cli.group_view import coordinators
+from broker.cli.offsets import LATEST, Place, offsets_at, place_text
+from protocol.errors import ErrorCode
+from protocol.messages.describe_producers import (
+    DESCRIBE_PRODUCERS,
+    DescribeProducersRequest,
+    ProducerState,
+    TopicRequest,
+)
+from protocol.messages.describe_transactions import (
+    DESCRIBE_TRANSACTIONS,
+    DescribeTransactionsRequest,
+    TransactionState,
+)
+from protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
+
+T = TypeVar("T")
+
+TRANSACTION_KEY: Final = 1
+ONGOING: Final = "Ongoing"
+PREPARED: Final = ("PrepareCommit", "PrepareAbort")
+OPEN_STATES: Final = (ONGOING, *PREPARED)
+HANGING: Final = "hanging"
+"""What we call a transaction that no coordinator knows."""
+NEVER_MS: Final = 2**31 - 1
+"""The timeout of a transaction that is decided elsewhere (KIP-939)."""
+
+_DURATION_SINCE: Final = 1
+_PATTERN_SINCE: Final = 2
+_PER_REQUEST: Final = 1000
+"""Transactional ids, producer ids and partitions that one request of ours names."""
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """One transactional id, as its coordinator describes it."""
+
+    transactional_id: str
+    state: str
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    start_ms: int | None
+    partitions: list[Place]
+    coordinator: int
+    client: str | None
+    host: str | None
+    """Who last used the id; None where the broker does not say."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is something that has not ended everywhere."""
+        return self.state in OPEN_STATES
+
+
+class Filters(NamedTuple):
+    """Which transactional ids are wanted."""
+
+    states: Sequence[str] = ()
+    producer_ids: Sequence[int] = ()
+    longer_than_ms: int = -1
+    pattern: str | None = None
+
+
+class OpenTransaction(NamedTuple):
+    """What a partition's leader knows of a transaction that is open on it."""
+
+    place: Place
+    producer: ProducerState
+    transaction: Transaction | None
+    """None: it hangs."""
+
+    @property
+    def start_offset(self) -> int:
+        """Where it begins on this partition."""
+        return self.producer.current_txn_start_offset
+
+
+class HeldPartition(NamedTuple):
+    """A partition whose readers of committed records wait; the first transaction holds them."""
+
+    place: Place
+    stable_offset: int
+    end_offset: int
+    transactions: list[OpenTransaction]
+
+
+# ----------------------------------------------------------------------------------- coordinators
+
+
+def list_transactions(cluster: Cluster, filters: Filters) -> list[Transaction]:
+    """Return the transactional ids of all brokers that pass every filter, in order."""
+    cluster.topics([])
+    found: list[Transaction] = []
+    for node_id in cluster.node_ids:
+        broker = cluster.node(node_id)
+        ids = _list(broker, filters)
+        found += [each for each in _describe(broker, node_id, ids) if _passes(each, filters)]
+    return sorted(found, key=lambda each: each.transactional_id)
+
+
+def _list(broker: Connection, filters: Filters) -> list[str]:
+    if filters.longer_than_ms >= 0 and not broker.speaks(LIST_TRANSACTIONS, _DURATION_SINCE):
+        raise CommandError(f"{broker.name}: cannot say how long transactions take")
+    if filters.pattern is not None and not broker.speaks(LIST_TRANSACTIONS, _PATTERN_SINCE):
+        raise CommandError(f"{broker.name}: cannot look for a pattern")
+    request = ListTransactionsRequest(
+        list(filters.states), list(filters.producer_ids), filters.longer_than_ms, filters.pattern
+    )
+    response = broker.ask(LIST_TRANSACTIONS, request)
+    check("transactions", response.error_code)
+    for name in response.unknown_state_filters:
+        raise CommandError(f"{name}: no transaction is ever in this state", USAGE)
+    return [each.transactional_id for each in response.transaction_states]
+
+
+def _passes(transaction: Transaction, filters: Filters) -> bool:
+    """Whether what was listed a moment ago is still what was asked for.
+
+    Kafka lets all that is not open pass a duration.
+    """
+    return (not filters.states or transaction.state in filters.states) and (
+        filters.longer_than_ms < 0 or transaction.is_open
+    )
+
+
+def describe_transactions(cluster: Cluster, ids: Iterable[str]) -> list[Transaction]:
+    """Describe transactional ids, in their order; raises Refused."""
+    by_node: dict[int, list[str]] = defaultdict(list)
+    for key, node_id in coordinators(cluster, ids, TRANSACTION_KEY).items():
+        by_node[node_id].append(key)
+    found = {
+        each.transactional_id: each
+        for node_id, keys in by_node.items()
+        for each in _describe(cluster.node(node_id), node_id, keys)
+    }
+    for key in ids:
+        if key not in found:
+            raise Refused(key, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+    return [found[key] for key in ids]
+
+
+def _describe(broker: Connection, node_id: int, ids: Iterable[str]) -> Iterator[Transaction]:
+    """Describe those of the ids that are there."""
+    for keys in _batched(ids):
+        request = DescribeTransactionsRequest(list(keys))
+        for each in broker.ask(DESCRIBE_TRANSACTIONS, request).transaction_states:
+            if each.error_code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+                check(each.transactional_id, each.error_code)
+                yield _transaction(each, node_id)
+
+
+def _transaction(each: TransactionState, node_id: int) -> Transaction:
+    return Transaction(
+        each.transactional_id,
+        each.transaction_state,
+        each.producer_id,
+        each.producer_epoch,
+        each.transaction_timeout_ms,
+        each.transaction_start_time_ms if each.transaction_start_time_ms >= 0 else None,
+        sorted((topic.topic, number) for topic in each.topics for number in topic.partitions),
+        node_id,
+        each.client_id,
+        each.client_host,
+    )
+
+
+# ---------------------------------------------------------------------------------------- leaders
+
+
+def held_partitions(cluster: Cluster, partitions: Sequence[Partition]) -> list[HeldPartition]:
+    """Return those of the partitions whose last stable offset waits for a transaction."""
+    stable = offsets_at(cluster, partitions, LATEST, "read_committed")
+    ends = offsets_at(cluster, partitions, LATEST, "read_uncommitted")
+    behind = [each for each in partitions if stable[each.place] < ends[each.place]]
+    by_place: dict[Place, list[OpenTransaction]] = defaultdict(list)
+    for each in open_transactions(cluster, behind):
+        by_place[each.place].append(each)
+    return [
+        HeldPartition(place, stable[place], ends[place], by_place[place])
+        for place in sorted(by_place)
+    ]
+
+
+def open_transactions(cluster: Cluster, partitions: Iterable[Partition]) -> list[OpenTransaction]:
+    """Return what is open on partitions, in the order of its offsets, with whose it is.
+
+    The leaders are asked again about what no coordinator knows: it may have ended in between.
+    """
+    partitions = list(partitions)
+    found = _open_producers(cluster, partitions)
+    if not found:
+        return []
+    owners = _owners(cluster, {producer.producer_id for _, producer in found})
+    known = [
+        OpenTransaction(place, producer, _owner(place, producer, owners))
+        for place, producer in found
+    ]
+    doubtful = {each.place for each in known if each.transaction is None}
+    if doubtful:
+        again = _open_producers(cluster, [each for each in partitions if each.place in doubtful])
+        still_open = {_identity(place, producer) for place, producer in again}
+        known = [
+            each
+            for each in known
+            if each.transaction is not None or _identity(each.place, each.producer) in still_open
+        ]
+    return sorted(known, key=lambda each: (each.place, each.start_offset))
+
+
+def _identity(place: Place, producer: ProducerState) -> tuple[Place, int, int]:
+    return place, producer.producer_id, producer.current_txn_start_offset
+
+
+def _open_producers(
+    cluster: Cluster, partitions: Iterable[Partition]
+) -> list[tuple[Place, ProducerState]]:
+    """Return the producers that have a transaction open on one of the partitions."""
+    by_leader: dict[int, list[Partition]] = defaultdict(list)
+    for partition in partitions:
+        if partition.leader_id < 0:
+            raise Refused(place_text(partition.place), ErrorCode.LEADER_NOT_AVAILABLE)
+        by_leader[partition.leader_id].append(partition)
+    found = []
+    for leader_id, led in by_leader.items():
+        for some in _batched(led):
+            numbers: dict[str, list[int]] = defaultdict(list)
+            for each in some:
+                numbers[each.topic].append(each.number)
+            request = DescribeProducersRequest([TopicRequest(*each) for each in numbers.items()])
+            for topic in cluster.node(leader_id).ask(DESCRIBE_PRODUCERS, request).topics:
+                for answer in topic.partitions:
+                    place = topic.name, answer.partition_index
+                    check(place_text(place), answer.error_code, answer.error_message)
+                    found += [
+                        (place, producer)
+                        for producer in answer.active_producers
+                        if producer.current_txn_start_offset >= 0
+                    ]
+    return found
+
+
+def _owners(cluster: Cluster, producer_ids: Iterable[int]) -> dict[int, Transaction]:
+    """Return the transactional ids that producer ids belong to."""
+    found = {}
+    for some in _batched(sorted(producer_ids)):
+        for each in list_transactions(cluster, Filters(producer_ids=some)):
+            found[each.producer_id] = each
+    return found
+
+
+def _owner(
+    place: Place, producer: ProducerState, owners: dict[int, Transaction]
+) -> Transaction | None:
+    """Return the transaction that will end what a producer has open; None if none will."""
+    owner = owners.get(producer.producer_id)
+    if owner is None or not owner.is_open or place not in owner.partitions:
+        return None
+    # Its markers carry its epoch or the next one, and end whatever has no later one: also what a
+    # producer wrote that was fenced since, where the transaction is kept for somebody (KIP-939).
+    return owner if producer.producer_epoch <= owner.producer_epoch else None
+
+
+def _batched(items: Iterable[T], size: int = _PER_REQUEST) -> Iterator[list[T]]:
+    """Yield the items in lists that one request has room for."""
+    left = iter(items)
+    while batch := list(islice(left, size)):
+        yield batch

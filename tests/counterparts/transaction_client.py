@@ -1,0 +1,124 @@
+"""Transactions by bare requests of the classic protocol, for any broker."""
+
+from __future__ import annotations
+
+from protocol.client import ClientConnection
+from protocol.errors import ErrorCode
+from protocol.messages.add_partitions_to_txn import (
+    ADD_PARTITIONS_TO_TXN,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+)
+from protocol.messages.end_txn import END_TXN, EndTxnRequest
+from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from protocol.messages.produce import (
+    PRODUCE,
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from protocol.records import Record, encode_batch
+from tests.counterparts.wire_client import WireClient
+from tests.interop.administration import wait_until
+
+NOW_MS = 1_790_000_000_000
+NOT_YET = {
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+}
+"""What a client asks again after."""
+
+
+class TransactionClient(WireClient):
+    """One connection, any number of transactional ids; every step must succeed in the end."""
+
+    def __init__(self, broker, client_id: str = "wire-client") -> None:
+        super().__init__(broker)
+        self._connection = ClientConnection(client_id)
+        self.producers: dict[str, tuple[int, int]] = {}
+        self._sequences: dict[tuple[str, str, int], int] = {}
+
+    def init(self, key: str, timeout_ms: int = 60_000) -> tuple[int, int]:
+        """Give an id a producer; it is the only one from now on."""
+        lookup = FindCoordinatorRequest(key_type=1, coordinator_keys=[key])
+
+        def found() -> bool:
+            (answer,) = self.ask(FIND_COORDINATOR, lookup, 4).coordinators
+            assert answer.error_code in {ErrorCode.NONE, *NOT_YET}
+            return answer.error_code == ErrorCode.NONE
+
+        def initialized() -> bool:
+            answer = self.ask(INIT_PRODUCER_ID, InitProducerIdRequest(key, timeout_ms), 4)
+            assert answer.error_code in {ErrorCode.NONE, *NOT_YET}
+            self.producers[key] = answer.producer_id, answer.producer_epoch
+            return answer.error_code == ErrorCode.NONE
+
+        wait_until(found, "found")
+        wait_until(initialized, "initialized")
+        self._sequences = {place: n for place, n in self._sequences.items() if place[0] != key}
+        return self.producers[key]
+
+    def add(self, key: str, topic: str, *partitions: int) -> None:
+        """Make partitions part of the transaction of an id."""
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=key,
+            v3_and_below_producer_id=self.producers[key][0],
+            v3_and_below_producer_epoch=self.producers[key][1],
+            v3_and_below_topics=[AddPartitionsToTxnTopic(topic, list(partitions))],
+        )
+
+        def added() -> bool:
+            answer = self.ask(ADD_PARTITIONS_TO_TXN, request, 3)
+            (result,) = answer.results_by_topic_v3_and_below
+            codes = {each.partition_error_code for each in result.results_by_partition}
+            assert codes <= {ErrorCode.NONE, *NOT_YET}
+            return codes == {ErrorCode.NONE}
+
+        wait_until(added, "added")
+
+    def write(self, key: str, topic: str, partition: int, count: int = 1, *, version=11) -> None:
+        """Write records as part of the transaction of an id."""
+        place = key, topic, partition
+        sequence = self._sequences.get(place, 0)
+        records = [Record(number, NOW_MS, b"key", b"value") for number in range(count)]
+        batch = encode_batch(
+            records,
+            producer_id=self.producers[key][0],
+            producer_epoch=self.producers[key][1],
+            base_sequence=sequence,
+            transactional=True,
+        )
+        data = [TopicProduceData(topic, partition_data=[PartitionProduceData(partition, batch)])]
+
+        def written() -> bool:
+            answer = self.ask(PRODUCE, ProduceRequest(key, -1, 10_000, data), version)
+            code = answer.responses[0].partition_responses[0].error_code
+            assert code in {ErrorCode.NONE, *NOT_YET}
+            return code == ErrorCode.NONE
+
+        wait_until(written, "written")
+        self._sequences[place] = sequence + count
+
+    def begin(self, key: str, topic: str, *partitions: int, timeout_ms: int = 60_000) -> None:
+        """Open a transaction with a record on each partition."""
+        self.init(key, timeout_ms)
+        self.add(key, topic, *partitions)
+        for partition in partitions:
+            self.write(key, topic, partition)
+
+    def end(self, key: str, *, commit: bool = True) -> None:
+        """Decide."""
+        request = EndTxnRequest(key, *self.producers[key], commit)
+
+        def ended() -> bool:
+            code = self.ask(END_TXN, request, 3).error_code
+            assert code in {ErrorCode.NONE, *NOT_YET}
+            return code == ErrorCode.NONE
+
+        wait_until(ended, "ended")
