@@ -1,0 +1,130 @@
+"""A transactional producer made of single requests, so that a test can send any of them wrongly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from protocol.errors import ErrorCode
+from protocol.messages.add_partitions_to_txn import (
+    ADD_PARTITIONS_TO_TXN,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+)
+from protocol.messages.end_txn import END_TXN, EndTxnRequest
+from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from protocol.messages.produce import PRODUCE, PartitionProduceResponse, ProduceRequest
+from tests.broker.data_plane import Named, Wire, batch, produce_request, topic_data
+
+ADDS_SINCE = 12
+"""From this version of Produce on a transaction's partitions are added by writing to them."""
+TIMEOUT_MS = 60_000
+
+
+class RawProducer:
+    """Knows its id, epoch and next sequences; sends nothing by itself."""
+
+    def __init__(self, wire: Wire, name: str, version: int = 12) -> None:
+        """``version`` of Produce decides of which generation the transactions are."""
+        self.wire = wire
+        self.name = name
+        self.version = version
+        self.producer_id = self.epoch = -1
+        self._next: dict[tuple[str, int], int] = {}
+        self.init()
+
+    @property
+    def is_classic(self) -> bool:
+        """Whether it has to add partitions itself."""
+        return self.version < ADDS_SINCE
+
+    def init(self) -> None:
+        """Begin anew, fencing whoever had the name."""
+        answer = self.wire.ask(INIT_PRODUCER_ID, InitProducerIdRequest(self.name, TIMEOUT_MS), 4)
+        assert answer.error_code == 0, ErrorCode(answer.error_code)
+        self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
+        self._next.clear()
+
+    def add(self, topic: Named, *partitions: int) -> ErrorCode:
+        """Add partitions to the transaction; nothing to do where writing does that."""
+        if not self.is_classic:
+            return ErrorCode.NONE
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.name,
+            v3_and_below_producer_id=self.producer_id,
+            v3_and_below_producer_epoch=self.epoch,
+            v3_and_below_topics=[AddPartitionsToTxnTopic(topic.name, list(partitions))],
+        )
+        answer = self.wire.ask(ADD_PARTITIONS_TO_TXN, request, 3)
+        (result,) = answer.results_by_topic_v3_and_below
+        return ErrorCode(result.results_by_partition[0].partition_error_code)
+
+    def batch(
+        self,
+        topic: Named,
+        *values: bytes,
+        partition: int = 0,
+        sequence: int | None = None,
+        **more: Any,
+    ) -> memoryview:
+        """The next batch for a partition, or one of ``sequence``, which changes nothing."""
+        values = values or (b"v",)
+        key = topic.name, partition
+        if sequence is None:
+            sequence = self._next.get(key, 0)
+            self._next[key] = sequence + len(values)
+        settings = {
+            "producer_id": self.producer_id,
+            "producer_epoch": self.epoch,
+            "base_sequence": sequence,
+            "transactional": True,
+        }
+        return batch(*values, **{**settings, **more})
+
+    def request(self, topic: Named, *data: tuple[int, Any], **more: Any) -> ProduceRequest:
+        """A Produce of pairs of partition and batch."""
+        settings = {"transactional_id": self.name, **more}
+        return produce_request(self.version, topic, *data, **settings)
+
+    def send(self, topic: Named, *values: bytes, **more: Any) -> PartitionProduceResponse:
+        """Write one batch to one partition and return what became of it."""
+        partition = more.get("partition", 0)
+        request = self.request(topic, (partition, self.batch(topic, *values, **more)))
+        answer = self.wire.ask(PRODUCE, request, self.version)
+        return answer.responses[0].partition_responses[0]
+
+    def ask(self, *topics: Any, **more: Any) -> list[ErrorCode]:
+        """Write to several topics at once: errors by position."""
+        request = ProduceRequest(
+            more.get("transactional_id", self.name),
+            more.get("acks", -1),
+            30_000,
+            [topic_data(self.version, *each) for each in topics],
+        )
+        answer = self.wire.ask(PRODUCE, request, self.version)
+        return [
+            ErrorCode(result.error_code)
+            for topic in answer.responses
+            for result in topic.partition_responses
+        ]
+
+    def begin(self, topic: Named, *values: bytes, partition: int = 0) -> int:
+        """Begin a transaction with one batch; answers its offset."""
+        code = self.add(topic, partition)
+        assert code == 0, code
+        result = self.send(topic, *values, partition=partition)
+        assert result.error_code == 0, ErrorCode(result.error_code)
+        return result.base_offset
+
+    def end_request(self, *, commit: bool) -> EndTxnRequest:
+        """An EndTxn by what is known now."""
+        return EndTxnRequest(self.name, self.producer_id, self.epoch, commit)
+
+    def end(self, *, commit: bool = True) -> None:
+        """End the transaction; the next one begins at sequence 0 where it has its own epoch."""
+        answer = self.wire.ask(
+            END_TXN, self.end_request(commit=commit), 4 if self.is_classic else 5
+        )
+        assert answer.error_code == 0, ErrorCode(answer.error_code)
+        if not self.is_classic:
+            self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
+            self._next.clear()
