@@ -49,6 +49,7 @@ from protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     TopicRequest,
 )
+from protocol.messages.describe_transactions import DescribeTransactionsRequest
 from protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
 from protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from protocol.messages.end_txn import EndTxnRequest
@@ -76,6 +77,7 @@ from protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
+from protocol.messages.list_transactions import ListTransactionsRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -119,6 +121,8 @@ SECURITY_DISABLED = 54
 
 UNKNOWN_MEMBER_ID = 25
 GROUP_ID_NOT_FOUND = 69
+NOT_COORDINATOR = 16
+TRANSACTIONAL_ID_NOT_FOUND = 105
 
 REFUSED = {
     "ConsumerGroupHeartbeat": {69},  # GROUP_ID_NOT_FOUND
@@ -131,6 +135,7 @@ REFUSED = {
     "LeaveGroup": {0, UNKNOWN_MEMBER_ID},
     "DescribeGroups": {0, GROUP_ID_NOT_FOUND},
     "DeleteGroups": {GROUP_ID_NOT_FOUND},
+    "DescribeTransactions": {NOT_COORDINATOR, TRANSACTIONAL_ID_NOT_FOUND},
 }
 
 Sample = Callable[[str, bytes, str, bytes], Any]
@@ -209,6 +214,10 @@ SAMPLES: dict[str, Sample] = {
         "group", "member", [MemberIdentity("member")]
     ),
     "ListGroups": lambda _name, _id, _n, _i: ListGroupsRequest(["Stable"], ["classic"]),
+    "DescribeTransactions": lambda _name, _id, _n, _i: DescribeTransactionsRequest(["no-id"]),
+    "ListTransactions": lambda _name, _id, _n, _i: ListTransactionsRequest(
+        ["Ongoing"], [1], 1, "no.*"
+    ),
     "DescribeGroups": lambda _name, _id, _n, _i: DescribeGroupsRequest(["no-group"]),
     "DeleteGroups": lambda _name, _id, _n, _i: DeleteGroupsRequest(["no-group"]),
     "ConsumerGroupHeartbeat": lambda _name, _id, _n, _i: ConsumerGroupHeartbeatRequest(
