@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from typing import Any
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
@@ -55,10 +56,12 @@ class Listener(ConsumerRebalanceListener):
     group is rebalanced is read again.
     """
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress, forget_offsets: Callable[[], None]) -> None:
         self._progress = progress
+        self._forget_offsets = forget_offsets
 
     def on_partitions_assigned(self, assigned: list[TopicPartition]) -> None:
+        self._forget_offsets()
         self._progress.note(ASSIGNED, map(_place, assigned))
 
     def on_partitions_revoked(self, revoked: list[TopicPartition]) -> None:
@@ -92,8 +95,16 @@ class Member:
         self._consumer.subscribe(
             topics=() if settings.pattern else list(settings.topics),
             pattern=settings.pattern,
-            listener=Listener(progress),
+            listener=Listener(progress, self._forget_offsets),
         )
+
+    def _forget_offsets(self) -> None:
+        """Drop answers to OffsetFetch that came too late for whoever had asked.
+
+        kafka-python 3.0.12 keeps them for the next who asks for the same partitions, however much
+        later: a member that got its partitions back then began where the group was long before.
+        """
+        self._consumer._coordinator._offset_fetch_futures.clear()
 
     def run(self) -> None:
         progress = self._progress
