@@ -1,0 +1,435 @@
+"""The table of the transaction coordinator, asked of a whole broker over the wire.
+
+tests/coordinator/transactions/table.txt says what each request meets in each state, for all of its
+versions; here the answers come off a socket, and the records out of the log. AddOffsetsToTxn is
+asked wherever AddPartitionsToTxn is; Produce and TxnOffsetCommit where they imply or verify.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from broker import marker_phase
+from broker.markers import Written
+from broker.testing import Broker
+from coordinator.decision import Decision
+from coordinator.transactions.commands import Outcome
+from coordinator.transactions.shard import TransactionShard
+from coordinator.transactions.state import TopicPartition, Transaction
+from protocol.errors import ErrorCode
+from protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN, AddOffsetsToTxnRequest
+from protocol.messages.add_partitions_to_txn import (
+    ADD_PARTITIONS_TO_TXN,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from protocol.messages.end_txn import END_TXN, EndTxnRequest
+from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from protocol.messages.txn_offset_commit import (
+    TXN_OFFSET_COMMIT,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from tests.broker.data_plane import PRODUCE, Named, Wire, batch, produce_request
+from tests.coordinator.transactions.states import (
+    P0,
+    P1,
+    SETTLED,
+    STATES,
+    TIMEOUT_MS,
+    Identities,
+    Producer,
+    command_of,
+    who_comes,
+)
+from tests.coordinator.transactions.table import (
+    COMMANDS,
+    ROWS,
+    Names,
+    shown_outcome,
+    shown_place,
+    shown_records,
+)
+
+E = ErrorCode
+WIRE_COMMANDS = [each for each in COMMANDS if each not in {"Timeout", "Expiry"}]
+CONCURRENT = E.CONCURRENT_TRANSACTIONS.name
+SETTINGS = {"transaction.two.phase.commit.enable": "true"}
+GROUP = "g"
+
+
+class Served:
+    """A broker whose markers can be withheld, and all that its coordinator has written."""
+
+    def __init__(self, broker: Broker, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.broker = broker
+        self.wire = wire
+        self.records: dict[str, list[Transaction | None]] = defaultdict(list)
+        self.withheld: set[int] = set()
+        self.cells = 0
+        write, apply = marker_phase.write_marker, TransactionShard.apply
+
+        def withhold(server, topic, index, marker):
+            if server is broker.server and marker.producer_id in self.withheld:
+                return Written(E.NOT_LEADER_OR_FOLLOWER)
+            return write(server, topic, index, marker)
+
+        def note(shard, record, offset):
+            apply(shard, record, offset)
+            key = record.key.transactional_id
+            self.records[key].append(shard.transactions.get(key))
+
+        monkeypatch.setattr(marker_phase, "write_marker", withhold)
+        monkeypatch.setattr(TransactionShard, "apply", note)
+
+    @property
+    def transactions(self) -> Any:
+        return self.broker.server.transactions
+
+    def cell(self, state: str) -> Cell:
+        self.cells += 1
+        cell = Cell(self, f"{self.broker.bootstrap_servers}-{self.cells}")
+        self.broker.call(lambda: cell.build(state))
+        return cell
+
+
+class Cell:
+    """One transactional id, brought into a state."""
+
+    who: Identities
+    names: Names
+
+    def __init__(self, served: Served, key: str) -> None:
+        self.served = served
+        self.key = key
+
+    # What a state is built in; runs on the broker's loop.
+
+    def build(self, state: str) -> None:
+        assert self.served.transactions.refusal(self.key) == E.NONE
+        self.who = STATES[state](self)
+        self.names = Names(self.who)
+        self.served.records[self.key].clear()
+
+    def do(self, command: Any) -> Outcome:
+        return self.served.transactions.decide_now(self.key, command)
+
+    def fresh(self) -> int:
+        return self.served.transactions.fresh_producer_id
+
+    def withhold(self) -> None:
+        self.served.withheld.add(self.served.transactions.transaction(self.key).producer_id)
+
+    def plant(self, transaction: Transaction) -> None:
+        transactions = self.served.transactions
+        self.served.broker.server.catalogue.take_producer_id(transaction.producer_id)
+        shard = transactions._shards[transactions.partition_of(self.key)]
+        record = shard.machine.record(transaction)
+        appended = shard.log.append_records(transactions._batch(Decision(records=(record,))))
+        shard.machine.apply(record, appended.base_offset)
+
+    # What comes of it.
+
+    def written(self) -> str:
+        return shown_records(self.served.records[self.key], self.names)
+
+    def write_markers(self) -> None:
+        """Let the markers be written now that were withheld."""
+        server = self.served.broker.server
+        self.served.withheld.clear()
+        self.served.transactions._markers.begin(self.key)
+        server.flush_answers()
+
+    def is_held(self) -> bool:
+        return self.key in self.served.transactions._held
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, wait_ms: int) -> Iterator[Served]:
+    settings = SETTINGS | {"barnabas.transaction.wait.ms": str(wait_ms)}
+    with Broker(config=settings) as broker, Wire(broker.address) as wire:
+        broker.create_topic("a", 2)
+        wire.ask(FIND_COORDINATOR, FindCoordinatorRequest("t", 1), 3)
+        wire.ask(FIND_COORDINATOR, FindCoordinatorRequest(GROUP, 0), 3)
+        assert wire.ask(INIT_PRODUCER_ID, InitProducerIdRequest(None, 0), 0).error_code == 0
+        yield Served(broker, wire, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def refusing():
+    """A broker that says CONCURRENT_TRANSACTIONS at once, as Apache Kafka does."""
+    with pytest.MonkeyPatch.context() as patches:
+        yield from serve(patches, 0)
+
+
+@pytest.fixture(scope="module")
+def waiting():
+    """A broker that waits for the transition in flight."""
+    with pytest.MonkeyPatch.context() as patches:
+        yield from serve(patches, 600_000)
+
+
+# ---------------------------------------------------------------------------------------- requests
+
+
+def versions_of(text: str) -> list[int]:
+    """What a line of the table is asked in: "v0-4" or "v5"."""
+    word = next((each for each in text.split() if each[0] == "v" and each[1].isdigit()), "v4-5")
+    low, _, high = word[1:].partition("-")
+    return list(range(int(low), int(high or low) + 1))
+
+
+def request_of(text: str, key: str, producer: Producer, version: int) -> tuple[Any, Any]:
+    """The request that a line of the table names, for its own API."""
+    name, *words = text.split()
+    if name == "InitProducerId":
+        return INIT_PRODUCER_ID, InitProducerIdRequest(key, TIMEOUT_MS, *producer)
+    if name == "EndTxn":
+        return END_TXN, EndTxnRequest(key, *producer, words[1] == "commit")
+    assert name == "AddPartitionsToTxn"
+    topics = [AddPartitionsToTxnTopic("a", [int(each[1]) for each in words[-2].split("+")])]
+    if version >= 4:
+        several = [AddPartitionsToTxnTransaction(key, *producer, "verify" in words, topics)]
+        return ADD_PARTITIONS_TO_TXN, AddPartitionsToTxnRequest(several)
+    request = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=key,
+        v3_and_below_producer_id=producer[0],
+        v3_and_below_producer_epoch=producer[1],
+        v3_and_below_topics=topics,
+    )
+    return ADD_PARTITIONS_TO_TXN, request
+
+
+def shown_answer(answer: Any, text: str, version: int, names: Names) -> str:
+    """An answer off the wire in the words of the table."""
+    if not text.startswith("AddPartitionsToTxn"):
+        assert answer.error_code or text.startswith("EndTxn v0") or answer.producer_id >= 0
+        identity = getattr(answer, "producer_id", -1), getattr(answer, "producer_epoch", -1)
+        return shown_outcome(Outcome(E(answer.error_code), *identity), names)
+    topics = answer.results_by_topic_v3_and_below
+    if version >= 4:
+        assert answer.error_code == 0
+        (result,) = answer.results_by_transaction
+        topics = result.topic_results
+    errors = {
+        TopicPartition(topic.name, each.partition_index): E(each.partition_error_code)
+        for topic in topics
+        for each in topic.results_by_partition
+    }
+    if "verify" in text:
+        return shown_outcome(Outcome(partition_errors=errors), names)
+    (error,) = errors.values()
+    return error.name
+
+
+def as_sent(cell: str, text: str, version: int) -> str:
+    """The table's answer as this version puts it: old clients do not know PRODUCER_FENCED."""
+    known_since = 4 if text.startswith("InitProducerId") else 2
+    if version < known_since:
+        return cell.replace(E.PRODUCER_FENCED.name, E.INVALID_PRODUCER_EPOCH.name)
+    return cell
+
+
+# ------------------------------------------------------------------------------------------- table
+
+
+@pytest.mark.parametrize("command", [each for each in WIRE_COMMANDS if "implied" not in each])
+def test_every_state_and_version(refusing, command):
+    for state in STATES:
+        expected, records, _ = ROWS[command, state]
+        for version in versions_of(command):
+            cell = refusing.cell(state)
+            producer = who_comes(command.rsplit(maxsplit=1)[-1], cell.who)
+            api, request = request_of(command, cell.key, producer, version)
+            answer = refusing.wire.ask(api, request, version)
+            shown = shown_answer(answer, command, version, cell.names)
+            assert shown == as_sent(expected, command, version), (state, version)
+            assert cell.written() == records, (state, version)
+
+
+@pytest.mark.parametrize("command", ["Timeout", "Expiry"])
+def test_what_nobody_asks_for(refusing, command):
+    for state in STATES:
+        cell = refusing.cell(state)
+
+        def decide(cell=cell) -> None:
+            cell.do(command_of(command, cell.key, cell.who, cell.fresh()))
+
+        refusing.broker.call(decide)
+        assert cell.written() == ROWS[command, state][1], state
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if "v0-5 p1" in each])
+def test_offsets_are_added_like_partitions(refusing, command):
+    for state in STATES:
+        for version in (1, 4):
+            cell = refusing.cell(state)
+            producer = who_comes(command.rsplit(maxsplit=1)[-1], cell.who)
+            request = AddOffsetsToTxnRequest(cell.key, *producer, GROUP)
+            answer = refusing.wire.ask(ADD_OFFSETS_TO_TXN, request, version)
+            expected = as_sent(ROWS[command, state][0], command, version)
+            assert E(answer.error_code).name == expected, (state, version)
+
+
+# ------------------------------------------------------------------------- Produce, TxnOffsetCommit
+
+
+def produced(served: Served, cell: Cell, producer: Producer, partition: int, version: int) -> E:
+    records = batch(
+        producer_id=producer[0], producer_epoch=producer[1], base_sequence=0, transactional=True
+    )
+    topic = served.broker.call(lambda: served.broker.server.catalogue.topic("a"))
+    named = Named("a", topic.topic_id)
+    answer = served.wire.produce(
+        named, records, partition, version=version, transactional_id=cell.key
+    )
+    return E(answer.error_code)
+
+
+def is_fenced_by_the_log(served: Served, producer: Producer, partition: int) -> bool:
+    """Whether the partition has a later epoch: it says so ahead of the coordinator."""
+    log = served.broker.server.catalogue.partition("a", partition).log
+    entry = served.broker.call(lambda: log.producers.entry(producer[0]))
+    return entry is not None and producer[1] < entry.epoch
+
+
+def produce_error(code: E, version: int) -> E:
+    """The coordinator's word as Produce passes it on (transactions.md 13)."""
+    if code == E.PRODUCER_FENCED:
+        return E.INVALID_PRODUCER_EPOCH
+    if code == E.TRANSACTION_ABORTABLE and version < 11:
+        return E.INVALID_TXN_STATE
+    if code == E.CONCURRENT_TRANSACTIONS and version < 12:
+        return E.NOT_ENOUGH_REPLICAS
+    return code
+
+
+def offsets_error(code: E, version: int) -> E:
+    """Likewise TxnOffsetCommit."""
+    if code == E.PRODUCER_FENCED:
+        return E.INVALID_PRODUCER_EPOCH
+    if code == E.TRANSACTION_ABORTABLE and version < 4:
+        return E.INVALID_TXN_STATE
+    return code
+
+
+def committed_offset(served: Served, cell: Cell, producer: Producer, version: int) -> E:
+    topics = [TxnOffsetCommitRequestTopic("a", [TxnOffsetCommitRequestPartition(0, 5)])]
+    request = TxnOffsetCommitRequest(cell.key, GROUP, *producer, topics=topics)
+    answer = served.wire.ask(TXN_OFFSET_COMMIT, request, version)
+    return E(answer.topics[0].partitions[0].error_code)
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if "implied" in each])
+def test_what_writing_implies(refusing, command):
+    for state in STATES:
+        expected, records, _ = ROWS[command, state]
+        for version in (12, 13):
+            cell = refusing.cell(state)
+            producer = who_comes(command.rsplit(maxsplit=1)[-1], cell.who)
+            found = produced(refusing, cell, producer, 1, version)
+            assert found == produce_error(E[expected], version), (state, version)
+            assert cell.written() == records, (state, version)
+        cell = refusing.cell(state)
+        producer = who_comes(command.rsplit(maxsplit=1)[-1], cell.who)
+        found = committed_offset(refusing, cell, producer, 5)
+        assert found == offsets_error(E[expected], 5), state
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if "verify" in each])
+def test_what_older_writers_are_asked(refusing, command):
+    for state in STATES:
+        cells = dict(each.split(":") for each in ROWS[command, state][0].split())
+        for version in (10, 11):
+            for place in (P0, P1):
+                cell = refusing.cell(state)
+                producer = who_comes(command.rsplit(maxsplit=1)[-1], cell.who)
+                expected = produce_error(E[cells[shown_place(place)]], version)
+                if is_fenced_by_the_log(refusing, producer, place.partition):
+                    expected = E.INVALID_PRODUCER_EPOCH
+                found = produced(refusing, cell, producer, place.partition, version)
+                assert found == expected, (state, version, place)
+                assert cell.written() == "-"
+        for version in (3, 4):
+            cell = refusing.cell(state)
+            producer = who_comes(command.rsplit(maxsplit=1)[-1], cell.who)
+            found = committed_offset(refusing, cell, producer, version)
+            assert found == offsets_error(E[cells["p1"]], version), (state, version)
+
+
+# ----------------------------------------------------------------------------------------- waiting
+
+
+def wait_until_held(served: Served, cell: Cell) -> None:
+    deadline = time.monotonic() + 60
+    while not served.broker.call(cell.is_held):
+        assert time.monotonic() < deadline, "the request does not wait"
+        time.sleep(0.001)
+
+
+def ask_and_wait(served: Served, cell: Cell, api: Any, request: Any, version: int) -> Any:
+    """Ask what has to wait, then let the markers be written."""
+    served.wire.send(api, request, version)
+    wait_until_held(served, cell)
+    served.broker.call(cell.write_markers)
+    return served.wire.receive()
+
+
+@pytest.mark.parametrize("command", [each for each in WIRE_COMMANDS if "implied" not in each])
+def test_who_waits_is_answered_by_what_comes_of_the_transition(waiting, command):
+    for state in STATES:
+        answer, records, waited = ROWS[command, state]
+        expected, _, more = waited.partition("; ")
+        if answer != CONCURRENT:
+            continue
+        version = versions_of(command)[-1]
+        cell = waiting.cell(state)
+        producer = who_comes(command.rsplit(maxsplit=1)[-1], cell.who)
+        api, request = request_of(command, cell.key, producer, version)
+        if state in SETTLED:
+            answer = ask_and_wait(waiting, cell, api, request, version)
+            assert cell.written().endswith(more), state
+        else:  # The request itself has ended what was open, and is told at once.
+            answer = waiting.wire.ask(api, request, version)
+            assert cell.written() == f"{records}, {more}", state
+        assert shown_answer(answer, command, version, cell.names) == expected, state
+
+
+@pytest.mark.parametrize("state", SETTLED)
+@pytest.mark.parametrize("command", [each for each in COMMANDS if "implied" in each])
+def test_produce_waits_too(waiting, command, state):
+    expected = ROWS[command, state][2].partition("; ")[0]
+    cell = waiting.cell(state)
+    producer = who_comes(command.rsplit(maxsplit=1)[-1], cell.who)
+    records = batch(
+        producer_id=producer[0], producer_epoch=producer[1], base_sequence=0, transactional=True
+    )
+    named = Named("a")
+    with Wire(waiting.broker.address) as wire:
+        request = produce_request(12, named, (1, records), transactional_id=cell.key)
+        wire.send(PRODUCE, request, 12)
+        wait_until_held(waiting, cell)
+        waiting.broker.call(cell.write_markers)
+        answer = wire.receive().responses[0].partition_responses[0]
+    assert E(answer.error_code) == produce_error(E[expected], 12)
+
+
+@pytest.mark.parametrize("text", ["EndTxn v5 commit current", "AddPartitionsToTxn v0-5 p1 current"])
+def test_who_has_waited_long_enough_is_told_to_come_again(waiting, text):
+    cell = waiting.cell("preparecommit2")
+    version = versions_of(text)[-1]
+    api, request = request_of(text, cell.key, cell.who.current, version)
+    waiting.wire.send(api, request, version)
+    wait_until_held(waiting, cell)
+    waiting.broker.clock.advance(seconds=601)
+    answer = waiting.wire.receive()
+    assert shown_answer(answer, text, version, cell.names) == CONCURRENT
+    assert not waiting.broker.call(cell.is_held)
+    waiting.broker.call(cell.write_markers)
