@@ -1,0 +1,437 @@
+"""Offsets committed in transactions, on a running broker: hidden, committed, dropped, refused.
+
+What every kind of member is answered is compared with Apache Kafka's in tests/interop, state by
+state in tests/coordinator/groups.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from broker.testing import Broker
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
+from protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
+from protocol.messages.end_txn import END_TXN, EndTxnRequest
+from protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
+from protocol.messages.offset_delete import (
+    OFFSET_DELETE,
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from protocol.messages.offset_fetch import (
+    OFFSET_FETCH,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from protocol.messages.txn_offset_commit import (
+    TXN_OFFSET_COMMIT,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from protocol.messages.write_txn_markers import (
+    WRITE_TXN_MARKERS,
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from tests.counterparts.offsets_client import CLASSIC, IMPLICIT, UNSTABLE, OffsetsClient
+
+PATIENCE_SECONDS = 60
+GENERATIONS = (CLASSIC, IMPLICIT)
+LONG_MS = 900_000
+A, B, C = ("topic", 0), ("topic", 1), ("other", 0)
+PLACES = {"topic": [0, 1], "other": [0]}
+NOTHING = dict.fromkeys((A, B, C), -1)
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    settings = {
+        "offsets.topic.num.partitions": "3",
+        "transaction.state.log.num.partitions": "3",
+        "offsets.retention.minutes": "10",
+        "offsets.retention.check.interval.ms": "60000",
+        "group.initial.rebalance.delay.ms": "0",
+        "barnabas.transaction.wait.ms": "10000",
+    }
+    with Broker(config=settings) as running:
+        running.create_topic("topic", 2)
+        running.create_topic("other", 1)
+        running.port = running.address[1]
+        with OffsetsClient(running) as client:
+            client.find("any", 0)
+            client.find("any", 1)
+        yield running
+
+
+@pytest.fixture
+def client(broker) -> Iterator[OffsetsClient]:
+    with OffsetsClient(broker) as connected:
+        yield connected
+
+
+def listed(client: OffsetsClient) -> set[str]:
+    return {each.group_id for each in client.ask(LIST_GROUPS, ListGroupsRequest(), 5).groups}
+
+
+def wait_until(condition) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+# -------------------------------------------------------------------------------------------- whole
+
+
+@pytest.mark.parametrize("commit", [True, False])
+@pytest.mark.parametrize("version", GENERATIONS)
+def test_offsets_are_hidden_until_the_end_is_decided(client, version, commit):
+    producer = client.begin_life("id")
+    client.commit_plainly("group", {A: 1})
+    client.committed(producer, "group", {A: 2, B: 2}, version)
+    assert client.fetch("group", PLACES) == {A: UNSTABLE, B: UNSTABLE, C: -1}
+    assert client.fetch("group", PLACES, stable=False) == {A: 1, B: -1, C: -1}
+    producer = client.ended(producer, version, commit=commit)
+    expected = {A: 2, B: 2, C: -1} if commit else {A: 1, B: -1, C: -1}
+    assert client.fetch("group", PLACES) == expected
+    client.committed(producer, "group", {B: 3}, version)  # The next one, at once.
+    assert client.fetch("group", PLACES) == expected | {B: UNSTABLE}
+    client.ended(producer, version, commit=True)
+    assert client.fetch("group", PLACES) == expected | {B: 3}
+
+
+def test_whoever_is_told_of_the_end_sees_the_offsets_at_once(broker, client):
+    """KAFKA-17507: the answer came before the offsets were there."""
+    producer = client.begin_life("id")
+    with OffsetsClient(broker) as reader:
+        for number in range(100):
+            client.committed(producer, "group", {A: number, C: number})
+            producer = client.ended(producer, IMPLICIT, commit=True)
+            assert reader.fetch("group") == {A: number, C: number}
+
+
+@pytest.mark.parametrize("commit", [True, False])
+@pytest.mark.parametrize("version", GENERATIONS)
+def test_pending_offsets_outlive_a_crash(broker, client, version, commit):
+    """Rows 17 and 18 of the crash table: before the marker, and with it."""
+    producer = client.begin_life("id", LONG_MS)
+    client.commit_plainly("group", {A: 1})
+    client.committed(producer, "group", {A: 2, B: 2}, version)
+    client.committed(producer, "pending", {C: 9}, version)
+    broker.crash()
+    broker.restart()
+    with OffsetsClient(broker) as anew:
+        assert anew.fetch("group", PLACES) == {A: UNSTABLE, B: UNSTABLE, C: -1}
+        assert anew.fetch("group", PLACES, stable=False) == {A: 1, B: -1, C: -1}
+        assert listed(anew) == {"group", "pending"}
+        producer = anew.ended(producer, version, commit=commit)
+    expected = {A: 2, B: 2, C: -1} if commit else {A: 1, B: -1, C: -1}
+    for _ in range(2):
+        with OffsetsClient(broker) as anew:
+            assert anew.fetch("group", PLACES) == expected
+            assert anew.fetch("pending", PLACES) == NOTHING | ({C: 9} if commit else {})
+            assert listed(anew) == ({"group", "pending"} if commit else {"group"})
+        broker.crash()
+        broker.restart()
+    with OffsetsClient(broker) as anew:
+        anew.committed(producer, "group", {C: 3}, version)
+        anew.ended(producer, version, commit=True)
+        assert anew.fetch("group", PLACES) == expected | {C: 3}
+
+
+def test_several_producers_share_a_group(client):
+    one, two = client.begin_life("one"), client.begin_life("two")
+    client.committed(one, "group", {A: 1, B: 1})
+    client.committed(two, "group", {A: 2, C: 2})
+    client.ended(two, IMPLICIT, commit=True)
+    assert client.fetch("group", PLACES) == {A: UNSTABLE, B: UNSTABLE, C: 2}
+    assert client.fetch("group", PLACES, stable=False) == {A: 2, B: -1, C: 2}
+    client.ended(one, IMPLICIT, commit=True)
+    # What stands later in the log counts, not what was committed later.
+    assert client.fetch("group", PLACES) == {A: 2, B: 1, C: 2}
+
+
+def test_a_transaction_that_takes_too_long_leaves_nothing(broker, client):
+    producer = client.begin_life("id", 10_000)
+    client.committed(producer, "group", {A: 1})
+    broker.clock.advance(seconds=30)
+    wait_until(lambda: client.fetch("group", PLACES) == NOTHING)
+    assert client.commit(producer, "group", {A: 1}) == {A: ErrorCode.INVALID_PRODUCER_EPOCH}
+    assert listed(client) == set()
+
+
+# --------------------------------------------------------------------------------------- zombies
+
+
+@pytest.mark.parametrize("version", GENERATIONS)
+def test_what_a_zombie_commits_has_no_effect(broker, client, version):
+    """O5, KIP-447: not even if its transaction is committed."""
+    client.commit_plainly("group", {A: 1})
+    former = client.join("group", group_instance_id="i")
+    now = client.join("group", former.member_id, group_instance_id="i")
+    assert now.generation_id > former.generation_id
+    mine = {"member_id": now.member_id, "generation_id": now.generation_id}
+    zombies = [
+        (ErrorCode.ILLEGAL_GENERATION, mine | {"generation_id": former.generation_id}),
+        (ErrorCode.UNKNOWN_MEMBER_ID, mine | {"member_id": "gone"}),
+        (ErrorCode.FENCED_INSTANCE_ID, mine | {"member_id": "gone", "group_instance_id": "i"}),
+        (ErrorCode.UNKNOWN_MEMBER_ID, mine | {"group_instance_id": "another"}),
+        (ErrorCode.ILLEGAL_GENERATION, mine | {"generation_id": -1}),
+    ]
+    producer = client.begin_life("id")
+    for number, (code, identity) in enumerate(zombies):
+        if version == CLASSIC:
+            assert client.add_offsets(producer, "group") == ErrorCode.NONE
+        assert client.commit(producer, "group", {A: 66, B: number}, version, **identity) == {
+            A: code,
+            B: code,
+        }
+        assert client.fetch("group", PLACES) == {A: 1, B: -1, C: -1}
+        producer = client.ended(producer, version, commit=True)
+        assert client.fetch("group", PLACES) == {A: 1, B: -1, C: -1}
+    client.committed(producer, "group", {B: 2}, version, **mine)
+    client.ended(producer, version, commit=True)
+    broker.crash()
+    broker.restart()
+    with OffsetsClient(broker) as anew:
+        assert anew.fetch("group", PLACES) == {A: 1, B: 2, C: -1}
+
+
+def test_whoever_says_nothing_of_himself_is_not_fenced(client):
+    """Old clients, and those that assign themselves (KAFKA-18060)."""
+    client.join("group")
+    producer = client.begin_life("id")
+    for version in range(6):
+        if version < IMPLICIT:
+            assert client.add_offsets(producer, "group") == ErrorCode.NONE
+        codes = client.commit(producer, "group", {A: version}, version)
+        assert codes == {A: ErrorCode.NONE}
+    client.ended(producer, IMPLICIT, commit=True)
+    assert client.fetch("group", PLACES) == {A: 5, B: -1, C: -1}
+
+
+def test_a_fenced_producer_commits_nothing(client):
+    producer = client.begin_life("id")
+    client.committed(producer, "group", {A: 1}, CLASSIC)
+    client.begin_life("id")
+    for version in range(6):
+        codes = client.commit(producer, "group", {A: 2}, version)
+        assert codes == {A: ErrorCode.INVALID_PRODUCER_EPOCH}
+    assert client.fetch("group", PLACES) == NOTHING
+
+
+def test_a_commit_outside_of_the_transaction_is_told_so_by_version(client):
+    producer = client.begin_life("id")
+    found = [client.commit(producer, "group", {A: 2}, version)[A] for version in range(6)]
+    outside = [ErrorCode.INVALID_TXN_STATE] * 4 + [ErrorCode.TRANSACTION_ABORTABLE]
+    assert found == [*outside, ErrorCode.NONE]  # Version 5 puts itself inside.
+
+
+def marker_of(producer, epoch: int) -> WriteTxnMarkersRequest:
+    topics = [WritableTxnMarkerTopic("__consumer_offsets", [0, 1, 2])]
+    return WriteTxnMarkersRequest(
+        [WritableTxnMarker(producer.producer_id, epoch, False, topics, 0)]
+    )
+
+
+def test_an_operator_has_ended_it_behind_the_coordinators_back(client):
+    """The epoch that the log knows is asked too, at the moment of the append."""
+    producer = client.begin_life("id")
+    client.committed(producer, "group", {A: 1})
+    answer = client.ask(WRITE_TXN_MARKERS, marker_of(producer, producer.epoch + 1), 1)
+    codes = {each.error_code for each in answer.markers[0].topics[0].partitions}
+    assert codes == {ErrorCode.NONE}
+    assert client.fetch("group", PLACES) == NOTHING
+    assert client.commit(producer, "group", {A: 2}) == {A: ErrorCode.INVALID_PRODUCER_EPOCH}
+    assert client.fetch("group", PLACES) == NOTHING
+
+
+# --------------------------------------------------------------------------------------- removal
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+@pytest.mark.parametrize("what", ["offsets", "group", "topic"])
+def test_what_is_deleted_while_it_is_pending_does_not_come_back(broker, client, what, crashes):
+    """O7: the commit of the transaction finds nothing to make true."""
+    producer = client.begin_life("id", LONG_MS)
+    client.commit_plainly("both", {A: 1})
+    client.committed(producer, "both", {A: 2, C: 2})
+    client.committed(producer, "only-pending", {A: 3, C: 3})
+    if what == "offsets":
+        assert client.delete("both", A, C) == ErrorCode.NONE
+        assert client.delete("only-pending", A, C) == ErrorCode.NONE
+    elif what == "group":
+        deleted = client.ask(DELETE_GROUPS, DeleteGroupsRequest(["both", "only-pending"]), 2)
+        assert {each.error_code for each in deleted.results} == {ErrorCode.NONE}
+    else:
+        names = ["topic", "other"]
+        client.ask(DELETE_TOPICS, DeleteTopicsRequest(topic_names=names, timeout_ms=1000), 5)
+        wait_until(lambda: client.fetch("only-pending", PLACES) == NOTHING)
+        broker.create_topic("topic", 2)
+        broker.create_topic("other", 1)
+    assert client.fetch("both", PLACES) == NOTHING
+    assert client.fetch("only-pending", PLACES) == NOTHING
+    assert listed(client) == set()
+    if crashes:
+        broker.crash()
+        broker.restart()
+    with OffsetsClient(broker) as anew:
+        anew.ended(producer, IMPLICIT, commit=True)
+        assert anew.fetch("both", PLACES) == NOTHING
+        assert anew.fetch("only-pending", PLACES) == NOTHING
+        assert listed(anew) == set()
+
+
+def test_what_is_pending_does_not_expire(broker, client):
+    producer = client.begin_life("id", LONG_MS)
+    client.commit_plainly("group", {A: 1, B: 1})
+    client.committed(producer, "group", {A: 2})
+    client.committed(producer, "only-pending", {C: 3})
+    broker.clock.advance(minutes=12)
+    wait_until(lambda: client.fetch("group", PLACES, stable=False)[B] == -1)
+    assert client.fetch("group", PLACES) == {A: UNSTABLE, B: -1, C: -1}
+    assert client.fetch("group", PLACES, stable=False) == {A: 1, B: -1, C: -1}
+    assert listed(client) == {"group", "only-pending"}
+    client.ended(producer, IMPLICIT, commit=True)
+    assert client.fetch("group", PLACES) == {A: 2, B: -1, C: -1}
+    broker.clock.advance(minutes=2)
+    wait_until(lambda: not listed(client))  # Their time began with the commits themselves.
+
+
+# ------------------------------------------------------------------------------- order and waiting
+
+
+def send_commit(client: OffsetsClient, producer, group: str, offset: int) -> None:
+    partition = TxnOffsetCommitRequestPartition(0, offset, -1, "")
+    topic = TxnOffsetCommitRequestTopic("topic", [partition])
+    request = TxnOffsetCommitRequest(producer[0], group, *producer[1:], topics=[topic])
+    client.send(TXN_OFFSET_COMMIT, request, IMPLICIT)
+
+
+def code_of(response) -> int:
+    ((partition,),) = (topic.partitions for topic in response.topics)
+    return int(partition.error_code)
+
+
+def test_a_fetch_behind_a_commit_that_is_not_durable_yet_finds_it_unstable(client):
+    client.commit_plainly("group", {A: 1})
+    producer = client.begin_life("id")
+    wanted = [OffsetFetchRequestTopics("topic", partition_indexes=[0])]
+    fetch = OffsetFetchRequest(
+        groups=[OffsetFetchRequestGroup("group", topics=wanted)], require_stable=True
+    )
+    send_commit(client, producer, "group", 2)
+    client.send(OFFSET_FETCH, fetch, 9)
+    assert code_of(client.receive()) == ErrorCode.NONE
+    found = client.receive().groups[0].topics[0].partitions[0]
+    assert found.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
+
+
+def test_the_end_does_not_overtake_a_commit_in_a_pipeline(client):
+    """Also where the commit has to wait for a deletion that is on its way to the disk."""
+    producer = client.begin_life("id")
+    for number in range(50):
+        deleted = OffsetDeleteRequestTopic("topic", [OffsetDeleteRequestPartition(0)])
+        client.send(OFFSET_DELETE, OffsetDeleteRequest("group", [deleted]), 0)
+        send_commit(client, producer, "group", number)
+        client.send(END_TXN, EndTxnRequest(*producer, committed=True), IMPLICIT)
+        client.receive()
+        assert code_of(client.receive()) == ErrorCode.NONE
+        ended = client.receive()
+        assert ended.error_code == ErrorCode.NONE
+        producer = producer._replace(epoch=ended.producer_epoch)
+        assert client.fetch("group", PLACES) == {A: number, B: -1, C: -1}
+
+
+class Delayed:
+    """Markers of the group's offsets that cannot be written, for as long as somebody likes."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        groups = broker.server.groups
+        self.real = groups.write_marker
+        self.is_over = False
+        broker.call(lambda: setattr(groups, "write_marker", self.write_marker))
+
+    def write_marker(self, *arguments):
+        if not self.is_over:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return self.real(*arguments)
+
+
+def next_of(client: OffsetsClient, producer):
+    """The producer after a transaction that is decided, and not over."""
+    client.committed(producer, "group", {A: 1})
+    answer = client.end(producer, IMPLICIT, commit=True)
+    assert answer.error_code == ErrorCode.NONE
+    return producer._replace(epoch=answer.producer_epoch)
+
+
+def test_a_commit_waits_for_the_transaction_before_it(broker, client):
+    """Where Apache Kafka answers CONCURRENT_TRANSACTIONS, and its client sleeps."""
+    delayed = Delayed(broker)
+    producer = next_of(client, client.begin_life("id"))
+    send_commit(client, producer, "group", 2)
+    with OffsetsClient(broker) as reader:
+        assert reader.fetch("group", PLACES)[A] == UNSTABLE
+        delayed.is_over = True
+        broker.clock.advance(seconds=1)
+        assert code_of(client.receive()) == ErrorCode.NONE
+        assert reader.fetch("group", PLACES, stable=False)[A] == 1
+        client.ended(producer, IMPLICIT, commit=True)
+        assert reader.fetch("group", PLACES)[A] == 2
+
+
+def test_a_commit_does_not_wait_for_ever(broker, client):
+    Delayed(broker)
+    producer = next_of(client, client.begin_life("id"))
+    send_commit(client, producer, "group", 2)
+    with OffsetsClient(broker) as another:
+        another.fetch("group", PLACES)  # The commit was there before.
+    broker.clock.advance(seconds=11)
+    assert code_of(client.receive()) == ErrorCode.CONCURRENT_TRANSACTIONS
+
+
+def test_a_late_commit_of_the_transaction_before_does_not_get_into_the_next_one(broker, client):
+    """KAFKA-14402: it waits like the others, and is refused then."""
+    delayed = Delayed(broker)
+    producer = next_of(client, client.begin_life("id"))
+    with OffsetsClient(broker) as late:
+        send_commit(late, producer.bumped(-1), "group", 66)
+        send_commit(client, producer, "group", 3)
+        delayed.is_over = True
+        broker.clock.advance(seconds=1)
+        assert code_of(late.receive()) == ErrorCode.INVALID_PRODUCER_EPOCH
+        assert code_of(client.receive()) == ErrorCode.NONE
+    client.ended(producer, IMPLICIT, commit=True)
+    assert client.fetch("group", PLACES)[A] == 3
+
+
+def test_a_partition_that_is_being_read_is_said_by_version(broker, client):
+    producer = client.begin_life("id")
+    client.commit_plainly("group", {A: 1})
+    broker.call(
+        lambda: [setattr(each, "is_loaded", False) for each in broker.server.groups._shards]
+    )
+    found = [client.commit(producer, "group", {A: 1}, version)[A] for version in range(6)]
+    loading = [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 4
+    assert found == [ErrorCode.COORDINATOR_NOT_AVAILABLE] * 2 + loading
+
+
+def test_nothing_without_an_id_or_a_group(client):
+    producer = client.begin_life("id")
+    nobody = producer._replace(transactional_id="")
+    assert client.commit(nobody, "group", {A: 1}) == {A: ErrorCode.INVALID_REQUEST}
+    assert client.commit(producer, "", {A: 1}) == {A: ErrorCode.INVALID_GROUP_ID}
+    missing = {("missing", 0): 1, ("topic", 9): 1}
+    unknown = dict.fromkeys(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    assert client.commit(producer, "group", missing) == unknown
+    assert listed(client) == set()
