@@ -91,12 +91,15 @@ class MarkerPhase:
             self._transactions.coordinator_epoch,
             transaction.generation,
         )
+        counts = self._transactions.counts
         for place in owed[:MARKERS_PER_TURN]:
             error = self._write_one(place, marker)
             if error:
                 refused = f"{place.topic}-{place.partition}: {error.name}"
+                counts.markers_delayed += 1
             else:
                 self._transactions.marker_written(key, place)
+                counts.markers_written += 1
         if len(owed) > MARKERS_PER_TURN:
             rest = owed[MARKERS_PER_TURN:]
             self._server.loop.call_soon(self._next_turn, key, rest, refused)

@@ -30,6 +30,7 @@ from broker.coordination import RETRY_MS, Coordination, Respond, Shard
 from broker.marker_phase import MarkerPhase
 from broker.topic_names import TRANSACTION_STATE
 from broker.transaction_clients import TransactionClients
+from broker.transaction_counts import TransactionCounts
 from coordinator.decision import Decision, Timer
 from coordinator.transactions.commands import (
     AddPartitions,
@@ -87,6 +88,7 @@ class Transactions(Coordination):
         self._held: dict[str, deque[_Held]] = {}
         self._markers = MarkerPhase(self, server)
         self.clients = TransactionClients()
+        self.counts = TransactionCounts()
         self.held_bytes = 0
         """Records of requests that wait in ``when_decided``; who lets them wait counts."""
 
@@ -215,6 +217,7 @@ class Transactions(Coordination):
         queue = self._held.setdefault(key, deque())
 
         def give_up() -> None:
+            self.counts.requests_given_up += 1
             queue.remove(held)
             if not queue and self._held.get(key) is queue:
                 del self._held[key]
@@ -224,6 +227,12 @@ class Transactions(Coordination):
         timer = self._clock.call_later(self._server.config.transaction_wait_ms, give_up)
         held = _Held(then, timer)
         queue.append(held)
+        self.counts.requests_held += 1
+
+    @property
+    def requests_waiting(self) -> int:
+        """How many requests wait now until a transaction has ended."""
+        return sum(map(len, self._held.values()))
 
     def _release(self, key: str) -> None:
         """Ask for those who waited for a transition that is over now."""
@@ -244,8 +253,11 @@ class Transactions(Coordination):
         decision, appended = self._decide(shard, key, command)
         base_offset = 0 if appended is None else appended.base_offset
         try:
-            for number, record in enumerate(decision.records):
-                shard.machine.apply(record, base_offset + number)
+            if decision.records:
+                before = self.transaction(key)
+                for number, record in enumerate(decision.records):
+                    shard.machine.apply(record, base_offset + number)
+                self.counts.moved(before, self.transaction(key), command)
             for change in decision.changes:
                 shard.machine.change(change)
             self._take_effects(decision.effects)

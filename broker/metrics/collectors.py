@@ -18,8 +18,9 @@ from broker.metrics.kafka import (
     kafka_families,
     kafka_partition_families,
 )
-from broker.metrics.own import own_families, own_partition_families
+from broker.metrics.own import own_families
 from broker.metrics.process import process_families
+from broker.metrics.transactions import transaction_families, transaction_partition_families
 
 if TYPE_CHECKING:
     from broker.server import BrokerServer
@@ -33,6 +34,7 @@ def register_collectors(server: BrokerServer, traffic: TopicTraffic, windows: Wi
     metrics.register(lambda: kafka_families(server, traffic, windows))
     metrics.register(lambda: exporter_families(server))
     metrics.register(lambda: group_families(server))
+    metrics.register(lambda: transaction_families(server))
     metrics.register(lambda: partition_families(server))
 
 
@@ -42,4 +44,4 @@ def partition_families(server: BrokerServer) -> Iterator[Family]:
         return
     yield from kafka_partition_families(server)
     yield from exporter_partition_families(server)
-    yield from own_partition_families(server)
+    yield from transaction_partition_families(server)

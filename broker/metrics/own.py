@@ -141,21 +141,3 @@ def _duplicates(server: BrokerServer, traffic: TopicTraffic) -> Family:
         "all.",
         samples(),
     )
-
-
-def own_partition_families(server: BrokerServer) -> Iterator[Family]:
-    """Yield what each partition shows."""
-
-    def samples() -> Iterator[Sample]:
-        for topic in list(server.catalogue.topics.values()):
-            for partition in topic.partitions:
-                log = partition.log
-                key = labels(topic=topic.name, partition=partition.index)
-                yield key, log.high_watermark - log.last_stable_offset
-
-    yield Family(
-        "barnabas_stable_offset_lag",
-        GAUGE,
-        "High watermark minus last stable offset: grows while a transaction hangs.",
-        samples(),
-    )

@@ -44,6 +44,8 @@ class TransactionShard:
         """``transaction_version``: the level of Kafka's feature of that name, 0 to 2."""
         self.transaction_version = transaction_version
         self.transactions: dict[str, Transaction] = {}
+        self.open: dict[str, Transaction] = {}
+        """Those of them in which something has begun and is not over everywhere."""
         self._awaiting: dict[str, set[TopicPartition]] = {}
 
     def decide(self, command: Command, now: Now) -> Decision:
@@ -55,9 +57,14 @@ class TransactionShard:
         key = record.key.transactional_id
         if record.value is None:
             self.transactions.pop(key, None)
+            self.open.pop(key, None)
             self._awaiting.pop(key, None)
             return
         transaction = self.transactions[key] = transaction_of(record)
+        if transaction.state.is_idle:
+            self.open.pop(key, None)
+        else:
+            self.open[key] = transaction
         if transaction.state.is_prepared:
             self._awaiting[key] = set(transaction.partitions)
         else:
@@ -82,6 +89,11 @@ class TransactionShard:
     def awaiting_markers(self, transactional_id: str) -> list[TopicPartition]:
         """The partitions that a decided transaction still owes a marker, in order."""
         return sorted(self._awaiting.get(transactional_id, ()))
+
+    @property
+    def owed_markers(self) -> int:
+        """How many markers all decided transactions together still owe."""
+        return sum(map(len, self._awaiting.values()))
 
     def record(self, transaction: Transaction) -> Record:
         """The record that says what becomes of a transactional id."""

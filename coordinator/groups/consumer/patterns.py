@@ -50,7 +50,8 @@ def whole_match(regex: str) -> Callable[[str], object]:
 
     Ask ``problem_of`` first.
     """
-    return _compiled(regex).fullmatch
+    matches: Callable[[str], object] = _compiled(regex).fullmatch
+    return matches
 
 
 def _never(_name: str) -> None:

@@ -215,9 +215,9 @@ def test_partition_series_can_be_switched_off():
 
 
 def test_a_part_of_the_broker_registers_its_own(broker):
-    mine = Family("barnabas_transactions_open", GAUGE, "Open.", [(labels(state="Ongoing"), 3)])
+    mine = Family("barnabas_widgets_open", GAUGE, "Open.", [(labels(state="Ongoing"), 3)])
     broker.server.metrics.register(lambda: [mine])
-    assert scrape(broker)("barnabas_transactions_open", state="Ongoing") == 3
+    assert scrape(broker)("barnabas_widgets_open", state="Ongoing") == 3
 
 
 def test_thousands_of_partitions_are_served_in_small_pieces():

@@ -64,7 +64,7 @@ by_name = pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem
 
 
 def test_there_are_dashboards():
-    assert len(DASHBOARDS) == 3
+    assert len(DASHBOARDS) == 4
     uids = [load(path)["uid"] for path in DASHBOARDS]
     assert sorted(uids) == [path.stem for path in DASHBOARDS]
 

@@ -1,0 +1,162 @@
+"""Transactions: what is open and for how long, how it ended, who had to wait.
+
+Only what is open is looked at one by one: idle transactional ids may be very many. Producer ids
+that partitions know are ``kafka_server_replicamanager_produceridcount``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from broker.http.pages import Stage
+from broker.metrics.families import COUNTER, GAUGE, Family, Sample, labels, value
+from coordinator.transactions.shard import TransactionShard
+from coordinator.transactions.state import State
+
+if TYPE_CHECKING:
+    from broker.server import BrokerServer
+    from storage.partition_log import PartitionLog
+
+OPEN_STATES: Final = (State.ONGOING, State.PREPARE_COMMIT, State.PREPARE_ABORT)
+_MS_PER_SECOND: Final = 1000
+
+
+def transaction_families(server: BrokerServer) -> Iterator[Family]:
+    """Yield what the transaction coordinator does, and whose readers wait."""
+    if server.stage < Stage.RECOVERED:
+        return
+    yield from _state_families(server)
+    yield from _ended_families(server)
+    yield from _waiting_families(server)
+    yield _largest_lags(server)
+
+
+def _shards(server: BrokerServer) -> Iterator[TransactionShard]:
+    for machine in server.transactions.machines:
+        assert isinstance(machine, TransactionShard)
+        yield machine
+
+
+def _state_families(server: BrokerServer) -> Iterator[Family]:
+    open_now = [each for shard in _shards(server) for each in shard.open.values()]
+    states = Counter(each.state for each in open_now)
+    yield value(
+        "barnabas_transactional_ids",
+        GAUGE,
+        "Transactional ids that are remembered.",
+        sum(len(shard.transactions) for shard in _shards(server)),
+    )
+    yield Family(
+        "barnabas_transactions_open",
+        GAUGE,
+        "Transactions that are not over, by state.",
+        [(labels(state=state.kafka_name), states[state]) for state in OPEN_STATES],
+    )
+    now_ms = server.clock.now_ms()
+    begun = [each.start_ms for each in open_now if each.state == State.ONGOING]
+    decided = [each.last_update_ms for each in open_now if each.state.is_prepared]
+    yield Family(
+        "barnabas_transaction_oldest_age_seconds",
+        GAUGE,
+        "Since when the oldest transaction has been open, or decided without all its markers.",
+        [
+            (labels(state="open"), _age_seconds(begun, now_ms)),
+            (labels(state="prepared"), _age_seconds(decided, now_ms)),
+        ],
+    )
+
+
+def _age_seconds(since_ms: list[int], now_ms: int) -> float:
+    return max(0, now_ms - min(since_ms)) / _MS_PER_SECOND if since_ms else 0
+
+
+def _ended_families(server: BrokerServer) -> Iterator[Family]:
+    counts = server.transactions.counts
+    for name, doc, number in (
+        ("begun", "Transactions that began.", counts.begun),
+        ("committed", "Transactions that were decided to be committed.", counts.committed),
+    ):
+        yield value(f"barnabas_transactions_{name}_total", COUNTER, doc, number)
+    yield Family(
+        "barnabas_transactions_aborted_total",
+        COUNTER,
+        "Transactions that were decided to be aborted, and by whose doing.",
+        [(labels(reason=reason), number) for reason, number in counts.aborted.items()],
+    )
+
+
+def _waiting_families(server: BrokerServer) -> Iterator[Family]:
+    transactions = server.transactions
+    counts = transactions.counts
+    for name, doc, number in (
+        (
+            "requests_held_total",
+            "Requests that waited until the transaction before had ended.",
+            counts.requests_held,
+        ),
+        (
+            "requests_given_up_total",
+            "Those that waited in vain and were told to come again.",
+            counts.requests_given_up,
+        ),
+        ("markers_written_total", "Markers of decided transactions.", counts.markers_written),
+        (
+            "markers_delayed_total",
+            "Times that a marker could not be written yet.",
+            counts.markers_delayed,
+        ),
+    ):
+        yield value(f"barnabas_transaction_{name}", COUNTER, doc, number)
+    for name, doc, number in (
+        ("requests_waiting", "Requests that wait now.", transactions.requests_waiting),
+        (
+            "markers_missing",
+            "Markers that decided transactions still owe.",
+            sum(shard.owed_markers for shard in _shards(server)),
+        ),
+    ):
+        yield value(f"barnabas_transaction_{name}", GAUGE, doc, number)
+
+
+def _largest_lags(server: BrokerServer) -> Family:
+    topics = list(server.catalogue.topics.values())
+
+    def samples() -> Iterator[Sample]:
+        for topic in topics:
+            lags = (_lag(partition.log) for partition in topic.partitions)
+            yield labels(topic=topic.name), max(lags, default=0)
+
+    return Family(
+        "barnabas_stable_offset_lag_max",
+        GAUGE,
+        "The largest barnabas_stable_offset_lag of a topic's partitions.",
+        samples(),
+    )
+
+
+def _lag(log: PartitionLog) -> int:
+    return log.high_watermark - log.last_stable_offset
+
+
+def transaction_partition_families(server: BrokerServer) -> Iterator[Family]:
+    """Yield what each partition shows."""
+
+    def samples(look: Callable[[PartitionLog], int]) -> Iterator[Sample]:
+        for topic in list(server.catalogue.topics.values()):
+            for partition in topic.partitions:
+                yield labels(topic=topic.name, partition=partition.index), look(partition.log)
+
+    yield Family(
+        "barnabas_stable_offset_lag",
+        GAUGE,
+        "High watermark minus last stable offset: grows while a transaction hangs.",
+        samples(_lag),
+    )
+    yield Family(
+        "barnabas_last_stable_offset",
+        GAUGE,
+        "Where readers of committed records come to a halt.",
+        samples(lambda log: log.last_stable_offset),
+    )
