@@ -1,0 +1,136 @@
+"""Compaction in a running broker, moved by its clock."""
+
+import asyncio
+import time
+from dataclasses import replace
+
+import pytest
+from confluent_kafka import Producer
+
+from broker.testing import Broker
+
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "segment.ms": "1000",
+    "min.cleanable.dirty.ratio": "0.01",
+}
+WAIT_SECONDS = 60
+
+
+@pytest.fixture
+def broker():
+    with Broker(config={"log.cleaner.dedupe.buffer.size": str(1 << 20)}) as running:
+        running.create_topic("t", configs=COMPACTED)
+        yield running
+
+
+def fill(broker, rounds=5):
+    """One key, each record in a segment of its own; all of them are in the segment files."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    now_ms = int(time.time() * 1000)
+    for number in range(rounds):
+        producer.produce("t", b"%d" % number, b"key", timestamp=now_ms + number * 2000)
+        assert producer.flush(30) == 0
+    wait_for(broker, lambda: not the_log(broker).unflushed)
+
+
+def the_log(broker):
+    (log,) = broker.server.logs.logs.values()
+    return log
+
+
+def cleaner(broker):
+    return broker.server._housekeeping.cleaner
+
+
+def wait_for(broker, condition):
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not broker.call(condition):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def values(broker):
+    return [record.value for record in broker.records("t").result]
+
+
+def test_the_clock_makes_it_due(broker):
+    fill(broker)
+    assert cleaner(broker).counts.passes == 0
+    broker.clock.advance(seconds=20)
+    wait_for(broker, lambda: cleaner(broker).counts.passes == 1)
+    assert values(broker) == [b"3", b"4"]
+    counts = cleaner(broker).counts
+    assert 0 < counts.bytes_written < counts.bytes_read
+    assert counts.failures == 0
+
+
+def test_a_restart_finds_what_was_left(broker):
+    fill(broker)
+    broker.clock.advance(seconds=20)
+    wait_for(broker, lambda: cleaner(broker).counts.passes == 1)
+    broker.crash()
+    broker.restart()
+    # The swap was in no checkpoint yet, so the old segments are back; they say the same.
+    assert values(broker)[-2:] == [b"3", b"4"]
+    broker.clock.advance(seconds=20)
+    wait_for(broker, lambda: cleaner(broker).counts.passes >= 1)
+    assert values(broker) == [b"3", b"4"]
+
+
+def test_it_can_be_switched_off():
+    with Broker(config={"log.cleaner.enable": "false"}) as broker:
+        broker.create_topic("t", configs=COMPACTED)
+        fill(broker)
+        broker.clock.advance(seconds=60)
+        broker.call(lambda: cleaner(broker).look())
+        assert broker.call(lambda: cleaner(broker)._running) == set()
+        assert len(values(broker)) == 5
+
+
+def test_damage_is_told_once_and_the_log_left_alone(broker, caplog):
+    fill(broker)
+    log = the_log(broker)
+
+    def damage():
+        file = log.segments[1].file
+        file.pwritev([b"\xff"], 65)
+
+    broker.call(damage)
+    broker.clock.advance(seconds=20)
+    wait_for(broker, lambda: log.cleaning.failure is not None)
+    broker.clock.advance(seconds=20)
+    broker.call(lambda: cleaner(broker).look())
+    assert cleaner(broker).counts.failures == 1
+    assert "checksum" in log.cleaning.failure
+    told = [record for record in caplog.records if "not compacted" in record.getMessage()]
+    assert len(told) == 1
+    assert told[0].exc_info is None
+
+
+def test_a_topic_deleted_during_a_pass(broker):
+    fill(broker)
+    log = the_log(broker)
+    broker.call(lambda: cleaner(broker).look())
+    deleting = asyncio.run_coroutine_threadsafe(
+        broker.server.catalogue.delete_topic(log.topic_id), broker.server.loop
+    )
+    deleting.result(WAIT_SECONDS)
+    wait_for(broker, lambda: not cleaner(broker)._running)
+    assert log.cleaning.failure is None
+    assert cleaner(broker).counts.failures == 0
+
+
+def test_a_rate_limit_stretches_a_pass(broker):
+    fill(broker)
+
+    def limit():
+        server = broker.server
+        server.config = replace(server.config, log_cleaner_io_max_bytes_per_second=1.0)
+        cleaner(broker).look()
+
+    broker.call(limit)
+    compaction = cleaner(broker)
+    assert len(compaction._running) == 1
+    broker.stop()  # It does not wait for the pass.
+    assert compaction.counts.passes == 0
