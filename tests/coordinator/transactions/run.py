@@ -84,7 +84,9 @@ class Run:
         for effect in decision.effects:
             self.take(effect)
         self.check()
-        return decision.response or Outcome()
+        outcome: Outcome = decision.response or Outcome()
+        assert outcome.producer_epoch <= LARGEST_CLIENT_EPOCH, "C11"
+        return outcome
 
     def take(self, effect: Any) -> None:
         if isinstance(effect, TakeProducerId):
@@ -183,7 +185,5 @@ class Run:
         else:
             assert before.producer_epoch >= LARGEST_CLIENT_EPOCH, "C11"
             assert after.producer_epoch == 0
-        if not after.state.is_prepared:
-            assert after.producer_epoch <= LARGEST_CLIENT_EPOCH or after == before, "C11"
         if before.state.is_prepared:
             assert before.commits == (after.state == State.COMPLETE_COMMIT), "C3"
