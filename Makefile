@@ -156,7 +156,7 @@ crash: $(VENV)/.dev ## kill -9, and power cuts on the simulated disk
 .PHONY: interop
 interop: $(VENV)/.counterparts ## Other people's clients, Spark and Apache Kafka's tools
 	$(call heading,interop tests)
-	@$(PYTEST) --quiet $(or $(ARGS),tests/interop tests/soak)
+	@$(PYTEST) --quiet $(or $(ARGS),tests/interop tests/soak tests/torture)
 
 .PHONY: package
 package: $(VENV)/.dev ## The wheel, installed and run outside of this directory
@@ -187,6 +187,10 @@ DURATION ?= 3600
 .PHONY: soak
 soak: $(VENV)/.counterparts ## Groups under random faults for an hour (DURATION=seconds)
 	@$(BIN)/python -m tests.soak --duration $(DURATION) $(ARGS)
+
+.PHONY: torture
+torture: $(VENV)/.counterparts ## Transactions under random faults for an hour (DURATION=, SEED=)
+	@$(BIN)/python -m tests.torture --duration $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: demo
 demo: $(VENV)/.counterparts ## Spark reads and writes a million records while the broker is killed

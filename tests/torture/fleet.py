@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -20,26 +21,45 @@ STOP_S = 90
 
 
 class Kind(NamedTuple):
-    """What a client does, by which library; its transactional id, if two have the same."""
+    """What a client does, by which library; its transactional id, if two have the same.
+
+    A transformer may read with another library than it writes with.
+    """
 
     role: str
     library: str
     transactional_id: str = ""
     isolation: str = ""
+    consumer: str = ""
 
 
 KINDS = (
     Kind("writer", "confluent"),
     Kind("writer", "kafka_python"),
     Kind("writer", "aiokafka"),
+    Kind("writer", "java"),
     # Two with one id, which fence each other all the time.
     Kind("writer", "confluent", "duel"),
     Kind("writer", "aiokafka", "duel"),
     Kind("sender", "confluent"),
     Kind("transformer", "confluent"),
     Kind("transformer", "kafka_python"),
+    Kind("transformer", "java", consumer="kafka_python"),
     Kind("reader", "confluent", isolation=COMMITTED),
     Kind("reader", "kafka_python", isolation=COMMITTED),
+    Kind("reader", "confluent", isolation=UNCOMMITTED),
+)
+
+
+QUICK_KINDS = (
+    Kind("writer", "confluent", "duel"),
+    Kind("writer", "kafka_python"),
+    Kind("writer", "aiokafka", "duel"),
+    Kind("writer", "java"),
+    Kind("sender", "confluent"),
+    Kind("transformer", "confluent"),
+    Kind("transformer", "kafka_python"),
+    Kind("reader", "confluent", isolation=COMMITTED),
     Kind("reader", "confluent", isolation=UNCOMMITTED),
 )
 
@@ -75,6 +95,7 @@ class Member:
             self._servers,
             str(journal),
             self._seed + number,
+            self.kind.consumer or self.kind.library,
             self.kind.transactional_id or self.name,
             self.kind.isolation,
         )
@@ -86,6 +107,8 @@ class Member:
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
                 stderr=errors,
+                # With what it starts itself: a JVM is to be paused and killed with it.
+                start_new_session=True,
                 env={**os.environ, "PYTHONPATH": str(_REPOSITORY)},
             )
 
@@ -116,8 +139,7 @@ class Member:
     def kill(self) -> None:
         """Kill -9 the process and its twins."""
         for process in self._processes():
-            process.kill()
-            process.wait()
+            _kill(process)
         self._was_killed = True
         self._older.clear()
 
@@ -133,7 +155,9 @@ class Member:
     def ask_to_stop(self) -> None:
         """SIGTERM: end what is being done, and the process."""
         self.resume()
-        self._signal(signal.SIGTERM)
+        for process in self._processes():
+            # The client alone: it needs its JVM for the end of what it does.
+            process.terminate()
 
     def wait_until_gone(self) -> None:
         """Wait for the end after `ask_to_stop`; who hangs is killed and counted."""
@@ -142,8 +166,7 @@ class Member:
                 process.wait(STOP_S)
             except subprocess.TimeoutExpired:
                 self.hung += 1
-                process.kill()
-                process.wait()
+                _kill(process)
 
     def unexpected_end(self) -> str | None:
         """Return how the process ended, when it ended by itself and not well."""
@@ -160,7 +183,14 @@ class Member:
     def _signal(self, number: signal.Signals) -> None:
         for process in self._processes():
             if process.poll() is None:
-                process.send_signal(number)
+                os.killpg(process.pid, number)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill -9 a process and its children, which may have outlived it."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 class Fleet:

@@ -6,13 +6,11 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import kafka
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
-from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 
 from tests.history.model import Partition, Read
 from tests.torture.client import Client
-from tests.torture.settings import PLACES
+from tests.torture.settings import LIBRDKAFKA, PLACES
 
 POLL_S = 0.2
 MOST_RECORDS = 500
@@ -44,8 +42,7 @@ def consumer(
             "auto.offset.reset": "error",
             "fetch.wait.max.ms": 100,
             "enable.partition.eof": True,
-            "reconnect.backoff.ms": 20,
-            "reconnect.backoff.max.ms": 200,
+            **LIBRDKAFKA,
             "error_cb": lambda _error: None,
             "log_level": 0,
         }
@@ -73,6 +70,10 @@ def _read_with_confluent(client: Client) -> Iterator[list[Read]]:
 
 
 def _read_with_kafka_python(client: Client) -> Iterator[list[Read]]:
+    # Only who needs it imports it.
+    import kafka
+    from kafka.errors import KafkaConnectionError, KafkaTimeoutError
+
     places = [kafka.TopicPartition(*place) for place in PLACES]
     reader = kafka.KafkaConsumer(
         bootstrap_servers=client.settings.servers,

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import sys
 import warnings
 
 from tests.torture.client import Client
-from tests.torture.readers import read
 from tests.torture.settings import Settings
-from tests.torture.transformers import transform
-from tests.torture.writers import send, write
 
-ROLES = {"writer": write, "sender": send, "transformer": transform, "reader": read}
+ROLES = {
+    "writer": ("writers", "write"),
+    "sender": ("senders", "send"),
+    "transformer": ("transformers", "transform"),
+    "reader": ("readers", "read"),
+}
 
 
 def main() -> int:
@@ -23,7 +26,8 @@ def main() -> int:
     warnings.simplefilter("ignore")
     for library in ("kafka", "aiokafka", "asyncio"):
         logging.getLogger(library).setLevel(logging.CRITICAL + 1)
-    ROLES[settings.role](Client(settings))
+    module, function = ROLES[settings.role]
+    getattr(importlib.import_module(f"tests.torture.{module}"), function)(Client(settings))
     return 0
 
 

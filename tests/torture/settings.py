@@ -10,6 +10,14 @@ TOPICS = (LEFT, RIGHT, OUT)
 PLACES = [(topic, number) for topic in TOPICS for number in range(PARTITIONS)]
 GROUP = "transformers"
 TRANSACTION_TIMEOUT_MS = 3000
+LIBRDKAFKA: dict[str, str | int | float | bool | None] = {
+    "reconnect.backoff.ms": 20,
+    "reconnect.backoff.max.ms": 200,
+    "retry.backoff.ms": 20,
+    # When its only broker is gone it would forget the broker and look for it anew; a transaction
+    # that is asking for something then waits for ever (2.16.1, a main thread that never returns).
+    "metadata.recovery.strategy": "none",
+}
 FENCED_PAUSE_S = 0.5
 HUNG_EXIT_CODE = 4
 
@@ -26,5 +34,7 @@ class Settings:
     servers: str
     journal: str
     seed: int
+    consumer: str = ""
+    """The library that a transformer reads with."""
     transactional_id: str = ""
     isolation: str = ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,12 +33,12 @@ from tests.history.model import (
     save,
 )
 from tests.interop.administration import create
-from tests.torture.fleet import Fleet
+from tests.torture.fleet import KINDS, Fleet, Kind
 from tests.torture.journal import read_journals
 from tests.torture.nemesis import Nemesis
 from tests.torture.proxy import Proxy
 from tests.torture.readers import consumer, taken
-from tests.torture.settings import GROUP, LEFT, PARTITIONS, PLACES, TOPICS
+from tests.torture.settings import GROUP, LEFT, LIBRDKAFKA, PARTITIONS, PLACES, TOPICS
 
 WAIT_S = 120
 LOOK_S = 0.1
@@ -87,12 +87,20 @@ class Outcome:
 class Torture:
     """One round of it on a broker that was made for it: see `broker_settings`."""
 
-    def __init__(self, broker: BrokerProcess, proxy_port: int, directory: Path, say: Say) -> None:
+    def __init__(
+        self,
+        broker: BrokerProcess,
+        proxy_port: int,
+        directory: Path,
+        say: Say,
+        kinds: Sequence[Kind] = KINDS,
+    ) -> None:
         self._broker = broker
         self._proxy_port = proxy_port
         self._servers = f"{HOST}:{proxy_port}"
         self._directory = directory
         self._say = say
+        self._kinds = kinds
 
     def run(self, seed: int, duration_s: float, *, harms_broker: bool) -> Outcome:
         """Run for a time; the history is in the directory afterwards."""
@@ -100,7 +108,7 @@ class Torture:
         with Proxy(self._broker.port, self._proxy_port, seed) as proxy:
             for topic in TOPICS:
                 create(self._servers, topic, partitions=PARTITIONS)
-            with Fleet(self._servers, self._directory, seed) as fleet:
+            with Fleet(self._servers, self._directory, seed, self._kinds) as fleet:
                 self._until_busy(fleet)
                 self._say("every client works")
                 nemesis = Nemesis(
@@ -188,6 +196,8 @@ class Torture:
                 "bootstrap.servers": self._servers,
                 "group.id": GROUP,
                 "isolation.level": COMMITTED,
+                "log_level": 0,
+                **LIBRDKAFKA,
             }
         )
         try:

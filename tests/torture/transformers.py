@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 import time
-from collections.abc import Iterable
 from typing import Any, Protocol
 
-import kafka
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
-from kafka.errors import KafkaError as KafkaPythonError
-
-from tests.history.model import COMMITTED, REBALANCE, SEEK, Partition, Read, Write
+from tests.history.model import Read, Write
 from tests.torture.client import Client
-from tests.torture.readers import taken
-from tests.torture.settings import GROUP, LEFT, OUT, PARTITIONS
+from tests.torture.settings import OUT, PARTITIONS
 from tests.torture.writers import Transactions
 
 SESSION_MS = 6000
@@ -43,131 +38,10 @@ class Input(Protocol):
     def close(self) -> None: ...
 
 
-class Confluent:
-    """confluent-kafka."""
-
-    def __init__(self, client: Client) -> None:
-        self.was_moved = True
-        self._client = client
-        self._consumer = Consumer(
-            {
-                "bootstrap.servers": client.settings.servers,
-                "client.id": client.settings.name,
-                "group.id": GROUP,
-                "enable.auto.commit": False,
-                "enable.auto.offset.store": False,
-                "auto.offset.reset": "earliest",
-                "isolation.level": COMMITTED,
-                "partition.assignment.strategy": "range",
-                "session.timeout.ms": SESSION_MS,
-                "heartbeat.interval.ms": 500,
-                "fetch.wait.max.ms": 50,
-                "reconnect.backoff.ms": 20,
-                "reconnect.backoff.max.ms": 200,
-                "error_cb": lambda _error: None,
-                "log_level": 0,
-            }
-        )
-        self._consumer.subscribe(
-            [LEFT], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked
-        )
-
-    def poll(self) -> list[Read]:
-        polled = map(taken, self._consumer.consume(MOST_RECORDS, POLL_S))
-        return [each for each in polled if each is not None]
-
-    def metadata(self) -> Any:
-        return self._consumer.consumer_group_metadata()
-
-    def rewind(self) -> bool:
-        try:
-            places = self._consumer.assignment()
-            if not places:
-                return True
-            found = self._consumer.committed(places, 5)
-            if any(each.error for each in found):
-                return False
-            self._client.journal.moved([(each.topic, each.partition) for each in found], SEEK)
-            for each in found:
-                offset = each.offset if each.offset >= 0 else OFFSET_BEGINNING
-                self._consumer.seek(TopicPartition(each.topic, each.partition, offset))
-        except KafkaException:
-            return False
-        return True
-
-    def close(self) -> None:
-        self._consumer.close()
-
-    def _assigned(self, _consumer: Consumer, places: list[TopicPartition]) -> None:
-        self.was_moved = True
-        self._client.journal.moved(map(_place, places), REBALANCE)
-
-    def _revoked(self, _consumer: Consumer, places: list[TopicPartition]) -> None:
-        self.was_moved = True
-        self._client.journal.moved(map(_place, places), REBALANCE)
-
-
-class KafkaPython(kafka.ConsumerRebalanceListener):
-    """kafka-python."""
-
-    def __init__(self, client: Client) -> None:
-        self.was_moved = True
-        self._client = client
-        self._consumer = kafka.KafkaConsumer(
-            bootstrap_servers=client.settings.servers,
-            client_id=client.settings.name,
-            group_id=GROUP,
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            isolation_level=COMMITTED,
-            partition_assignment_strategy=[
-                kafka.coordinator.assignors.range.RangePartitionAssignor
-            ],
-            session_timeout_ms=SESSION_MS,
-            heartbeat_interval_ms=500,
-            fetch_max_wait_ms=50,
-            reconnect_backoff_ms=20,
-            reconnect_backoff_max_ms=200,
-        )
-        self._consumer.subscribe([LEFT], listener=self)
-
-    def poll(self) -> list[Read]:
-        try:
-            polled = self._consumer.poll(timeout_ms=int(POLL_S * 1000), max_records=MOST_RECORDS)
-        except KafkaPythonError:
-            time.sleep(RETRY_S)
-            return []
-        records = (record for batch in polled.values() for record in batch)
-        return [Read(r.topic, r.partition, r.offset, r.value.decode()) for r in records]
-
-    def metadata(self) -> Any:
-        return self._consumer.group_metadata()
-
-    def rewind(self) -> bool:
-        try:
-            places = sorted(self._consumer.assignment())
-            offsets = {place: self._consumer.committed(place) or 0 for place in places}
-            self._client.journal.moved(map(_place, places), SEEK)
-            for place, offset in offsets.items():
-                self._consumer.seek(place, offset)
-        except (KafkaPythonError, AssertionError):
-            # The partition went away meanwhile.
-            return False
-        return True
-
-    def close(self) -> None:
-        self._consumer.close()
-
-    def on_partitions_assigned(self, assigned: Iterable[kafka.TopicPartition]) -> None:
-        self.was_moved = True
-        self._client.journal.moved(map(_place, assigned), REBALANCE)
-
-    def on_partitions_revoked(self, revoked: Iterable[kafka.TopicPartition]) -> None:
-        self.was_moved = True
-        self._client.journal.moved(map(_place, revoked), REBALANCE)
-
-
-_INPUTS: dict[str, type[Input]] = {"confluent": Confluent, "kafka_python": KafkaPython}
+def _input_kind(library: str) -> type[Input]:
+    """Return the members of a library, the only one that is imported."""
+    kind: type[Input] = importlib.import_module(f"tests.torture.input_{library}").Input
+    return kind
 
 
 def transform(client: Client) -> None:
@@ -177,7 +51,7 @@ def transform(client: Client) -> None:
     while not transactions.ready():
         if client.stopping:
             return
-    source = _INPUTS[client.settings.library](client)
+    source = _input_kind(client.settings.consumer)(client)
     while not client.stopping:
         # Who it was before it was given anything: a member that is none any more is then fenced,
         # whatever its library has learnt meanwhile. What came while partitions moved may be from
@@ -215,7 +89,3 @@ def _rewound(client: Client, source: Input) -> bool:
             return True
     time.sleep(RETRY_S)
     return False
-
-
-def _place(partition: Any) -> Partition:
-    return partition.topic, partition.partition

@@ -1,4 +1,4 @@
-"""Clients that write: transactions over several partitions, and sends beside them."""
+"""Clients that write in transactions over several partitions."""
 
 from __future__ import annotations
 
@@ -8,13 +8,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Producer
-
 from tests.history.model import (
     FAILED,
-    NOT_KNOWN,
     OK,
-    SEND,
     TRANSACTION,
     UNKNOWN,
     OffsetCommit,
@@ -23,7 +19,7 @@ from tests.history.model import (
     Write,
 )
 from tests.torture.client import Client
-from tests.torture.sessions import SESSIONS, Failed, Over, Session
+from tests.torture.sessions import Failed, Over, Session, session_kind
 from tests.torture.settings import (
     FENCED_PAUSE_S,
     GROUP,
@@ -36,7 +32,6 @@ from tests.torture.settings import (
 ABORTS, DAWDLES, TIMES_OUT = 0.15, 0.1, 0.02
 """How many transactions are aborted on purpose, take long, take too long."""
 REST_S = 0.04
-FLUSH_S = 120
 
 
 class Transactions:
@@ -55,7 +50,7 @@ class Transactions:
         """Have a session; False when there is none to be had now."""
         if self._session is None:
             settings = self._client.settings
-            kind = SESSIONS[settings.library]
+            kind = session_kind(settings.library)
             try:
                 with self._client.watched():
                     self._session = kind(
@@ -159,52 +154,3 @@ def _chosen(chance: random.Random, places: Sequence[Partition]) -> list[Partitio
     """Return some places, now and then one of them several times."""
     some = chance.sample(places, chance.randint(1, 4))
     return some + [some[0]] * chance.randint(0, 2)
-
-
-def send(client: Client) -> None:
-    """Idempotent sends outside of transactions, several at a time, until told to stop."""
-    chance = random.Random(client.settings.seed)
-    numbers = itertools.count()
-    producer = Producer(
-        {
-            "bootstrap.servers": client.settings.servers,
-            "enable.idempotence": True,
-            "message.timeout.ms": FLUSH_S * 1000,
-            "linger.ms": 1,
-            "reconnect.backoff.ms": 20,
-            "reconnect.backoff.max.ms": 200,
-            "error_cb": lambda _error: None,
-            "log_level": 0,
-        }
-    )
-    client.journal.new_session()
-    while not client.stopping:
-        writes = [
-            Write(chance.choice((LEFT, RIGHT)), chance.randrange(PARTITIONS), value)
-            for value in (f"{client.settings.name}.{next(numbers)}" for _ in range(3))
-        ]
-        _send_all(client, producer, writes)
-        time.sleep(chance.uniform(0, 4 * REST_S))
-
-
-def _send_all(client: Client, producer: Producer, writes: Sequence[Write]) -> None:
-    number = client.journal.begin(SEND)
-    client.journal.write(number, writes)
-    acked: list[Write] = []
-    errors: list[KafkaError] = []
-    for each in writes:
-
-        def delivered(error: KafkaError | None, message: Any, each: Write = each) -> None:
-            if error is not None:
-                errors.append(error)
-            else:
-                offset = message.offset()
-                acked.append(each._replace(offset=NOT_KNOWN if offset is None else offset))
-
-        producer.produce(each.topic, each.value, partition=each.partition, on_delivery=delivered)
-    left = producer.flush(FLUSH_S)
-    client.journal.acked(number, acked)
-    client.journal.finish(number, UNKNOWN if left or errors else OK, str(errors[:1]))
-    if errors:
-        # An idempotent producer that lost a record does not go on.
-        raise KafkaException(errors[0])
