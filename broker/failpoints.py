@@ -1,14 +1,15 @@
 """Ends this process at a named point, with a chosen part of its work on disk: for crash tests.
 
-Off unless the environment names points: ``BARNABAS_FAILPOINTS="EndTransaction:sync,Marker#2:keep"``
-is a list of ``point[#count]:action``, where ``count`` says which time of reaching the point is
+Off unless the environment variable ``BARNABAS_FAILPOINTS`` names a file. It may change while the
+broker runs, and holds a list like ``EndTransaction:sync,Marker#2:keep``, of items
+``point[#count]:action``. ``count`` says which time of reaching the point since the file changed is
 meant, the first if nothing is said.
 
 A point is reached when something was placed in the journal and before anything else is:
 
 * the name of a coordinator's command (``InitProducer``, ``AddPartitions``, ``EndTransaction``,
   ``MarkersWritten``, ``TransactionalOffsetCommit``, ``Expire``, ...): its records;
-* ``Data``: a batch of a transaction;
+* ``Data``: a batch that opens a transaction on its partition;
 * ``Marker``: the marker of one partition.
 
 The journal is one total order of which a crash leaves a prefix, so an action is a choice of prefix:
@@ -24,7 +25,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -36,26 +37,31 @@ _POLL_SECONDS: Final = 0.001
 
 
 def parse(text: str) -> dict[tuple[str, int], str]:
-    """The action for each point and count; raises SystemExit for what is no failpoint."""
+    """The action for each point and count; raises ValueError for what is no failpoint."""
     actions: dict[tuple[str, int], str] = {}
-    for item in filter(None, text.split(",")):
+    for item in filter(None, text.strip().split(",")):
         place, _, action = item.partition(":")
         point, _, count = place.partition("#")
         if not point or action not in ACTIONS or not (count or "1").isdigit():
-            raise SystemExit(f"{VARIABLE}: {item!r} is not point[#count]:action of {ACTIONS}")
+            raise ValueError(f"{item!r} is not point[#count]:action with one of {ACTIONS}")
         actions[point, int(count or "1")] = action
     return actions
 
 
 class Failpoints:
-    """The points of one process that are armed, and how often each was reached."""
+    """The points that a file names, and how often each was reached."""
 
-    def __init__(self, actions: Mapping[tuple[str, int], str]) -> None:
-        self._actions = actions
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._text = ""
+        self._actions: dict[tuple[str, int], str] = {}
         self._counts: dict[str, int] = {}
 
     def reached(self, point: str, journal: Journal) -> None:
         """Do what is to happen here, if anything is. Holds the loop meanwhile."""
+        text = self._path.read_text()
+        if text != self._text:
+            self._text, self._actions, self._counts = text, parse(text), {}
         count = self._counts[point] = self._counts.get(point, 0) + 1
         action = self._actions.get((point, count))
         if action is None:
@@ -75,9 +81,9 @@ def _make_durable(journal: Journal) -> None:
 
 
 def _armed() -> Failpoints | None:
-    text = os.environ.get(VARIABLE, "")
-    return Failpoints(parse(text)) if text else None
+    path = os.environ.get(VARIABLE)
+    return Failpoints(Path(path)) if path else None
 
 
 ARMED: Final = _armed()
-"""None unless the environment names points: then nobody has to call anything."""
+"""None unless the environment names a file: then nobody has to call anything."""

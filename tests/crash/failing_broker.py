@@ -1,0 +1,51 @@
+"""A broker process that dies at named points, and damage to what it has left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from broker.failpoints import VARIABLE
+from storage.journal_format import BLOCK_BYTES, MAGIC, decode_header
+from tests.counterparts.barnabas_process import BarnabasProcess
+
+DEATH_TIMEOUT_S = 60
+
+
+class FailingBroker(BarnabasProcess):
+    """A broker with failpoints; see broker/failpoints.py."""
+
+    def environment(self) -> dict[str, str]:
+        if not self._failpoints.exists():
+            self.arm("")
+        return {**super().environment(), VARIABLE: str(self._failpoints)}
+
+    @property
+    def _failpoints(self) -> Path:
+        return self.directory / "failpoints"
+
+    def arm(self, failpoints: str) -> None:
+        """Let the broker die where ``failpoints`` says."""
+        new = self._failpoints.with_suffix(".new")
+        new.write_text(failpoints)
+        new.rename(self._failpoints)
+
+    def wait_for_death(self) -> None:
+        """Wait until a failpoint has killed the broker, and disarm it."""
+        assert self._process is not None
+        assert self._process.wait(DEATH_TIMEOUT_S) == -9, self.output()
+        self.arm("")
+
+    def tear_last_group(self) -> None:
+        """Damage the newest group of the journal, as a write that the power cut off does."""
+        groups = []
+        for path in self.data_directory.glob("barnabas-journal-*"):
+            data = path.read_bytes()
+            for at in range(0, len(data), BLOCK_BYTES):
+                if data.startswith(MAGIC, at):
+                    header = decode_header(memoryview(data)[at:])
+                    if header is not None:
+                        groups.append((header.sequence, path, at + header.group_bytes))
+        _, path, end = max(groups)
+        damaged = bytearray(path.read_bytes())
+        damaged[end - 1] ^= 0xFF
+        path.write_bytes(damaged)

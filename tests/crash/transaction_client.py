@@ -1,0 +1,279 @@
+"""A transactional producer on raw requests, in both generations, and what may be asked about it.
+
+Every request returns its error code, or raises OSError where the broker died of it. What the
+producer has to present next survives a broken connection, as in a real client.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2
+from protocol.errors import ErrorCode
+from protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN, AddOffsetsToTxnRequest
+from protocol.messages.add_partitions_to_txn import (
+    ADD_PARTITIONS_TO_TXN,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+)
+from protocol.messages.create_topics import CREATE_TOPICS, CreatableTopic, CreateTopicsRequest
+from protocol.messages.describe_producers import (
+    DESCRIBE_PRODUCERS,
+    DescribeProducersRequest,
+    ProducerState,
+    TopicRequest,
+)
+from protocol.messages.end_txn import END_TXN, EndTxnRequest
+from protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
+from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from protocol.messages.metadata import METADATA, MetadataRequest
+from protocol.messages.offset_fetch import (
+    OFFSET_FETCH,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from protocol.messages.produce import (
+    PRODUCE,
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from protocol.messages.txn_offset_commit import (
+    TXN_OFFSET_COMMIT,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from protocol.records import Record, encode_batch, iterate_batches
+from tests.counterparts.wire_client import WireClient
+from tests.crash.transaction_history import Place, TransactionHistory
+
+NONE = ErrorCode.NONE
+PATIENCE_S = 60
+TIMEOUT_MS = 60_000
+RETRIABLE = {
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+}
+_PRODUCE = {CLASSIC: 11, TRANSACTIONS_V2: 12}
+_END = {CLASSIC: 4, TRANSACTIONS_V2: 5}
+_OFFSETS = {CLASSIC: 3, TRANSACTIONS_V2: 5}
+
+
+def persistent(ask: Callable[[], int]) -> int:
+    """Ask again as long as a client would; return the last error."""
+    deadline = time.monotonic() + PATIENCE_S
+    while (code := ask()) in RETRIABLE and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return code
+
+
+@dataclass
+class Producer:
+    """One transactional id as one client knows it."""
+
+    client: WireClient
+    key: str
+    generation: int = CLASSIC
+    timeout_ms: int = TIMEOUT_MS
+    producer_id: int = -1
+    epoch: int = -1
+    sequences: dict[Place, int] = field(default_factory=lambda: defaultdict(int))
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        return self.producer_id, self.epoch
+
+    def be(self, producer_id: int, epoch: int) -> Producer:
+        """Present this id and epoch from now on."""
+        self.producer_id, self.epoch = producer_id, epoch
+        return self
+
+    def init(self, *, expected: bool = False) -> int:
+        """InitProducerId, with what the producer had if ``expected``."""
+        request = InitProducerIdRequest(self.key, self.timeout_ms)
+        if expected:
+            request = InitProducerIdRequest(self.key, self.timeout_ms, *self.identity)
+        answer = self.client.ask(INIT_PRODUCER_ID, request, 5)
+        if not answer.error_code:
+            self._enter(answer.producer_id, answer.producer_epoch)
+        return answer.error_code
+
+    def _enter(self, producer_id: int, epoch: int) -> None:
+        if (producer_id, epoch) != self.identity:
+            self.producer_id, self.epoch = producer_id, epoch
+            self.sequences.clear()
+
+    def add(self, *places: Place) -> int:
+        """AddPartitionsToTxn of a classic client; in the second generation nothing is asked."""
+        if self.generation == TRANSACTIONS_V2:
+            return NONE
+        topics: dict[str, list[int]] = defaultdict(list)
+        for topic, index in places:
+            topics[topic].append(index)
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.key,
+            v3_and_below_producer_id=self.producer_id,
+            v3_and_below_producer_epoch=self.epoch,
+            v3_and_below_topics=[AddPartitionsToTxnTopic(*each) for each in topics.items()],
+        )
+        answer = self.client.ask(ADD_PARTITIONS_TO_TXN, request, 3)
+        codes = {
+            each.partition_error_code
+            for topic in answer.results_by_topic_v3_and_below
+            for each in topic.results_by_partition
+        }
+        (code,) = codes
+        return code
+
+    def write(self, place: Place, *values: bytes) -> tuple[int, int]:
+        """Produce one batch; the error and the base offset. Only a success moves the sequence."""
+        now_ms = time.time_ns() // 1_000_000
+        batch = encode_batch(
+            [Record(number, now_ms, None, value, ()) for number, value in enumerate(values)],
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            base_sequence=self.sequences[place],
+            transactional=True,
+        )
+        data = PartitionProduceData(place[1], memoryview(batch))
+        request = ProduceRequest(
+            self.key, -1, 30_000, [TopicProduceData(place[0], partition_data=[data])]
+        )
+        answer = self.client.ask(PRODUCE, request, _PRODUCE[self.generation])
+        result = answer.responses[0].partition_responses[0]
+        if not result.error_code:
+            self.sequences[place] += len(values)
+        return result.error_code, result.base_offset
+
+    def send_offsets(self, group: str, place: Place, offset: int) -> int:
+        """Commit the offset of a group within the transaction."""
+        if self.generation == CLASSIC:
+            added = AddOffsetsToTxnRequest(self.key, *self.identity, group)
+            code = self.client.ask(ADD_OFFSETS_TO_TXN, added, 3).error_code
+            if code:
+                return code
+        partition = TxnOffsetCommitRequestPartition(place[1], offset)
+        topic = TxnOffsetCommitRequestTopic(place[0], [partition])
+        request = TxnOffsetCommitRequest(self.key, group, *self.identity, topics=[topic])
+        answer = self.client.ask(TXN_OFFSET_COMMIT, request, _OFFSETS[self.generation])
+        return answer.topics[0].partitions[0].error_code
+
+    def end(self, *, commit: bool = True) -> int:
+        """EndTxn; in the second generation the answer has the next epoch."""
+        request = EndTxnRequest(self.key, *self.identity, commit)
+        answer = self.client.ask(END_TXN, request, _END[self.generation])
+        if not answer.error_code and self.generation == TRANSACTIONS_V2:
+            self._enter(answer.producer_id, answer.producer_epoch)
+        return answer.error_code
+
+    def begin(self, *places: Place) -> None:
+        """Get an epoch and open a transaction with a record on each partition."""
+        assert persistent(self.init) == NONE
+        self.open(*places)
+
+    def open(self, *places: Place) -> None:
+        """Open a transaction with a record on each partition."""
+        assert persistent(lambda: self.add(*places)) == NONE
+        for place in places:
+            value = f"{self.key} {self.epoch} {place[1]}".encode()
+            code = persistent(lambda place=place, value=value: self.write(place, value)[0])
+            assert code == NONE
+
+
+# ---------------------------------------------------------------------------------- what is there
+
+
+def create_topic(client: WireClient, name: str, partitions: int) -> None:
+    request = CreateTopicsRequest([CreatableTopic(name, partitions, 1)])
+    (created,) = client.ask(CREATE_TOPICS, request, 5).topics
+    assert created.error_code == NONE
+
+
+def stored(client: WireClient, place: Place) -> list[bytes]:
+    """Every batch of a partition, markers included."""
+    found: list[bytes] = []
+    offset = 0
+    while True:
+        wanted = FetchTopic(
+            place[0], partitions=[FetchPartition(place[1], -1, offset, -1, -1, 8 << 20)]
+        )
+        answer = client.ask(FETCH, FetchRequest(max_wait_ms=0, topics=[wanted]), 11)
+        data = answer.responses[0].partitions[0]
+        assert data.error_code == NONE, data
+        if not data.records:
+            assert offset == data.high_watermark
+            return found
+        for position, header in iterate_batches(data.records):
+            found.append(bytes(data.records[position : position + header.size]))
+            offset = header.next_offset
+
+
+def partition_counts(client: WireClient) -> dict[str, int]:
+    answer = client.ask(METADATA, MetadataRequest(None), 9)
+    return {topic.name: len(topic.partitions) for topic in answer.topics}
+
+
+def history(client: WireClient) -> TransactionHistory:
+    """Everything that all logs say; nothing may contradict."""
+    found = TransactionHistory(
+        {
+            (topic, index): stored(client, (topic, index))
+            for topic, count in partition_counts(client).items()
+            for index in range(count)
+        }
+    )
+    found.check()
+    return found
+
+
+def producers(client: WireClient, place: Place) -> dict[int, ProducerState]:
+    """What DescribeProducers says of one partition, by producer id."""
+    request = DescribeProducersRequest([TopicRequest(place[0], [place[1]])])
+    (partition,) = client.ask(DESCRIBE_PRODUCERS, request, 0).topics[0].partitions
+    assert partition.error_code == NONE
+    return {each.producer_id: each for each in partition.active_producers}
+
+
+def ends(client: WireClient, place: Place) -> tuple[int, int]:
+    """Last stable offset and high watermark."""
+    wanted = FetchTopic(place[0], partitions=[FetchPartition(place[1], -1, 0, -1, -1, 1)])
+    answer = client.ask(FETCH, FetchRequest(max_wait_ms=0, topics=[wanted]), 11)
+    data: Any = answer.responses[0].partitions[0]
+    return data.last_stable_offset, data.high_watermark
+
+
+def committed_offset(
+    client: WireClient, group: str, place: Place, *, wait: bool = True
+) -> int | None:
+    """The offset that a stable OffsetFetch answers, -1 without one; None while one is pending."""
+    request = OffsetFetchRequest(
+        groups=[
+            OffsetFetchRequestGroup(
+                group, topics=[OffsetFetchRequestTopics(place[0], partition_indexes=[place[1]])]
+            )
+        ],
+        require_stable=True,
+    )
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        (answer,) = client.ask(OFFSET_FETCH, request, 8).groups
+        found = answer.topics[0].partitions[0] if answer.topics else None
+        code = answer.error_code or (found.error_code if found else NONE)
+        is_pending = code == ErrorCode.UNSTABLE_OFFSET_COMMIT
+        if (is_pending and not wait) or code == NONE or time.monotonic() > deadline:
+            break
+        assert is_pending or code in RETRIABLE, code
+        time.sleep(0.01)
+    if is_pending:
+        return None
+    assert code == NONE
+    return found.committed_offset if found else -1
