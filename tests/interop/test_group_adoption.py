@@ -22,6 +22,7 @@ from protocol.messages.share_group_heartbeat import (
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
+from tests.counterparts.offsets_client import IMPLICIT, OffsetsClient
 from tests.counterparts.wire_client import WireClient
 
 TOPIC = "input"
@@ -145,6 +146,9 @@ def test_groups_of_kafka_are_there(tmp_path):
         overtaken.commit_transaction()
         del overtaken
         still_open = commit_in_transaction(kafka, "open", 9, end="leave open")
+        with OffsetsClient(kafka) as raw:
+            undecided = raw.begin_life("undecided", 900_000)
+            raw.committed(undecided, "undecided", {(TOPIC, 1): 5})
         read_as_member(kafka, "classic")
         read_as_member(kafka, "consumer", group_protocol="consumer")
         with WireClient(kafka) as client:
@@ -173,3 +177,8 @@ def test_groups_of_kafka_are_there(tmp_path):
         places = read_again.committed([TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)])
         assert [place.offset for place in places] == [10, 10]
         read_again.close()
+        with OffsetsClient(barnabas) as raw:
+            raw.ended(undecided, IMPLICIT, commit=True)
+            assert raw.fetch("undecided", {TOPIC: [0, 1]}) == {(TOPIC, 0): -1, (TOPIC, 1): 5}
+            raw.begin_life("open-leave open")  # Ends what its former self has left open.
+            assert raw.fetch("open", {TOPIC: [0]}) == {(TOPIC, 0): 2}
