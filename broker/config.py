@@ -552,13 +552,6 @@ class BrokerConfig:
         "Segment size of __transaction_state.",
         at_least(1),
     )
-    transaction_abort_timed_out_transaction_cleanup_interval_ms: int = setting(
-        "transaction.abort.timed.out.transaction.cleanup.interval.ms",
-        INT,
-        10_000,
-        "How often transactions that ran out of time are looked for.",
-        at_least(1),
-    )
     transaction_remove_expired_transaction_cleanup_interval_ms: int = setting(
         "transaction.remove.expired.transaction.cleanup.interval.ms",
         INT,

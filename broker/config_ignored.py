@@ -70,6 +70,7 @@ log.flush.start.offset.checkpoint.interval.ms INT 60000
 # The transaction coordinator works without it.
 add.partitions.to.txn.retry.backoff.max.ms INT 100
 add.partitions.to.txn.retry.backoff.ms INT 20
+transaction.abort.timed.out.transaction.cleanup.interval.ms INT 10000
 transaction.partition.verification.enable BOOLEAN true
 transaction.state.log.load.buffer.size INT 5242880
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from protocol.client import ClientConnection
 from protocol.errors import ErrorCode
 from protocol.messages.add_partitions_to_txn import (
@@ -19,10 +24,10 @@ from protocol.messages.produce import (
     TopicProduceData,
 )
 from protocol.records import Record, encode_batch
+from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
 from tests.interop.administration import wait_until
 
-NOW_MS = 1_790_000_000_000
 NOT_YET = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -35,12 +40,12 @@ NOT_YET = {
 """What a client asks again after."""
 
 
-class TransactionClient(WireClient):
-    """One connection, any number of transactional ids; every step must succeed in the end."""
+class TransactionSteps:
+    """What a producer does, for any number of transactional ids; it must succeed in the end."""
 
-    def __init__(self, broker, client_id: str = "wire-client") -> None:
-        super().__init__(broker)
-        self._connection = ClientConnection(client_id)
+    def __init__(self, ask: Callable[..., Any]) -> None:
+        """``ask`` is that of a WireClient."""
+        self.ask = ask
         self.producers: dict[str, tuple[int, int]] = {}
         self._sequences: dict[tuple[str, str, int], int] = {}
 
@@ -82,11 +87,14 @@ class TransactionClient(WireClient):
 
         wait_until(added, "added")
 
-    def write(self, key: str, topic: str, partition: int, count: int = 1, *, version=11) -> None:
+    def write(
+        self, key: str, topic: str, partition: int, count: int = 1, *, version: int = 11
+    ) -> None:
         """Write records as part of the transaction of an id."""
         place = key, topic, partition
         sequence = self._sequences.get(place, 0)
-        records = [Record(number, NOW_MS, b"key", b"value") for number in range(count)]
+        now_ms = time.time_ns() // 1_000_000
+        records = [Record(number, now_ms, b"key", b"value") for number in range(count)]
         batch = encode_batch(
             records,
             producer_id=self.producers[key][0],
@@ -122,3 +130,12 @@ class TransactionClient(WireClient):
             return code == ErrorCode.NONE
 
         wait_until(ended, "ended")
+
+
+class TransactionClient(TransactionSteps, WireClient):
+    """A connection of its own."""
+
+    def __init__(self, broker: BrokerProcess, client_id: str = "wire-client") -> None:
+        WireClient.__init__(self, broker)
+        TransactionSteps.__init__(self, partial(WireClient.ask, self))
+        self._connection = ClientConnection(client_id)

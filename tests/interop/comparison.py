@@ -32,6 +32,7 @@ UNEQUAL = {
     "total_bytes",
     "usable_bytes",
     "last_timestamp",
+    "transaction_start_time_ms",
 }
 """Fields that two brokers cannot agree on; only whether they are set is compared."""
 

@@ -1,6 +1,6 @@
-"""Directories, producers, replicas, quotas, users and access control, beside Apache Kafka 4.3.0.
+"""Directories, producers, replicas, quotas, users, access control, views of transactions.
 
-One script of requests goes to both; see comparison.py.
+One script of requests goes to Barnabas and Apache Kafka 4.3.0; see comparison.py.
 """
 
 from __future__ import annotations
@@ -66,7 +66,13 @@ from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
+from tests.interop import transaction_views
 from tests.interop.comparison import Answer, check_alike, comparable, now_ms, produce
+from tests.interop.transaction_views import (
+    coordinators_of_transactions,
+    transactions_described,
+    transactions_listed,
+)
 
 TIMEOUT_MS = 10_000
 NOT_LOADED_YET = 14
@@ -75,6 +81,7 @@ SCRAM_SHA_256 = 1
 ON_PURPOSE = {
     "set a quota": "Kafka stores it and limits the user; here it would limit nobody",
     "set a user's credential": "Kafka stores it; here nobody authenticates with it",
+    **transaction_views.ON_PURPOSE,
 }
 
 
@@ -308,6 +315,9 @@ FAMILIES = {
     "quotas": quotas,
     "users": users,
     "access control": access_control,
+    "coordinators": coordinators_of_transactions,
+    "transactions listed": transactions_listed,
+    "transactions described": transactions_described,
 }
 
 
