@@ -114,6 +114,8 @@ def _commit(
 
 def _merged(refused: OffsetCommitResponse, response: OffsetCommitResponse) -> OffsetCommitResponse:
     """Each topic once, its refused partitions first, as Kafka answers them."""
+    if not refused.topics and len(response.topics) == 1:
+        return response  # As nearly always.
     topics = {(topic.name, topic.topic_id): topic for topic in refused.topics}
     for topic in response.topics:
         earlier = topics.setdefault((topic.name, topic.topic_id), topic)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from coordinator.decision import Effect, Now, Record
 from protocol.errors import ErrorCode
@@ -15,8 +14,7 @@ CONSUMERS = "consumer"
 """The protocol type of groups whose members say which topics they read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(NamedTuple):
     """Who claims to act for a group: -1, "" and None where the client did not say."""
 
     member_id: str = ""

@@ -28,7 +28,6 @@ from coordinator.groups.offset_table import (
 from protocol.errors import ErrorCode
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
-    OffsetCommitRequestPartition,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
@@ -103,7 +102,7 @@ def _commits(
     shard: GroupShard, request: OffsetCommitRequest, now: Now
 ) -> tuple[OffsetCommitResponse, tuple[Record, ...]]:
     """The answer and the records of a commit that is allowed."""
-    fits = _MetadataLimit(shard.config.offset_metadata_max_bytes).fits
+    max_characters = shard.config.offset_metadata_max_bytes
     expire_ms = BY_RETENTION
     if request.retention_time_ms != NO_RETENTION_TIME:
         expire_ms = now.wall_ms + request.retention_time_ms
@@ -112,10 +111,20 @@ def _commits(
     for topic in request.topics:
         answers = []
         for asked in topic.partitions:
-            code = ErrorCode.OFFSET_METADATA_TOO_LARGE
-            if fits(asked.committed_metadata or ""):
-                code = ErrorCode.NONE
-                committed = _committed(asked, topic.topic_id, now.wall_ms, expire_ms)
+            code = ErrorCode.NONE
+            metadata = asked.committed_metadata or ""
+            if metadata and not _fits(metadata, max_characters):
+                code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            else:
+                committed = CommittedOffset(
+                    asked.committed_offset,
+                    asked.committed_leader_epoch,
+                    metadata,
+                    now.wall_ms,
+                    expire_ms,
+                    topic.topic_id,
+                    log_offset=-1,
+                )
                 records.append(
                     commit_record(request.group_id, topic.name, asked.partition_index, committed)
                 )
@@ -169,32 +178,10 @@ def _refuse_commit_without_group(shard: GroupShard, identity: Identity, group_id
     return ErrorCode.ILLEGAL_GENERATION
 
 
-class _MetadataLimit:
-    """How much a client may store beside an offset; Kafka counts Java's characters."""
-
-    def __init__(self, max_characters: int) -> None:
-        self._max_characters = max_characters
-
-    def fits(self, metadata: str) -> bool:
-        """Whether this much may be stored."""
-        if not metadata:
-            return True
-        units = len(metadata.encode("utf-16-le")) // 2
-        return units <= self._max_characters and len(metadata.encode()) <= METADATA_MAX_BYTES
-
-
-def _committed(
-    asked: OffsetCommitRequestPartition, topic_id: bytes, now_ms: int, expire_ms: int
-) -> CommittedOffset:
-    return CommittedOffset(
-        asked.committed_offset,
-        asked.committed_leader_epoch,
-        asked.committed_metadata or "",
-        now_ms,
-        expire_ms,
-        topic_id,
-        log_offset=-1,
-    )
+def _fits(metadata: str, max_characters: int) -> bool:
+    """Whether a client may store this much beside an offset; Kafka counts Java's characters."""
+    units = len(metadata.encode("utf-16-le")) // 2
+    return units <= max_characters and len(metadata.encode()) <= METADATA_MAX_BYTES
 
 
 # ------------------------------------------------------------------------------------- OffsetFetch

@@ -6,7 +6,6 @@ The answers are those of Apache Kafka 4.3.0: tests/interop/transactional_offsets
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +71,7 @@ def identity_of(run: Any, label: str) -> Identity:
     changes = dict(IDENTITIES[label])
     if changes.pop("relative", False):
         changes["generation"] += generation
-    return replace(Identity(member_id, generation), **changes)
+    return Identity(member_id, generation)._replace(**changes)
 
 
 def commit_of(identity: Identity, version: int) -> OffsetCommit:
