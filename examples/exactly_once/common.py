@@ -41,7 +41,7 @@ def fresh_name(demonstration: str) -> str:
 def create_topics(servers: str, *topics: str, **configs: str) -> None:
     """Create topics of one partition."""
     settings = {key.replace("_", "."): value for key, value in configs.items()}
-    admin = AdminClient({"bootstrap.servers": servers})
+    admin = AdminClient({"bootstrap.servers": servers, "logger": SILENT})
     new = [NewTopic(topic, num_partitions=1, config=settings) for topic in topics]
     for future in admin.create_topics(new).values():
         future.result(TIMEOUT_S)

@@ -20,6 +20,9 @@ CONSUMER_PERFORMANCE = "org.apache.kafka.tools.ConsumerPerformance"
 VERIFIABLE_PRODUCER = "org.apache.kafka.tools.VerifiableProducer"
 VERIFIABLE_CONSUMER = "org.apache.kafka.tools.VerifiableConsumer"
 DUMP_LOG_SEGMENTS = "org.apache.kafka.tools.DumpLogSegments"
+FEATURES = "org.apache.kafka.tools.FeatureCommand"
+TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
+TRANSACTIONAL_MESSAGE_COPIER = "org.apache.kafka.tools.TransactionalMessageCopier"
 
 
 class ToolResult(NamedTuple):
@@ -33,10 +36,8 @@ def run_tool(
     main_class: str, *arguments: str, stdin: str = "", timeout_s: float = 60
 ) -> ToolResult:
     """Run one of Kafka's tools to its end; raise TimeoutExpired when it takes too long."""
-    # Small heap, serial collector, first-tier compiler: a tool lives for a second or two.
-    options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     answer = subprocess.run(
-        [str(java()), *options, "-cp", kafka_class_path(), main_class, *arguments],
+        tool_command(main_class, *arguments),
         input=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -45,3 +46,10 @@ def run_tool(
         check=False,
     )
     return ToolResult(answer.returncode, answer.stdout)
+
+
+def tool_command(main_class: str, *arguments: str) -> list[str]:
+    """Return the command line of one of Kafka's tools."""
+    # Small heap, serial collector, first-tier compiler: a tool lives for a second or two.
+    options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    return [str(java()), *options, "-cp", kafka_class_path(), main_class, *arguments]

@@ -39,7 +39,7 @@ class Transactional(Protocol):
 
     name: str
 
-    def __init__(self, servers: str, transactional_id: str, timeout_ms: int = 60_000) -> None: ...
+    def __init__(self, servers: str, transactional_id: str, timeout_ms: int = 600_000) -> None: ...
 
     def begin(self) -> None: ...
 
@@ -60,7 +60,7 @@ class Confluent:
 
     name = "confluent-kafka"
 
-    def __init__(self, servers: str, transactional_id: str, timeout_ms: int = 60_000) -> None:
+    def __init__(self, servers: str, transactional_id: str, timeout_ms: int = 600_000) -> None:
         self._servers = servers
         self._producer = confluent_kafka.Producer(
             {
@@ -137,7 +137,7 @@ class KafkaPython:
 
     name = "kafka-python"
 
-    def __init__(self, servers: str, transactional_id: str, timeout_ms: int = 60_000) -> None:
+    def __init__(self, servers: str, transactional_id: str, timeout_ms: int = 600_000) -> None:
         self._producer = kafka.KafkaProducer(
             bootstrap_servers=servers,
             transactional_id=transactional_id,
@@ -186,7 +186,7 @@ class Aiokafka:
 
     name = "aiokafka"
 
-    def __init__(self, servers: str, transactional_id: str, timeout_ms: int = 60_000) -> None:
+    def __init__(self, servers: str, transactional_id: str, timeout_ms: int = 600_000) -> None:
         self._runner = asyncio.Runner()
 
         async def start() -> aiokafka.AIOKafkaProducer:

@@ -1,0 +1,257 @@
+"""Apache Kafka's own tools for transactions, by main class, and its client, which speaks TV2.
+
+With `transaction.version` 2 (KIP-890) the broker adds partitions by itself, and the epoch of a
+producer grows with every transaction.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.counterparts import kafka_tools
+from tests.counterparts.broker_process import BrokerProcess
+from tests.counterparts.kafka_tools import run_tool, tool_command
+from tests.interop.administration import create
+from tests.interop.clients import Confluent as PlainProducer
+from tests.interop.clients import Sent
+from tests.interop.dump import complaints, segment_files
+from tests.interop.transactional import (
+    COMMITTED,
+    UNCOMMITTED,
+    Confluent,
+    Refused,
+    committed,
+    committed_offset,
+    read_with_confluent,
+)
+
+pytestmark = [pytest.mark.timeout(240), pytest.mark.filterwarnings("ignore")]
+WAIT_S = 90
+COPIED = 600
+
+
+def table(output: str) -> list[dict[str, str]]:
+    """Read the table that a tool printed, by the names of its columns."""
+    rows = [[cell.strip() for cell in line.split("\t")] for line in output.splitlines() if line]
+    return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
+
+
+def transactions(broker: BrokerProcess, *arguments: str) -> str:
+    """Run kafka-transactions; it has to succeed."""
+    result = run_tool(
+        kafka_tools.TRANSACTIONS, "--bootstrap-server", broker.bootstrap_servers, *arguments
+    )
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def dumped(broker: BrokerProcess, directory: str, decoder: str) -> str:
+    """Return what DumpLogSegments makes of an internal topic's records."""
+    logs = broker.data_directory.glob(f"{directory}-*/*.log")
+    files = ",".join(str(path) for path in logs if path.stat().st_size)
+    result = run_tool(kafka_tools.DUMP_LOG_SEGMENTS, decoder, "--files", files)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_operators_see_and_end_a_transaction(transactional_broker, topic):
+    broker = transactional_broker
+    servers = broker.bootstrap_servers
+    create(servers, topic, partitions=2)
+    held = Confluent(servers, topic)
+    held.begin()
+    held.send(topic, 0, b"held")
+    held.send(topic, 1, b"held")
+    place = ("--topic", topic, "--partition", "0")
+    with ThreadPoolExecutor(2) as tools:
+        listed, described, producers, hanging = tools.map(
+            lambda arguments: table(transactions(broker, *arguments)),
+            [
+                ("list", "--transactional-id-pattern", f"{topic}.*"),
+                ("describe", "--transactional-id", topic),
+                ("describe-producers", *place),
+                ("find-hanging", *place, "--max-transaction-timeout", "0"),
+            ],
+        )
+    assert [row["TransactionState"] for row in listed] == ["Ongoing"]
+    (transaction,) = described
+    assert transaction["TransactionState"] == "Ongoing"
+    assert transaction["TransactionTimeoutMs"] == "600000"
+    assert set(transaction["TopicPartitions"].split(",")) == {f"{topic}-0", f"{topic}-1"}
+    (producer,) = producers
+    assert producer["ProducerId"] == transaction["ProducerId"] == listed[0]["ProducerId"]
+    assert producer["ProducerEpoch"] == transaction["ProducerEpoch"]
+    assert producer["CurrentTransactionStartOffset"] == "0"
+    # It is not lost, its coordinator knows it.
+    assert hanging == []
+    # By partition, behind the coordinator's back: the other partition stays open.
+    transactions(broker, "abort", *place, "--start-offset", "0")
+    behind = Confluent(servers, f"behind-{topic}")
+    behind.begin()
+    behind.send(topic, 0, b"behind")
+    behind.send(topic, 1, b"behind")
+    behind.commit()
+    assert committed(servers, topic, 2, {0: [b"behind"]}) == {0: [b"behind"]}
+    # By transactional id: everywhere.
+    transactions(broker, "forceTerminateTransaction", "--transactionalId", topic)
+    wanted = {0: [b"behind"], 1: [b"behind"]}
+    assert committed(servers, topic, 2, wanted) == wanted
+    with pytest.raises(Refused, match="_FENCED"):
+        held.commit()
+    everything = {0: [b"held", b"behind"], 1: [b"held", b"behind"]}
+    assert read_with_confluent(servers, topic, 2, UNCOMMITTED) == everything
+
+
+class Copier:
+    """TransactionalMessageCopier over one partition, which is killed with -9 and started again."""
+
+    def __init__(self, servers: str, topic: str, partition: int, directory: Path) -> None:
+        self._output = directory / f"copier-{partition}"
+        self._command = tool_command(
+            kafka_tools.TRANSACTIONAL_MESSAGE_COPIER,
+            *("--broker-list", servers, "--input-topic", f"{topic}-in"),
+            *("--input-partition", str(partition), "--output-topic", f"{topic}-out"),
+            *(
+                "--consumer-group",
+                f"group-of-{topic}",
+                "--transactional-id",
+                f"{topic}-{partition}",
+            ),
+            *("--transaction-size", "20", "--enable-random-aborts", "--use-group-metadata"),
+        )
+        self.start()
+
+    def start(self) -> None:
+        self._before = self.transactions
+        with self._output.open("ab") as output:
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            )
+
+    @property
+    def transactions(self) -> int:
+        """How often any of its lives has reported to have ended one."""
+        if not self._output.exists():
+            return 0
+        return self._output.read_text(errors="replace").count('"stage":"ProcessLoop"')
+
+    def is_at_work(self) -> bool:
+        """Whether this life has ended a transaction."""
+        assert self._process.poll() in {None, 0}, self._output.read_text(errors="replace")[-3000:]
+        return self.transactions > self._before + 1
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def finish(self) -> None:
+        try:
+            assert self._process.wait(WAIT_S) == 0, self._output.read_text(errors="replace")[-3000:]
+        finally:
+            self.kill()
+
+
+def wait_for_work(copiers: list[Copier]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not all(copier.is_at_work() for copier in copiers):
+        assert time.monotonic() < deadline, "the copiers do not get to work"
+        time.sleep(0.01)
+
+
+def test_the_message_copier_copies_once_through_kills(own_broker, topic, tmp_path, say):
+    """Copiers and broker are killed with -9, transactions are aborted at random; and the files."""
+    servers = own_broker.bootstrap_servers
+    create(servers, f"{topic}-in", partitions=2)
+    create(servers, f"{topic}-out", partitions=2)
+    values = {each: [b"%d-%d" % (each, i) for i in range(COPIED)] for each in range(2)}
+    for partition, mine in values.items():
+        records = [Sent(b"%d" % partition, value) for value in mine]
+        PlainProducer().produce(servers, f"{topic}-in", records, "none", partition)
+    copiers = [Copier(servers, topic, partition, tmp_path) for partition in range(2)]
+    try:
+        wait_for_work(copiers)
+        own_broker.kill()
+        own_broker.restart()
+        for copier in copiers:
+            copier.kill()
+            copier.start()
+        for copier in copiers:
+            copier.finish()
+    finally:
+        for copier in copiers:
+            copier.kill()
+    out = committed_values(servers, f"{topic}-out", partitions=2)
+    for partition, mine in values.items():
+        copied = [value for value in out if value.startswith(b"%d-" % partition)]
+        assert copied == mine
+        group = f"group-of-{topic}"
+        assert committed_offset(servers, group, f"{topic}-in", partition) == COPIED
+    total = sum(copier.transactions for copier in copiers)
+    say(f"{len(out)} records copied once in {total} transactions through the kills")
+    own_broker.terminate()
+    check_transaction_log(dumped(own_broker, "__transaction_state", "--transaction-log-decoder"))
+    check_offsets(dumped(own_broker, "__consumer_offsets", "--offsets-decoder"), topic)
+    assert complaints(segment_files(own_broker.data_directory)) == []
+
+
+def committed_values(servers: str, topic: str, *, partitions: int) -> list[bytes]:
+    """Return the committed values of all partitions; the order holds within each."""
+    by_partition = read_with_confluent(servers, topic, partitions, COMMITTED)
+    return [value for values in by_partition.values() for value in values]
+
+
+def check_transaction_log(output: str) -> None:
+    """The client spoke the second generation, and every state it went through was written down."""
+    statuses = set(re.findall(r'"transactionStatus":(\d)', output))
+    # Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit, CompleteAbort.
+    assert statuses == {"0", "1", "2", "3", "4", "5"}
+    assert '"clientTransactionVersion":2' in output
+    assert {int(epoch) for epoch in re.findall(r'"producerEpoch":(\d+)', output)} > {0, 1, 2, 3}
+
+
+def check_offsets(output: str, topic: str) -> None:
+    """Offsets of transactions, each kind of marker, and the group's name in clear."""
+    assert f'"group":"group-of-{topic}","topic":"{topic}-in","partition":0' in output
+    assert "endTxnMarker: COMMIT" in output
+    assert "endTxnMarker: ABORT" in output
+
+
+def test_producer_performance_with_transactions(transactional_broker, topic):
+    servers = transactional_broker.bootstrap_servers
+    create(servers, topic, partitions=3)
+    result = run_tool(
+        kafka_tools.PRODUCER_PERFORMANCE,
+        *("--bootstrap-server", servers, "--topic", topic, "--num-records", "20000"),
+        *("--record-size", "100", "--throughput", "-1"),
+        *("--transactional-id", topic, "--transaction-duration-ms", "50"),
+    )
+    assert "20000 records sent" in result.output, result.output
+    deadline = time.monotonic() + WAIT_S
+    while (count := len(committed_values(servers, topic, partitions=3))) < 20_000:
+        assert time.monotonic() < deadline, count
+        time.sleep(0.05)
+    assert count == 20_000
+
+
+def test_the_verifiable_producer_writes_among_transactions(transactional_broker, topic):
+    servers = transactional_broker.bootstrap_servers
+    create(servers, topic, partitions=1)
+    held = Confluent(servers, topic)
+    held.begin()
+    held.send(topic, 0, b"aborted")
+    result = run_tool(
+        kafka_tools.VERIFIABLE_PRODUCER,
+        *("--bootstrap-server", servers, "--topic", topic, "--max-messages", "50"),
+    )
+    assert '"sent":50,"acked":50' in result.output, result.output
+    # Whoever is not part of a transaction waits for the one before it, too.
+    assert read_with_confluent(servers, topic, 1, COMMITTED) == {}
+    held.abort()
+    wanted = {0: [b"%d" % i for i in range(50)]}
+    assert committed(servers, topic, 1, wanted) == wanted
