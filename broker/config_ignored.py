@@ -67,11 +67,13 @@ log.dir.failure.timeout.ms LONG 30000
 log.flush.offset.checkpoint.interval.ms INT 60000
 log.flush.start.offset.checkpoint.interval.ms INT 60000
 
+# Always done: it costs a function call, and without it transactions could hang (KIP-890).
+transaction.partition.verification.enable BOOLEAN true
+
 # The transaction coordinator works without it.
 add.partitions.to.txn.retry.backoff.max.ms INT 100
 add.partitions.to.txn.retry.backoff.ms INT 20
 transaction.abort.timed.out.transaction.cleanup.interval.ms INT 10000
-transaction.partition.verification.enable BOOLEAN true
 transaction.state.log.load.buffer.size INT 5242880
 
 # There are no quotas.

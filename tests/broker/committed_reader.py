@@ -1,0 +1,45 @@
+"""A consumer's way through fetched batches, by the book: what it shows its application (KIP-98)."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any, NamedTuple
+
+from protocol.records import iterate_batches, iterate_records, read_marker
+from tests.broker.data_plane import EXPANDED_BYTES
+
+
+class Seen(NamedTuple):
+    """A record that the application was given."""
+
+    offset: int
+    value: bytes | None
+
+
+def committed_records(data: Any, position: int) -> tuple[list[Seen], int]:
+    """What one partition of an answer to READ_COMMITTED gives, and the next position.
+
+    Aborted transactions come in no order and with more than is needed; each of a producer's is
+    ended by one ABORT marker, and its batches up to there are skipped.
+    """
+    waiting = [(each.first_offset, each.producer_id) for each in data.aborted_transactions]
+    heapq.heapify(waiting)
+    aborted: set[int] = set()
+    seen: list[Seen] = []
+    view = data.records
+    for at, header in iterate_batches(view):
+        batch = view[at : at + header.size]
+        while waiting and waiting[0][0] <= header.last_offset:
+            aborted.add(heapq.heappop(waiting)[1])
+        if header.is_control:
+            marker = read_marker(batch)
+            if marker is not None and not marker.commit:
+                aborted.discard(header.producer_id)
+        elif not (header.is_transactional and header.producer_id in aborted):
+            seen += [
+                Seen(record.offset, record.value)
+                for record in iterate_records(batch, limit_bytes=EXPANDED_BYTES)
+                if record.offset >= position
+            ]
+        position = max(position, header.next_offset)
+    return seen, position
