@@ -13,6 +13,7 @@ from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.kafka_tools import CONSOLE_CONSUMER, CONSUMER_GROUPS, TOPICS, run_tool
+from tests.counterparts.transaction_client import TransactionClient
 from tests.interop.administration import wait_until
 from tests.interop.clients import Confluent, Sent
 from tests.interop.command_line import CommandLine
@@ -291,6 +292,29 @@ def test_sharing_a_group_with_others(barnabas, filled):
 
 
 # ---------------------------------------------------------------------------------------- crashes
+
+
+def test_transactions(either, barnabas, topic):
+    """What is open, whose it is, and its end; only Barnabas tells the client."""
+    barnabas("topics", "create", topic, "-p", 2)
+    with TransactionClient(either, "the-client") as client:
+        client.begin(topic, topic, 0, 1)
+        producer_id, epoch = client.producers[topic]
+        is_ours = isinstance(either, BarnabasProcess)
+        who = "the-client /127.0.0.1" if is_ours else "- -"
+        (line,) = barnabas("transactions", "list", "--state", "Ongoing").lines[1:]
+        assert line.startswith(f"{topic} Ongoing {producer_id} {epoch} ")
+        assert line.endswith(f" 2 {who}")
+        (described,) = barnabas("transactions", "describe", topic, "--format", "json").json
+        assert described["partitions"] == [{"topic": topic, "partition": n} for n in (0, 1)]
+        assert described["client"] == ("the-client" if is_ours else None)
+        lines = barnabas("transactions", "holders", "-t", topic).lines[1:]
+        assert [line.split()[:5] for line in lines] == [[topic, n, "0", "1", "0"] for n in "01"]
+        place = ("-t", topic, "-p", 0, "--start-offset", 0)
+        assert "it does not hang" in barnabas("transactions", "abort", *place, "-y").stderr
+        assert barnabas("transactions", "abort", topic, "-y").lines == [f"{topic} aborted"]
+        assert barnabas("transactions", "holders", "-t", topic, "--format", "json").json == []
+        assert "no transaction is open" in barnabas("transactions", "abort", topic, "-y").stderr
 
 
 def test_a_broker_that_restarts_in_the_middle(own_broker, topic):

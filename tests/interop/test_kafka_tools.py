@@ -115,6 +115,18 @@ def test_broker_api_versions(broker):
         assert re.search(rf"{name}\({key}\): \d+ to \d+ \[usable: \d+\]", output), name
 
 
+def test_features(broker):
+    """Clients take the protocol of KIP-890 where transaction.version is 2."""
+    lines = tool(broker, kafka_tools.FEATURES, "describe").splitlines()
+    found = {
+        match[1]: match[2]
+        for line in lines
+        if (match := re.match(r"Feature: (\S+)\s.*FinalizedVersionLevel: (\S+)", line))
+    }
+    assert found["transaction.version"] == "2"
+    assert found["group.version"] == "1"
+
+
 def test_config_command_describes_and_alters_a_topic(broker, create_topic):
     topic = create_topic()
     entity = ("--entity-type", "topics", "--entity-name", topic)
