@@ -8,7 +8,8 @@ import confluent_kafka
 import pytest
 
 from tests.counterparts.spark import spark_session
-from tests.interop.administration import create
+from tests.interop.administration import create, wait_until
+from tests.interop.transactional import Confluent as Transactional
 
 pytestmark = [pytest.mark.timeout(280), pytest.mark.filterwarnings("ignore")]
 RECORDS = 30_000
@@ -63,6 +64,89 @@ def test_batch_reads_by_offset_and_by_timestamp(spark, broker, create_topic):
     assert [(h["key"], bytes(h["value"])) for h in row["headers"]] == [("number", b"15")]
     assert row["timestampType"] == 0
     assert row["timestamp"].microsecond == 15_000
+
+
+def test_read_committed_shows_what_is_committed_and_nothing_else(
+    spark, broker, create_topic, tmp_path
+):
+    """Batch and streaming, over aborted, open and committed transactions side by side."""
+    topic = create_topic(partitions=2)
+    servers = broker.bootstrap_servers
+    options = {
+        "subscribe": topic,
+        "kafka.bootstrap.servers": servers,
+        "startingOffsets": "earliest",
+    }
+    producers = [Transactional(servers, f"{topic}-{number}") for number in range(3)]
+    committed, everything = fill_with_transactions(producers[:2], topic, range(20))
+    # What stays open hides what lies behind it in its partition.
+    producers[2].begin()
+    producers[2].send(topic, 1, b"open")
+    hidden, more = fill_with_transactions(producers[:2], topic, range(20, 30))
+    everything |= more | {b"open"}
+    behind = {value for value in hidden if value.endswith(b"-1")}
+    visible = committed | (hidden - behind)
+
+    def batch(isolation: str) -> list[bytes]:
+        source = spark.read.format("kafka").options(**options)
+        source = source.option("kafka.isolation.level", isolation)
+        return [bytes(row["value"]) for row in source.load().select("value").collect()]
+
+    seen: list[bytes] = []
+
+    def take(frame, _batch_id):
+        seen.extend(bytes(row["value"]) for row in frame.select("value").collect())
+
+    def stream():
+        source = spark.readStream.format("kafka").options(**options, maxOffsetsPerTrigger="40")
+        source = source.option("kafka.isolation.level", "read_committed")
+        sink = source.load().writeStream.foreachBatch(take)
+        return sink.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+
+    wait_until(lambda: sorted(batch("read_committed")) == sorted(visible), "the last markers")
+    assert sorted(batch("read_uncommitted")) == sorted(everything)
+    query = stream()
+    query.processAllAvailable()
+    assert sorted(seen) == sorted(visible)
+    query.stop()
+    producers[2].commit()
+    finally_visible = sorted(committed | hidden | {b"open"})
+    wait_until(lambda: sorted(batch("read_committed")) == finally_visible, "the last marker")
+    query = stream()
+    query.processAllAvailable()
+    assert sorted(seen) == finally_visible
+    # At the end there is nothing but what is aborted, and the query gets past it.
+    producers[2].begin()
+    producers[2].send(topic, 0, *(b"aborted" for _ in range(50)))
+    producers[2].abort()
+    last, _more = fill_with_transactions(producers[:1], topic, range(30, 31))
+    wait_until(lambda: len(batch("read_committed")) == len(finally_visible) + len(last), "it")
+    query.processAllAvailable()
+    query.stop()
+    assert sorted(seen) == sorted(last | set(finally_visible))
+
+
+def fill_with_transactions(
+    producers: list[Transactional], topic: str, numbers: range
+) -> tuple[set[bytes], set[bytes]]:
+    """Commit some, abort some, side by side; return what is committed, and everything."""
+    committed: set[bytes] = set()
+    everything: set[bytes] = set()
+    for number in numbers:
+        values = {}
+        for turn, producer in enumerate(producers):
+            values[producer] = [b"%d-%d-%d" % (number, turn, part) for part in range(2)]
+            producer.begin()
+            for partition, value in enumerate(values[producer]):
+                producer.send(topic, partition, value)
+            everything |= set(values[producer])
+        for turn, producer in enumerate(producers):
+            if (number + turn) % 3 == 0:
+                producer.abort()
+            else:
+                producer.commit()
+                committed |= set(values[producer])
+    return committed, everything
 
 
 def test_the_sink_writes_keys_values_and_headers(spark, broker, create_topic):
