@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -40,6 +41,8 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
+    # Leave no broker and no clients behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     wrong = False
     for outcome in _rounds(arguments):
         for line in outcome.lines():

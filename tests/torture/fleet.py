@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -71,7 +72,8 @@ class Member:
         self.kind = kind
         self.name = name
         self.is_paused = False
-        self.hung = 0
+        self.ended: Counter[str] = Counter()
+        """How many of its processes ended by themselves, and how."""
         self.journals: list[Path] = []
         self._servers = servers
         self._directory = directory
@@ -120,14 +122,23 @@ class Member:
     def has_twin(self) -> bool:
         return bool(self._older)
 
+    def _may_end_with(self, code: int) -> bool:
+        """Return whether its library may end it: by a signal, or by an error that nobody expects.
+
+        What it did is in the journal all the same. But a reader or a sender that raises an error
+        was given an answer that it must not be given.
+        """
+        return code <= 0 or code == HUNG_EXIT_CODE or self.kind.role in {"writer", "transformer"}
+
     def restart_if_ended(self) -> None:
-        """Start again who was killed or hung, as whoever supervises it would."""
+        """Start again who was killed, hung or fell over its library, as a supervisor would."""
         assert self._process is not None, "not started"
         code = self._process.poll()
         if code is None:
             return
-        self.hung += code == HUNG_EXIT_CODE
-        assert self._was_killed or code == HUNG_EXIT_CODE, self.unexpected_end()
+        assert self._was_killed or self._may_end_with(code), self.unexpected_end()
+        if not self._was_killed:
+            self.ended["hung" if code == HUNG_EXIT_CODE else f"ended with {code}"] += 1
         self.start()
 
     def add_twin(self) -> None:
@@ -165,14 +176,14 @@ class Member:
             try:
                 process.wait(STOP_S)
             except subprocess.TimeoutExpired:
-                self.hung += 1
+                self.ended["hung"] += 1
                 _kill(process)
 
     def unexpected_end(self) -> str | None:
         """Return how the process ended, when it ended by itself and not well."""
         assert self._process is not None, "not started"
         code = self._process.poll()
-        if self._was_killed or code in {None, 0, HUNG_EXIT_CODE, -signal.SIGTERM, -signal.SIGKILL}:
+        if code is None or self._was_killed or self._may_end_with(code):
             return None
         words = self._errors.read_text(errors="replace")[-2000:]
         return f"{self.name} ended with {code}: {words}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -60,7 +61,9 @@ class Session:
         self._try(self._producer.abort_transaction, Over)
 
     def close(self) -> None:
-        self._producer.close(timeout=0)
+        # What was not sent is not sent any more; it says so by an error.
+        with contextlib.suppress(KafkaError):
+            self._producer.close(timeout=0)
 
     @staticmethod
     def _try(operation: Callable[[], Result], failure: type[Exception]) -> Result:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from tests.counterparts.broker_process import HOST, BrokerProcess
 from tests.counterparts.probe import free_port
@@ -61,8 +61,8 @@ class Outcome:
     history: History = field(default_factory=list)
     report: Report = field(default_factory=Report)
     faults: Counter[str] = field(default_factory=Counter)
-    hung: Counter[str] = field(default_factory=Counter)
-    """Clients that had to be ended because their library hung, by role and library."""
+    ended: Counter[str] = field(default_factory=Counter)
+    """Clients whose library hung or gave up by an unexpected error, by role and library."""
     wrong: list[str] = field(default_factory=list)
     """What is wrong beside the history."""
 
@@ -78,8 +78,11 @@ class Outcome:
     def lines(self) -> list[str]:
         """Return everything for people."""
         faults = ", ".join(f"{count} {name}" for name, count in sorted(self.faults.items()))
-        hung = ", ".join(f"{count} {name}" for name, count in sorted(self.hung.items()))
-        lines = [f"seed {self.seed}: {faults or 'no faults'}; clients that hung: {hung or 'none'}"]
+        ended = ", ".join(f"{count} {name}" for name, count in sorted(self.ended.items()))
+        lines = [
+            f"seed {self.seed}: {faults or 'no faults'}",
+            f"started again: {ended or 'nobody'}",
+        ]
         lines += list(checker.lines(self.report, self.history))
         return lines + [f"WRONG: {each}" for each in self.wrong]
 
@@ -117,9 +120,9 @@ class Torture:
                 nemesis.run(duration_s)
                 self._say("the faults are over")
                 self._come_to_an_end(fleet, outcome)
-                outcome.hung = Counter(
-                    {f"{m.kind.role} {m.kind.library}": m.hung for m in fleet.members if m.hung}
-                )
+                for member in fleet.members:
+                    for how, count in member.ended.items():
+                        outcome.ended[f"{member.kind.role} {member.kind.library} {how}"] += count
                 outcome.wrong += filter(None, (each.unexpected_end() for each in fleet.members))
                 outcome.history = read_journals(fleet.journals())
             outcome.faults = nemesis.faults + Counter({"connections cut": proxy.cuts})
@@ -140,7 +143,7 @@ class Torture:
             idle = [m for m in fleet.members if not m.journals[0].stat().st_size]
             return all(member.kind.transactional_id for member in idle)
 
-        wait_for(are_busy, "everybody has begun")
+        wait_for(are_busy, lambda: "everybody has begun")
 
     def _come_to_an_end(self, fleet: Fleet, outcome: Outcome) -> None:
         """Stop who writes; let the group read on to the end; stop the rest."""
@@ -165,7 +168,7 @@ class Torture:
 
     def _waited(self, condition: Callable[[], bool], what: str) -> list[str]:
         try:
-            wait_for(condition, what)
+            wait_for(condition, lambda: what)
         except AssertionError as error:
             return [str(error)]
         self._say(what)
@@ -181,13 +184,25 @@ class Torture:
 
     def _ends(self, isolation: str) -> dict[Partition, int]:
         asking = consumer(self._servers, isolation)
+        ends: dict[Partition, int] = {}
+        errors: list[str] = []
+
+        def are_known() -> bool:
+            try:
+                for place in PLACES:
+                    at = TopicPartition(*place)
+                    ends[place] = asking.get_watermark_offsets(at, timeout=ASK_S)[1]
+            except KafkaException as error:
+                # A broker that has just started may not lead its partitions yet.
+                errors.append(str(error))
+                return False
+            return True
+
         try:
-            return {
-                place: asking.get_watermark_offsets(TopicPartition(*place), timeout=ASK_S)[1]
-                for place in PLACES
-            }
+            wait_for(are_known, lambda: f"the ends of the partitions are known: {errors[-1:]}")
         finally:
             asking.close()
+        return ends
 
     def _committed_offsets(self) -> list[OffsetCommit]:
         """Return the group's stable offsets: while a transaction pends, the client waits."""
@@ -253,9 +268,9 @@ def proxied(settings: Mapping[str, str] = BROKER_SETTINGS) -> tuple[int, dict[st
     return port, {**settings, "advertised.listeners": f"PLAINTEXT://{HOST}:{port}"}
 
 
-def wait_for(condition: Callable[[], bool], what: str) -> None:
+def wait_for(condition: Callable[[], bool], what: Callable[[], str]) -> None:
     """Wait until something is so."""
     deadline = time.monotonic() + WAIT_S
     while not condition():
-        assert time.monotonic() < deadline, f"not within {WAIT_S} s: {what}"
+        assert time.monotonic() < deadline, f"not within {WAIT_S} s: {what()}"
         time.sleep(LOOK_S)
