@@ -175,8 +175,8 @@ class Transactions(Coordination):
         respond(outcome)
 
     def used(self, key: str, context: RequestContext) -> None:
-        """Remember who used a transactional id last."""
-        if self._topic is not None and self.transaction(key) is not None:
+        """Remember who used a transactional id last; it exists, for the request succeeded."""
+        if self._topic is not None:
             self.clients.used(key, context)
 
     def _ask(
@@ -254,10 +254,11 @@ class Transactions(Coordination):
         base_offset = 0 if appended is None else appended.base_offset
         try:
             if decision.records:
-                before = self.transaction(key)
+                known = cast("TransactionShard", shard.machine).transactions
+                before = known.get(key)
                 for number, record in enumerate(decision.records):
                     shard.machine.apply(record, base_offset + number)
-                self.counts.moved(before, self.transaction(key), command)
+                self.counts.moved(before, known.get(key), command)
             for change in decision.changes:
                 shard.machine.change(change)
             self._take_effects(decision.effects)

@@ -15,7 +15,6 @@ from broker.cli.errors import CommandError
 from broker.cli.group_view import coordinators
 from broker.cli.offsets import place_text
 from broker.cli.transaction_view import (
-    NEVER_MS,
     ONGOING,
     PREPARED,
     TRANSACTION_KEY,
@@ -35,7 +34,7 @@ INIT_PRODUCER_ID_STABLE: Final = 5
 """The last version of InitProducerId that asks for nothing but a new epoch."""
 
 _TIMEOUT_MS: Final = 60_000
-"""What an id without a timeout gets: that of producers which do not say one."""
+"""What producers get that do not say one: more might be more than the broker allows by now."""
 _CLASSIC: Final = 0
 """An operator's marker carries the epoch of the data."""
 
@@ -53,8 +52,7 @@ def check_open(transaction: Transaction) -> None:
 def abort_everywhere(cluster: Cluster, transaction: Transaction) -> None:
     """Fence the producer of a transactional id; raises Refused while that is under way."""
     key = transaction.transactional_id
-    timeout_ms = transaction.timeout_ms
-    request = InitProducerIdRequest(key, timeout_ms if timeout_ms != NEVER_MS else _TIMEOUT_MS)
+    request = InitProducerIdRequest(key, min(transaction.timeout_ms, _TIMEOUT_MS))
     node_id = coordinators(cluster, [key], TRANSACTION_KEY)[key]
     answer = cluster.node(node_id).ask(INIT_PRODUCER_ID, request, INIT_PRODUCER_ID_STABLE)
     check(key, answer.error_code)

@@ -142,7 +142,7 @@ def _passes(transaction: Transaction, filters: Filters) -> bool:
     )
 
 
-def describe_transactions(cluster: Cluster, ids: Iterable[str]) -> list[Transaction]:
+def describe_transactions(cluster: Cluster, ids: Sequence[str]) -> list[Transaction]:
     """Describe transactional ids, in their order; raises Refused."""
     by_node: dict[int, list[str]] = defaultdict(list)
     for key, node_id in coordinators(cluster, ids, TRANSACTION_KEY).items():

@@ -277,12 +277,16 @@ def holders(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 def _chosen(cluster: Cluster, wanted: list[tuple[str, list[int]]]) -> list[Partition]:
-    """Return the partitions that are meant, all there are by default; raises CommandError."""
+    """Return the partitions that are meant; by default all that somebody leads.
+
+    Raises CommandError.
+    """
     if not wanted:
         return [
             Partition(topic.name or "", each.partition_index, each.leader_id)
             for topic in cluster.topics()
             for each in topic.partitions
+            if each.leader_id >= 0
         ]
     chosen = {}
     for topic, numbers in wanted:

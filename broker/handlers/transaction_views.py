@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 
 IDS_PER_TURN: Final = 2_000
 """Transactional ids looked at before the loop gets a turn."""
-LISTED_MAX: Final = 200_000
+LISTED_MAX: Final = 100_000
 """Transactional ids in one answer; who has more asks with filters."""
 IDS_PER_REQUEST_MAX: Final = 10_000
 """Transactional ids that one request may ask to have described."""
-PARTITIONS_PER_ANSWER_MAX: Final = 200_000
+PARTITIONS_PER_ANSWER_MAX: Final = 100_000
 """Where an answer ends: a short request can name a large transaction very often."""
 
 STATES: Final = {state.kafka_name: state for state in State}
@@ -101,8 +101,8 @@ def _filter(request: ListTransactionsRequest, now_ms: int) -> Include:
     """Every filter that the request has, in one."""
     filters: list[Include] = []
     if request.state_filters:
-        states = frozenset(STATES[name] for name in request.state_filters if name in STATES)
-        filters.append(lambda each: each.state in states & STORABLE)
+        states = STORABLE & {STATES.get(name) for name in request.state_filters}
+        filters.append(lambda each: each.state in states)
     if request.producer_id_filters:
         producer_ids = frozenset(request.producer_id_filters)
         filters.append(lambda each: each.producer_id in producer_ids)
