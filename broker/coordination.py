@@ -20,11 +20,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from broker import failpoints
+from broker.key_hash import java_hash
 from broker.storage_errors import coordinator_error_of
 from coordinator.decision import (
     NO_PRODUCER_ID,
@@ -340,7 +341,9 @@ class Coordination:
         if appended is None:
             self._finish(shard, decision, 0, waiting)
             return
-        lane = shard.lanes.setdefault(key, _Lane())
+        lane = shard.lanes.get(key)
+        if lane is None:
+            lane = shard.lanes[key] = _Lane()
         lane.in_flight += 1
         lane.shared = lane.shared and _shares(waiting.command)
         assert appended.durable is not None
@@ -438,7 +441,9 @@ class Coordination:
         if isinstance(timer, Timer) and code != ErrorCode.NOT_COORDINATOR:
             self._start_timer(timer, RETRY_MS)
 
-    def _take_effects(self, effects: Iterable[Effect]) -> None:
+    def _take_effects(self, effects: tuple[Effect, ...]) -> None:
+        if not effects:
+            return
         now = self._now()
         for effect in effects:
             if isinstance(effect, Schedule):
@@ -492,6 +497,7 @@ class Coordination:
         return False
 
     def _batch(self, decision: Decision) -> memoryview:
+        """The records of a decision as one batch: all of them, or none."""
         now_ms = self._clock.now_ms()
         encoded = [
             LogRecord(number, now_ms, *record.encode(), ())
@@ -499,7 +505,7 @@ class Coordination:
         ]
         producer = decision.producer
         if producer is None:
-            return memoryview(bytearray(encode_batch(encoded)))
+            return memoryview(encode_batch(encoded))
         # Kafka's coordinator numbers what it writes for a producer from 0 each time (measured).
         batch = encode_batch(
             encoded,
@@ -508,7 +514,7 @@ class Coordination:
             base_sequence=0,
             transactional=True,
         )
-        return memoryview(bytearray(batch))
+        return memoryview(batch)
 
     def _now(self) -> Now:
         return Now(self._clock.now_ms(), int(self._clock.monotonic() * 1000))
@@ -528,17 +534,3 @@ def _must_wait(lane: _Lane, command: object) -> bool:
 
 def _nobody_waits(_response: object) -> None:
     """What a timer's command answers is heard by nobody."""
-
-
-def java_hash(text: str) -> int:
-    """Kafka's hash of a group or transactional id: never negative.
-
-    That of Java's String over UTF-16 units; the one value without a positive counterpart is 0.
-    """
-    units = text.encode("utf-16-be", "surrogatepass")
-    value = 0
-    for at in range(0, len(units), 2):
-        value = (31 * value + (units[at] << 8 | units[at + 1])) & 0xFFFF_FFFF
-    if value == 0x8000_0000:
-        return 0
-    return value if value < 0x8000_0000 else 0x1_0000_0000 - value

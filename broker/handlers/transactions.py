@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from broker.coordination import java_hash
 from broker.dispatch import Deferred, RequestContext, serves
+from broker.key_hash import java_hash
 from broker.topic_names import GROUP_OFFSETS
 from coordinator.transactions.commands import (
     AddPartitions,

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from broker.clock import ManualClock
-from broker.coordination import RETRY_MS, Coordination, java_hash
+from broker.coordination import RETRY_MS, Coordination
+from broker.key_hash import java_hash
 from broker.topic_names import GROUP_OFFSETS
 from coordinator.decision import Answer, Cancel, Decision, Now, Record, Schedule, Timer
 from protocol.errors import ErrorCode

@@ -22,6 +22,7 @@ class Disk:
 
     def __init__(self):
         self.waiters = []
+        self.cleaning = SimpleNamespace(walkers=0)
 
     def append_records(self, batch):
         durable = SimpleNamespace(add_waiter=self.waiters.append)

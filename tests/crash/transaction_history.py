@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 
-from broker.coordination import java_hash
+from broker.key_hash import java_hash
 from broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from coordinator.decision import decode_record
 from coordinator.transactions.state import (

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from broker.coordination import java_hash
+from broker.key_hash import java_hash
 from protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
 from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker.coordination import java_hash
+from broker.key_hash import java_hash
 from protocol.errors import ErrorCode
 from protocol.messages.create_topics import CREATE_TOPICS, CreatableTopic, CreateTopicsRequest
 from protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from broker.coordination import java_hash
+from broker.key_hash import java_hash
 from tests.groups.scenario import BROKER_SETTINGS
 from tests.soak.anchors import PARTITIONS, anchor_groups, partition_of
 from tests.soak.soak import GROWTH_MOST_BYTES, Sample, Soak, grown
