@@ -196,6 +196,10 @@ torture: $(VENV)/.counterparts ## Transactions under random faults for an hour (
 demo: $(VENV)/.counterparts ## Spark reads and writes a million records while the broker is killed
 	@$(BIN)/python -m tests.interop.demo $(ARGS)
 
+.PHONY: demo-exactly-once
+demo-exactly-once: $(VENV)/.dev ## Exactly once in four scenarios: docs/exactly-once.md
+	@$(BIN)/python -m tests.interop.demo_exactly_once
+
 # ------------------------------------------------------------------------------------------------- image
 
 COMPOSE := docker compose --file docker/compose.yaml
