@@ -566,6 +566,14 @@ class BrokerConfig:
         "How long an idle transactional id is remembered.",
         at_least(1),
     )
+    transactional_id_expiration_prefixes: tuple[str, ...] = setting(
+        "barnabas.transactional.id.expiration.prefixes",
+        LIST,
+        (),
+        "Transactional ids that are used once and forgotten sooner, prefix:milliseconds; the "
+        "longest prefix counts.",
+        Matches(r".+:[1-9][0-9]{0,17}", "prefix:milliseconds,..."),
+    )
 
     transaction_version: int = setting(
         "barnabas.transaction.version",

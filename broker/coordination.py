@@ -39,11 +39,17 @@ from coordinator.decision import (
     Timer,
     decode_record,
 )
-from protocol.errors import ErrorCode, KafkaError
+from protocol.errors import ErrorCode, KafkaError, Malformed
+from protocol.records import (
+    CorruptBatch,
+    InvalidBatch,
+    encode_batch,
+    iterate_records,
+    read_marker,
+)
 from protocol.records import Record as LogRecord
-from protocol.records import encode_batch, iterate_records, read_marker
 from storage.batch_rules import DECOMPRESSED_BYTES_MAX
-from storage.errors import Refused
+from storage.errors import Corrupt, Refused
 from storage.partition_log import Appended, PartitionLog
 
 if TYPE_CHECKING:
@@ -52,6 +58,9 @@ if TYPE_CHECKING:
     from broker.clock import Timer as ClockTimer
 
 logger = logging.getLogger(__name__)
+
+UNREADABLE = (KafkaError, Malformed, Corrupt, CorruptBatch, InvalidBatch, ValueError)
+"""What comes of a log whose content makes no sense; an error of the disk is none of these."""
 
 RETRY_MS = 1000
 """A timer whose records cannot be written (the disk is full) comes again after this time."""
@@ -185,9 +194,18 @@ class Coordination:
         return any(self._clock.monotonic() >= end for _ in loading)
 
     def _load(self) -> Iterator[None]:
-        """Replay one partition after the other; stops after every batch."""
+        """Replay one partition after the other; stops after every batch.
+
+        What cannot be read is never half there: its keys are refused until somebody has looked
+        into it, for state that is forgotten means zombies that are not fenced (D8).
+        """
         for shard in self._shards:
-            yield from self._replay(shard)
+            try:
+                yield from self._replay(shard)
+            except UNREADABLE as error:
+                logger.error("cannot be loaded log=%s reason=%s", shard.log, error)  # noqa: TRY400
+                shard.machine = self._make_machine()
+                continue
             shard.is_loaded = True
             self._take_effects(shard.machine.begin(self._now()))
 
@@ -220,14 +238,30 @@ class Coordination:
             raise KafkaError(
                 ErrorCode.INVALID_RECORD, f"{shard.log} offset {stored.offset} has no key"
             )
-        record = decode_record(self.topic_name, stored.key, stored.value, producer_id)
+        try:
+            record = decode_record(self.topic_name, stored.key, stored.value, producer_id)
+            if record is not None:
+                shard.machine.apply(record, stored.offset)
+        except (KafkaError, Malformed, ValueError) as error:
+            if not self._set_aside(shard, stored.key):
+                raise
+            logger.warning(
+                "record makes no sense, its key is refused log=%s offset=%d reason=%s",
+                shard.log,
+                stored.offset,
+                error,
+            )
+            return
         if record is None:
             logger.warning(
                 "record of unknown kind skipped log=%s offset=%d", shard.log, stored.offset
             )
             return
-        shard.machine.apply(record, stored.offset)
         self.records_replayed += 1
+
+    def _set_aside(self, shard: Shard, key: bytes) -> bool:  # noqa: ARG002
+        """Go on without what ``key`` stands for; False where that would harm others."""
+        return False
 
     # ------------------------------------------------------------------------------------ requests
 

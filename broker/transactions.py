@@ -27,6 +27,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from broker.coordination import RETRY_MS, Coordination, Respond, Shard
+from broker.id_expiration import IdExpiration
 from broker.marker_phase import MarkerPhase
 from broker.topic_names import TRANSACTION_STATE
 from broker.transaction_clients import TransactionClients
@@ -46,7 +47,8 @@ from coordinator.transactions.commands import (
 )
 from coordinator.transactions.shard import TransactionShard
 from coordinator.transactions.state import TopicPartition, Transaction
-from protocol.errors import ErrorCode, KafkaError
+from protocol.errors import ErrorCode, KafkaError, Malformed
+from protocol.messages.transaction_log_record import TRANSACTION_LOG_RECORD
 
 if TYPE_CHECKING:
     from broker.clock import Timer as ClockTimer
@@ -144,7 +146,19 @@ class Transactions(Coordination):
             len(key.encode()) > TRANSACTIONAL_ID_MAX_BYTES
         ):
             return ErrorCode.INVALID_REQUEST
-        return super().refusal(key)
+        code = super().refusal(key)
+        if not code and key in self._machine(key).quarantined:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return code
+
+    def _set_aside(self, shard: Shard, key: bytes) -> bool:
+        """Refuse one id whose latest record makes no sense, and serve the others."""
+        try:
+            transactional_id = TRANSACTION_LOG_RECORD.decode_key(key).transactional_id
+        except (KafkaError, Malformed):
+            return False
+        cast("TransactionShard", shard.machine).quarantine(transactional_id)
+        return True
 
     def ask(
         self,
@@ -334,16 +348,16 @@ class Transactions(Coordination):
     def expire_ids(self) -> None:
         """Forget transactional ids that nobody has used for long."""
         pending = [each.transactional_id for each in self.all if each.state.is_idle]
-        idle_ms = self._server.config.transactional_id_expiration_ms
+        expiration = IdExpiration(self._server.config)
 
         def turn() -> None:
             for _ in range(min(IDS_PER_TURN, len(pending))):
                 key = pending.pop()
                 if not self.refusal(key):
-                    self.decide_now(key, Expire(key, idle_ms))
+                    self.decide_now(key, Expire(key, expiration.idle_ms(key)))
                     if self.transaction(key) is None:
                         self.clients.forget(key)
-            if pending:
+            if pending and not self._closed:
                 self._server.loop.call_soon(turn)
 
         turn()

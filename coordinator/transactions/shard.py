@@ -47,6 +47,10 @@ class TransactionShard:
         self.open: dict[str, Transaction] = {}
         """Those of them in which something has begun and is not over everywhere."""
         self._awaiting: dict[str, set[TopicPartition]] = {}
+        self.quarantined: set[str] = set()
+        """Ids whose latest record cannot be read: nothing is known of them, nothing is decided."""
+        self.drift_ms = 0
+        """By how much the wall clock was ahead of the monotonic one at the start."""
 
     def decide(self, command: Command, now: Now) -> Decision:
         """Judge a command; changes nothing."""
@@ -55,6 +59,7 @@ class TransactionShard:
     def apply(self, record: Record, offset: int) -> None:  # noqa: ARG002
         """Take in a record; raises ValueError for one that cannot be."""
         key = record.key.transactional_id
+        self.quarantined.discard(key)
         if record.value is None:
             self.transactions.pop(key, None)
             self.open.pop(key, None)
@@ -70,6 +75,16 @@ class TransactionShard:
         else:
             self._awaiting.pop(key, None)
 
+    def quarantine(self, transactional_id: str) -> None:
+        """Take in that the latest record of an id makes no sense.
+
+        Whoever asks has to wait: to know nothing of an id would be to fence nobody (D8).
+        """
+        self.transactions.pop(transactional_id, None)
+        self.open.pop(transactional_id, None)
+        self._awaiting.pop(transactional_id, None)
+        self.quarantined.add(transactional_id)
+
     def change(self, change: object) -> None:
         """Take in that a partition has its marker."""
         assert isinstance(change, MarkerWritten), change
@@ -84,6 +99,7 @@ class TransactionShard:
 
     def begin(self, now: Now) -> tuple[Effect, ...]:
         """What is due after a start."""
+        self.drift_ms = now.wall_ms - now.tick_ms
         return tuple(timeouts.begin(self, now))
 
     def awaiting_markers(self, transactional_id: str) -> list[TopicPartition]:

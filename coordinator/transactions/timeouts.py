@@ -35,7 +35,9 @@ def expire(shard: TransactionShard, command: Expire, now: Now) -> Decision:
     transaction = shard.transactions.get(command.transactional_id)
     if transaction is None or not transaction.state.is_idle:
         return NOTHING
-    if now.wall_ms - transaction.last_update_ms < command.idle_ms:
+    # A wall clock that was moved since the start must not make anybody look idle (T1).
+    now_ms = min(now.wall_ms, now.tick_ms + shard.drift_ms)
+    if now_ms - transaction.last_update_ms < command.idle_ms:
         return NOTHING
     return Decision(records=(tombstone(transaction.transactional_id),))
 
