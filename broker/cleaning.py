@@ -22,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from broker.metrics.families import COUNTER, GAUGE, Family, value
 from storage.cleanable import Cleanable, plan, survey
 from storage.cleaner import CleanedGroup, CleaningPlan, clean
 from storage.committer import FULL_DISK
@@ -104,6 +105,30 @@ class LogCleaner:
         self._swaps = 0
         self._salt = secrets.token_bytes(16)
         self.counts = CleaningCounts()
+        server.metrics.register(self.families)
+
+    def families(self) -> Iterator[Family]:
+        """Yield what compaction has done since the start."""
+        counts = self.counts
+        for name, doc, number in (
+            ("passes", "Passes of compaction that came to their end.", counts.passes),
+            ("failures", "Passes of compaction that met an error.", counts.failures),
+            ("read_bytes", "Bytes of segments that compaction read.", counts.bytes_read),
+            ("written_bytes", "Bytes of segments that it put in place.", counts.bytes_written),
+        ):
+            yield value(f"barnabas_compaction_{name}_total", COUNTER, doc, number)
+        yield value(
+            "barnabas_compaction_last_pass_timestamp_seconds",
+            GAUGE,
+            "When the last pass ended; 0 before the first.",
+            max(0, counts.last_pass_ms) / 1000,
+        )
+        yield value(
+            "barnabas_compaction_max_dirty_ratio",
+            GAUGE,
+            "The largest share of a log that could be compacted and is not, at the last look.",
+            counts.max_dirty_ratio,
+        )
 
     def start(self) -> None:
         """Look for work from now on."""

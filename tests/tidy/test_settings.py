@@ -17,11 +17,11 @@ NOTHING_TO_CHOOSE = {
     "transaction.state.log.replication.factor",
 }
 
-# Accepted, and read as soon as there are groups, transactions and compaction.
+# Accepted, and read as soon as there are groups and transactions.
 FOR_LATER = {
     name
     for name in BROKER_CONFIGS
-    if name.startswith(("offset", "group.", "transaction", "log.cleaner."))
+    if name.startswith(("offset", "group.", "transaction"))
 } - NOTHING_TO_CHOOSE
 
 
