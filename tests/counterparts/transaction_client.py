@@ -28,6 +28,9 @@ from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
 from tests.interop.administration import wait_until
 
+PRODUCE_CLASSIC = 11
+"""The last version of Produce that adds nothing to a transaction."""
+
 NOT_YET = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -87,31 +90,34 @@ class TransactionSteps:
 
         wait_until(added, "added")
 
-    def write(
-        self, key: str, topic: str, partition: int, count: int = 1, *, version: int = 11
-    ) -> None:
-        """Write records as part of the transaction of an id."""
+    def produce(self, key: str, topic: str, partition: int, count: int = 1) -> ErrorCode:
+        """Send records as part of the transaction of an id, once."""
         place = key, topic, partition
         sequence = self._sequences.get(place, 0)
         now_ms = time.time_ns() // 1_000_000
-        records = [Record(number, now_ms, b"key", b"value") for number in range(count)]
         batch = encode_batch(
-            records,
+            [Record(number, now_ms, b"key", b"value") for number in range(count)],
             producer_id=self.producers[key][0],
             producer_epoch=self.producers[key][1],
             base_sequence=sequence,
             transactional=True,
         )
         data = [TopicProduceData(topic, partition_data=[PartitionProduceData(partition, batch)])]
+        answer = self.ask(PRODUCE, ProduceRequest(key, -1, 10_000, data), PRODUCE_CLASSIC)
+        code = ErrorCode(answer.responses[0].partition_responses[0].error_code)
+        if not code:
+            self._sequences[place] = sequence + count
+        return code
+
+    def write(self, key: str, topic: str, partition: int, count: int = 1) -> None:
+        """Write records as part of the transaction of an id."""
 
         def written() -> bool:
-            answer = self.ask(PRODUCE, ProduceRequest(key, -1, 10_000, data), version)
-            code = answer.responses[0].partition_responses[0].error_code
+            code = self.produce(key, topic, partition, count)
             assert code in {ErrorCode.NONE, *NOT_YET}
             return code == ErrorCode.NONE
 
         wait_until(written, "written")
-        self._sequences[place] = sequence + count
 
     def begin(self, key: str, topic: str, *partitions: int, timeout_ms: int = 60_000) -> None:
         """Open a transaction with a record on each partition."""

@@ -9,6 +9,13 @@ from collections.abc import Iterator
 import confluent_kafka
 import pytest
 
+from protocol.errors import ErrorCode
+from protocol.messages.incremental_alter_configs import (
+    INCREMENTAL_ALTER_CONFIGS,
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
@@ -20,6 +27,8 @@ from tests.interop.command_line import CommandLine
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore")]
 BROKERS: dict[str, type[BrokerProcess]] = {"barnabas": BarnabasProcess, "kafka": ApacheKafka}
+BROKER = 4
+"""Resource type of settings of brokers; without a name, of all of them."""
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
@@ -315,6 +324,38 @@ def test_transactions(either, barnabas, topic):
         assert barnabas("transactions", "abort", topic, "-y").lines == [f"{topic} aborted"]
         assert barnabas("transactions", "holders", "-t", topic, "--format", "json").json == []
         assert "no transaction is open" in barnabas("transactions", "abort", topic, "-y").stderr
+
+
+def test_a_transaction_that_hangs(either, barnabas, topic):
+    """Barnabas lets none come about; one of Kafka's, written without verification, is ended."""
+    barnabas("topics", "create", topic)
+    holders = ("transactions", "holders", "-t", topic, "--format", "json")
+    with TransactionClient(either) as client:
+        client.init(topic)
+        if isinstance(either, BarnabasProcess):
+            # It belongs to a transaction that nobody has added the partition to.
+            assert client.produce(topic, topic, 0) == ErrorCode.TRANSACTION_ABORTABLE
+            assert barnabas(*holders).json == []
+            return
+        verify(client, "false")
+        client.write(topic, topic, 0)
+        verify(client, "true")
+    ((hanging,),) = (each["transactions"] for each in barnabas(*holders).json)
+    assert (hanging["hanging"], hanging["start_offset"]) == (True, 0)
+    place = ("-t", topic, "-p", 0, "--start-offset", 0, "-y")
+    assert barnabas("transactions", "abort", *place).lines == [
+        f"{topic}-0 from offset 0 on aborted"
+    ]
+    assert barnabas(*holders).json == []
+    assert "open ones begin at: nowhere" in barnabas("transactions", "abort", *place).stderr
+
+
+def verify(client, wanted):
+    """Let Apache Kafka verify that what is written belongs to an open transaction, or not."""
+    change = AlterableConfig("transaction.partition.verification.enable", 0, wanted)
+    request = IncrementalAlterConfigsRequest([AlterConfigsResource(BROKER, "", [change])])
+    (answer,) = client.ask(INCREMENTAL_ALTER_CONFIGS, request, 1).responses
+    assert answer.error_code == ErrorCode.NONE
 
 
 def test_a_broker_that_restarts_in_the_middle(own_broker, topic):
