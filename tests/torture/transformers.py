@@ -51,14 +51,16 @@ def transform(client: Client) -> None:
     while not transactions.ready():
         if client.stopping:
             return
-    source = _input_kind(client.settings.consumer)(client)
+    with client.watched():
+        source = _input_kind(client.settings.consumer)(client)
     while not client.stopping:
         # Who it was before it was given anything: a member that is none any more is then fenced,
         # whatever its library has learnt meanwhile. What came while partitions moved may be from
         # before; it is left, and read again.
         group = source.metadata()
         source.was_moved = False
-        reads = source.poll()
+        with client.watched():
+            reads = source.poll()
         done = not source.was_moved
         if done and reads:
             done = _transformed(transactions, chance, reads, group)
