@@ -78,7 +78,7 @@ Batches = list[tuple[Partition, memoryview]]
 
 def admit(transactions: Transactions, writer: Writer, batches: Batches) -> Admission:
     """Ask the coordinator for all transactional ``batches`` of a request at once."""
-    if not writer.transactional_id:
+    if writer.transactional_id is None:
         return Admission({}, error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     headers = [(partition, read_header(records)) for partition, records in batches]
     producers = {(header.producer_id, header.producer_epoch) for _, header in headers}
@@ -135,7 +135,8 @@ def _ask(
     asked: frozenset[TopicPartition],
 ) -> dict[TopicPartition, ErrorCode]:
     key = writer.transactional_id
-    assert key
+    if not key:
+        return dict.fromkeys(asked, ErrorCode.INVALID_REQUEST)
     if writer.api_version < ADDS_SINCE:
         return transactions.verify(VerifyPartitions(key, *producer, asked))
     code = transactions.add(AddPartitions(key, *producer, asked, TRANSACTIONS_V2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from protocol.errors import ErrorCode
@@ -18,6 +19,13 @@ from tests.broker.data_plane import Named, Wire, batch, produce_request, topic_d
 ADDS_SINCE = 12
 """From this version of Produce on a transaction's partitions are added by writing to them."""
 TIMEOUT_MS = 60_000
+PATIENCE_S = 60
+AGAIN = {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+}
 
 
 class RawProducer:
@@ -39,7 +47,11 @@ class RawProducer:
 
     def init(self) -> None:
         """Begin anew, fencing whoever had the name."""
-        answer = self.wire.ask(INIT_PRODUCER_ID, InitProducerIdRequest(self.name, TIMEOUT_MS), 4)
+        request = InitProducerIdRequest(self.name, TIMEOUT_MS)
+        deadline = time.monotonic() + PATIENCE_S
+        while (answer := self.wire.ask(INIT_PRODUCER_ID, request, 4)).error_code in AGAIN:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
         assert answer.error_code == 0, ErrorCode(answer.error_code)
         self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
         self._next.clear()
@@ -93,7 +105,7 @@ class RawProducer:
         return answer.responses[0].partition_responses[0]
 
     def ask(self, *topics: Any, **more: Any) -> list[ErrorCode]:
-        """Write to several topics at once: errors by position."""
+        """Write to several topics at once: errors by topic and partition."""
         request = ProduceRequest(
             more.get("transactional_id", self.name),
             more.get("acks", -1),
@@ -101,10 +113,11 @@ class RawProducer:
             [topic_data(self.version, *each) for each in topics],
         )
         answer = self.wire.ask(PRODUCE, request, self.version)
+        # Apache Kafka answers in an order of its own.
         return [
             ErrorCode(result.error_code)
             for topic in answer.responses
-            for result in topic.partition_responses
+            for result in sorted(topic.partition_responses, key=lambda result: result.index)
         ]
 
     def begin(self, topic: Named, *values: bytes, partition: int = 0) -> int:

@@ -46,6 +46,7 @@ from tests.broker.data_plane import (
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
+from tests.interop import transactions_on_partitions
 
 HOST = "127.0.0.1"
 GZIP, ZSTD = 1, 4
@@ -55,6 +56,7 @@ EPOCH_OF_BATCH = slice(12, 16)
 
 MISTAKEN = "Kafka answers -1 (its bug) where the request is"
 DAMAGED = "Kafka finds no batch in it; ours says that it came damaged, which clients try again"
+STABLE = "Kafka names none where the youngest record of all is not stable, ours the youngest stable"
 ON_PURPOSE = {
     "produce a short batch": DAMAGED,
     "produce a header": DAMAGED,
@@ -68,6 +70,9 @@ ON_PURPOSE = {
     "offsets twice": "Kafka answers once, ours each time it was asked",
     "-3 isolation 0 of 1": "Kafka names a record that has no time",
     "-3 isolation 1 of 1": "Kafka names a record that has no time",
+    "one ended: offset of -3 in 1": STABLE,
+    "the other open: offset of -3 in 1": STABLE,
+    "again after the end": "ours remembers the batch, Kafka asks the coordinator first",
 }
 """Labels without their version; they may differ in some versions and not in others."""
 
@@ -288,6 +293,14 @@ class Script:
             yield self.fetch("after closing", version, session=(again, 1))
             yield self.fetch("started with nothing", version, session=(0, 0))
 
+    # ---------------------------------------------------------------------------- transactions
+
+    def transactions(self) -> Iterator[Answer]:
+        for version in transactions_on_partitions.VERSIONS:
+            topic = self.topic(f"x{version}", 3)
+            script = transactions_on_partitions.Transactions(self.wire, topic, version)
+            yield from script.run()
+
     def fetch(self, label: str, version: int, *topics: Any, **more: Any) -> Answer:
         request = fetch_request(version, *topics, **more)
         return self.ask(f"fetch {label} v{version}", FETCH, request, version)
@@ -372,6 +385,7 @@ FAMILIES: dict[str, Callable[[Script], Iterator[Answer]]] = {
     "fetched": Script.fetched,
     "sessions": Script.sessions,
     "offsets listed": Script.offsets_listed,
+    "transactions": Script.transactions,
 }
 
 

@@ -1,0 +1,306 @@
+"""A script of transactions for two brokers: what partitions answer, in words that can be equal.
+
+Producer ids, coordinator epochs and the times of markers belong to one broker; the script names
+producers and says of a marker what it decides.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from protocol.errors import ErrorCode
+from protocol.messages.delete_records import (
+    DELETE_RECORDS,
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from protocol.messages.describe_producers import (
+    DESCRIBE_PRODUCERS,
+    DescribeProducersRequest,
+    TopicRequest,
+)
+from protocol.messages.describe_transactions import (
+    DESCRIBE_TRANSACTIONS,
+    DescribeTransactionsRequest,
+)
+from protocol.messages.fetch import FETCH
+from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from protocol.messages.list_offsets import LIST_OFFSETS
+from protocol.records import iterate_batches, read_marker
+from tests.broker.data_plane import (
+    NOW_MS,
+    Named,
+    Wire,
+    batch,
+    fetch_request,
+    list_offsets_request,
+    values,
+)
+from tests.broker.raw_producer import RawProducer
+
+Answer = tuple[str, Any]
+PATIENCE_S = 60
+TRANSACTION = 1
+VERSIONS = (3, 11, 12, 13)
+LONG_POLL_MS = 30_000
+
+
+class Transactions:
+    """One broker, one version of Produce, one topic of three partitions."""
+
+    def __init__(self, wire: Wire, topic: Named, version: int) -> None:
+        self.wire = wire
+        self.topic = topic
+        self.version = version
+        self.names = {-1: ""}
+
+    def producer(self, name: str) -> RawProducer:
+        transactional_id = f"{self.topic.name}-{name}"
+        # Whoever asks first has the coordinator's topic made.
+        self.wire.ask(FIND_COORDINATOR, FindCoordinatorRequest(transactional_id, TRANSACTION), 1)
+        producer = RawProducer(self.wire, transactional_id, self.version)
+        self.names[producer.producer_id] = name
+        return producer
+
+    def settle(self, producer: RawProducer) -> None:
+        """Wait until the transaction has its markers; brokers take their time for that."""
+        asked = DescribeTransactionsRequest([producer.name])
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            (found,) = self.wire.ask(DESCRIBE_TRANSACTIONS, asked, 0).transaction_states
+            if not found.transaction_state.startswith("Prepare"):
+                return
+            time.sleep(0.01)
+        raise TimeoutError(producer.name)
+
+    def end(self, producer: RawProducer, *, commit: bool) -> None:
+        name = self.names[producer.producer_id]
+        producer.end(commit=commit)
+        self.names[producer.producer_id] = name
+        self.settle(producer)
+
+    # What is asked
+
+    def state(self, label: str) -> Iterator[Answer]:
+        """Everything that can be asked about the partitions as they are."""
+        for isolation in (0, 1):
+            for partition in range(3):
+                yield (
+                    f"{label}: fetch {partition} in {isolation}",
+                    self.fetched(partition, isolation),
+                )
+            for asked in (-1, -2, -3, NOW_MS, NOW_MS + 15, NOW_MS + 35, NOW_MS + 500):
+                request = list_offsets_request(self.topic.name, (0, asked), isolation=isolation)
+                found = self.wire.ask(LIST_OFFSETS, request, 7).topics[0].partitions[0]
+                answer = (found.error_code, self.told(found.timestamp), found.offset)
+                yield (
+                    f"{label}: offset of {asked - NOW_MS if asked > 0 else asked} in {isolation}",
+                    answer,
+                )
+        yield f"{label}: producers", self.described()
+
+    def told(self, timestamp: int) -> int | str:
+        """A record's time; that of a marker is the broker's."""
+        return timestamp - NOW_MS if NOW_MS <= timestamp < NOW_MS + 1000 else str(timestamp < 0)
+
+    def fetched(self, partition: int, isolation: int, offset: int = 0, **more: Any) -> Any:
+        """All that is there from an offset on: how much comes in one answer is each broker's."""
+        aborted: set[tuple[str, int]] = set()
+        batches: list[Any] = []
+        while True:
+            data = self.wire.fetch_one(self.topic, offset, partition, isolation=isolation, **more)
+            ends = (data.log_start_offset, data.last_stable_offset, data.high_watermark)
+            found = list(iterate_batches(data.records))
+            if not found:
+                is_told = data.aborted_transactions is not None
+                return ErrorCode(data.error_code).name, ends, is_told and sorted(aborted), batches
+            offset = found[-1][1].next_offset
+            aborted.update(self.aborted(data, offset))
+            batches += [self.stored(data.records[at:], header) for at, header in found]
+
+    def aborted(self, data: Any, upper_offset: int) -> list[tuple[str, int]]:
+        """What a reader needs of the list; both may name more."""
+        return sorted(
+            (self.names[each.producer_id], each.first_offset)
+            for each in data.aborted_transactions or ()
+            if each.first_offset < upper_offset
+        )
+
+    def stored(self, view: memoryview, header: Any) -> Any:
+        records = view[: header.size]
+        marker = read_marker(records) if header.is_control else None
+        return (
+            (header.base_offset, header.last_offset),
+            (header.attributes, header.producer_epoch, header.base_sequence, header.record_count),
+            self.names[header.producer_id],
+            marker.commit if marker is not None else values(records),
+        )
+
+    def described(self) -> Any:
+        asked = DescribeProducersRequest([TopicRequest(self.topic.name, [0, 1, 2])])
+        partitions = self.wire.ask(DESCRIBE_PRODUCERS, asked, 0).topics[0].partitions
+        return sorted(
+            (
+                each.partition_index,
+                each.error_code,
+                sorted(
+                    (
+                        self.names[row.producer_id],
+                        row.producer_epoch,
+                        row.last_sequence,
+                        self.told(row.last_timestamp),
+                        row.coordinator_epoch >= 0,
+                        row.current_txn_start_offset,
+                    )
+                    for row in each.active_producers
+                ),
+            )
+            for each in partitions
+        )
+
+    def delete_records(self, offset: int) -> None:
+        asked = DeleteRecordsTopic(self.topic.name, [DeleteRecordsPartition(0, offset)])
+        answer = self.wire.ask(DELETE_RECORDS, DeleteRecordsRequest([asked], 10_000), 2)
+        assert answer.topics[0].partitions[0].error_code == 0
+
+    def result(self, found: Any) -> Any:
+        return ErrorCode(found.error_code).name, found.base_offset
+
+    # What happens
+
+    def run(self) -> Iterator[Answer]:
+        for part in (
+            self.refusals,
+            self.one_ends,
+            self.two_overlap,
+            self.deleted,
+            self.waited_for,
+            self.repeated,
+        ):
+            for label, answer in part():
+                yield f"{label} v{self.version}", answer
+
+    def refusals(self) -> Iterator[Answer]:
+        topic, first = self.topic, self.producer("first")
+        other = self.producer("other")
+        yield "nothing yet", self.described()
+        records = first.batch(topic, b"x", partition=2, sequence=0)
+        if first.is_classic:
+            yield "not added", first.ask((topic, (2, records)))
+        yield "somebody else's id", first.ask((topic, (2, other.batch(topic, sequence=0))))
+        yield "nobody's id", first.ask((topic, (2, records)), transactional_id="nobody")
+        for name in (None, ""):
+            errors = first.ask((topic, (2, records), (1, batch())), transactional_id=name)
+            yield f"id {name!r}", errors
+        for epoch in (1, 5):
+            later = first.batch(topic, sequence=0, producer_epoch=epoch)
+            yield f"epoch {epoch}", first.ask((topic, (2, later)))
+        first.add(topic, 0, 2)
+        several = ((2, records), (1, other.batch(topic, sequence=0, partition=1)))
+        yield "several producers", first.ask((topic, *several, (0, batch())))
+        spoilt = first.batch(topic, b"spoilt", sequence=0)
+        spoilt[-1] ^= 1
+        yield "spoilt", first.ask((topic, (0, spoilt), (2, records)))
+        yield "again", self.result(first.send(topic, b"x", partition=2, sequence=0))
+        gap = first.send(topic, b"x", partition=2, sequence=3)
+        yield "a gap", self.result(gap)
+        plain = first.batch(topic, b"plain", partition=2, sequence=1, transactional=False)
+        yield "outside of its transaction", first.ask((topic, (2, plain)))
+        control = first.batch(topic, b"c", partition=2, sequence=1, control=True)
+        yield "a control batch", first.ask((topic, (2, control)))
+        if not first.is_classic:
+            fresh = first.batch(topic, b"f", partition=1, sequence=5)
+            yield "not from the start", first.ask((topic, (1, fresh)))
+        self.end(first, commit=True)
+        yield from self.state("refused")
+
+    def one_ends(self) -> Iterator[Answer]:
+        topic, first = self.topic, self.producer("first")
+        for commit in (True, False):
+            first.add(topic, 0, 1)
+            times = [NOW_MS + 10 * commit + at for at in range(2)]
+            records = first.batch(topic, b"a", b"b", times=times)
+            yield f"{commit} beside a plain one", first.ask((topic, (0, records), (1, batch(b"p"))))
+            yield from self.state(f"{commit} open")
+            late = first.batch(topic, b"late", sequence=first._next[topic.name, 0])
+            self.end(first, commit=commit)
+            yield f"{commit} late", first.ask((topic, (0, late)))
+            yield from self.state(f"{commit} ended")
+            for offset in (1, 2, 3):
+                yield f"{commit} from {offset}", self.fetched(0, 1, offset)
+        successor = self.producer("first")
+        yield "fenced", self.result(first.send(topic, b"zombie", sequence=0))
+        assert successor.epoch > first.epoch
+
+    def two_overlap(self) -> Iterator[Answer]:
+        topic = self.topic
+        first, second = self.producer("first"), self.producer("second")
+        stamps = iter(range(20, 100, 10))
+
+        def write(producer: RawProducer) -> None:
+            producer.add(topic, 0)
+            result = producer.send(topic, b"o", times=[NOW_MS + next(stamps)])
+            assert result.error_code == 0, result
+
+        for producer in (first, second, first):
+            write(producer)
+        self.wire.produce(topic, batch(b"plain", times=[NOW_MS + next(stamps)]))
+        yield from self.state("both open")
+        self.end(second, commit=False)
+        write(second)
+        yield from self.state("one ended")
+        self.end(first, commit=False)
+        yield from self.state("the other open")
+        self.end(second, commit=True)
+        yield from self.state("none open")
+        for offset in range(12):
+            data = self.wire.fetch_one(topic, offset, 0, isolation=1, partition_max_bytes=1)
+            ((_, header),) = iterate_batches(data.records)
+            batch_there = self.stored(data.records, header)
+            aborted = self.aborted(data, header.next_offset)
+            yield f"small from {offset}", (aborted, batch_there)
+
+    def deleted(self) -> Iterator[Answer]:
+        topic, first = self.topic, self.producer("first")
+        first.add(topic, 0)
+        for _ in range(3):
+            last = first.send(topic, b"d").base_offset
+        self.delete_records(last)
+        yield from self.deleted_state("deleted", last)
+        self.end(first, commit=False)
+        yield from self.deleted_state("deleted and ended", last)
+
+    def deleted_state(self, label: str, offset: int) -> Iterator[Answer]:
+        for isolation in (0, 1):
+            yield f"{label}: fetch in {isolation}", self.fetched(0, isolation, offset)
+            request = list_offsets_request(self.topic.name, (0, -1), isolation=isolation)
+            found = self.wire.ask(LIST_OFFSETS, request, 7).topics[0].partitions[0]
+            yield f"{label}: end in {isolation}", (found.error_code, found.offset)
+        yield f"{label}: producers", self.described()
+
+    def waited_for(self) -> Iterator[Answer]:
+        """A long poll answers with what an abort has made visible (KAFKA-5376)."""
+        topic, first = self.topic, self.producer("first")
+        first.add(topic, 2)
+        begin = first.send(topic, b"w", partition=2).base_offset
+        with Wire(self.wire.socket.getpeername(), timeout_s=PATIENCE_S) as poll:
+            request = fetch_request(12, (topic, (2, begin)), isolation=1, max_wait_ms=LONG_POLL_MS)
+            poll.send(FETCH, request, 12)
+            assert poll.silent(0.2)
+            self.end(first, commit=False)
+            answer = poll.receive()
+        data = answer.responses[0].partitions[0]
+        (_, header), *_ = iterate_batches(data.records)
+        yield "waited for", (self.aborted(data, begin + 1), self.stored(data.records, header))
+
+    def repeated(self) -> Iterator[Answer]:
+        """Apache Kafka refuses what was a success before, and then what comes next as well."""
+        topic, first = self.topic, self.producer("first")
+        first.add(topic, 1)
+        first.send(topic, b"r", partition=1)
+        again = first.batch(topic, b"r", partition=1, sequence=0)
+        self.end(first, commit=True)
+        yield "again after the end", first.ask((topic, (1, again)))
