@@ -1,0 +1,142 @@
+"""A broker's coordinators and logs on a simulated disk, its threads moved step by step."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from broker.catalogue import Catalogue
+from broker.clock import ManualClock
+from broker.config import BrokerConfig
+from broker.groups import Groups
+from broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from broker.transactions import Transactions
+from protocol.records import iterate_batches
+from storage.log_store import LogStore, StoreCallbacks, StoreSettings
+from storage.memory_read import MemorySlice
+from storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from storage.partition_log import PartitionLog
+from storage.recovery import lock_directory, open_store
+from storage.simulated import SimulatedFileSystem
+from tests.broker.harness import CLUSTER_ID, NODE_ID, ROOT
+from tests.crash.scripted_engine import ScriptedEngine
+from tests.crash.transaction_history import TransactionHistory
+
+TOPIC = "data"
+PARTITIONS = {TOPIC: 3, TRANSACTION_STATE: 2, GROUP_OFFSETS: 2}
+CONFIG = BrokerConfig(
+    node_id=NODE_ID,
+    offsets_topic_num_partitions=PARTITIONS[GROUP_OFFSETS],
+    transaction_state_log_num_partitions=PARTITIONS[TRANSACTION_STATE],
+)
+CONTEXT = SimpleNamespace(client_id="test", connection=SimpleNamespace(peer_host="127.0.0.1"))
+
+
+def new_metastore() -> SqliteMetaStore:
+    return SqliteMetaStore.open(MEMORY, node_id=NODE_ID, new_cluster_id=CLUSTER_ID)
+
+
+def copy_of(metastore: SqliteMetaStore) -> SqliteMetaStore:
+    """What the next start finds: every commit of the MetaStore is durable."""
+    copy = new_metastore()
+    copy._connection.deserialize(metastore._connection.serialize())
+    return copy
+
+
+class Life:
+    """One run of the broker: first its logs, then (``open``) its coordinators."""
+
+    def __init__(self, disk: SimulatedFileSystem, metastore: SqliteMetaStore, now_ms: int) -> None:
+        self.disk = disk
+        self.metastore = metastore
+        self.clock = ManualClock(now_ms)
+        self.engine = ScriptedEngine()
+        self.failures: list[BaseException] = []
+        self.logs = LogStore(
+            disk,
+            ROOT,
+            engine=self.engine,
+            now_ms=self.clock.now_ms,
+            settings=StoreSettings(journal_file_bytes=1 << 16),
+            callbacks=StoreCallbacks(on_fatal=self.failures.append),
+        )
+        lock_directory(self.logs)
+        self.catalogue = Catalogue(metastore, self.logs, CONFIG, on_fatal=self.failures.append)
+        specs = self.catalogue.load()
+        open_store(self.logs, specs, leader_epoch=metastore.begin_boot())
+        metastore.raise_boot_epoch(self.logs.leader_epoch)
+        self.catalogue.open()
+        self.logs.checkpoint()
+        self.engine.settle()
+
+    def open(self) -> None:
+        """Load the coordinators and let them finish what was decided."""
+        self.server: Any = SimpleNamespace(
+            catalogue=self.catalogue,
+            clock=self.clock,
+            config=CONFIG,
+            fatal=self.failures.append,
+            flush_answers=lambda: None,
+            logs=self.logs,
+            loop=SimpleNamespace(call_soon=lambda call, *given: call(*given)),
+            spawn=self._spawn,
+        )
+        self.groups = self.server.groups = Groups(self.server)
+        self.transactions = self.server.transactions = Transactions(self.server)
+        self.groups.open()
+        self.transactions.open()
+
+    def _spawn(self, coroutine: Any, name: str) -> None:
+        coroutine.close()
+        raise AssertionError(f"{name} took too long for a test")
+
+    def settle(self) -> None:
+        self.engine.settle()
+        if self.failures:
+            raise self.failures[0]
+
+    def drain(self, timeout_ms: int) -> None:
+        """Let everything come to its end with no client there (C6)."""
+        self.settle()
+        self.clock.advance(milliseconds=2 * timeout_ms)
+        self.settle()
+
+    def end(self) -> None:
+        """Let go of what a process would take with it."""
+        if hasattr(self, "transactions"):
+            self.groups.close()
+            self.transactions.close()
+
+    def log(self, topic: str, index: int) -> PartitionLog:
+        partition = self.catalogue.partition(topic, index)
+        assert partition is not None
+        return partition.log
+
+    def history(self) -> TransactionHistory:
+        """What the logs say, as far as they are durable."""
+        return TransactionHistory(
+            {
+                (name, partition.index): batches_of(partition.log)
+                for name, topic in self.catalogue.topics.items()
+                for partition in topic.partitions
+            }
+        )
+
+
+def batches_of(log: PartitionLog) -> list[bytes]:
+    """Every visible batch of a log, by the way a fetch goes."""
+    found: list[bytes] = []
+    offset = log.log_start_offset
+    while (planned := log.plan_read(offset, 1 << 20)) is not None:
+        if isinstance(planned, MemorySlice):
+            data = b"".join(bytes(chunk) for chunk in planned.chunks)
+        else:
+            size = planned.end_position - planned.position
+            data = planned.file.pread(size, planned.position)
+        before = offset
+        for position, header in iterate_batches(memoryview(data)):
+            if header.base_offset >= offset:
+                found.append(bytes(data[position : position + header.size]))
+                offset = header.next_offset
+        assert offset > before
+    return found
