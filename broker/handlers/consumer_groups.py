@@ -44,7 +44,8 @@ def consumer_group_heartbeat(
     if code:
         return _refuse(code)
     pending: Deferred[ConsumerGroupHeartbeatResponse] = Deferred()
-    command = ConsumerGroupHeartbeat(caller_of(context), request, new_member_id(), groups.image)
+    member_id = "" if request.member_id else new_member_id()
+    command = ConsumerGroupHeartbeat(caller_of(context), request, member_id, groups.image)
     groups.submit(request.group_id, command, pending.complete, _refuse)
     return pending
 

@@ -70,7 +70,9 @@ def join_group(
         respond(refuse(code))
         return pending
     caller = caller_of(context)
-    new_member_id = f"{request.group_instance_id or caller.client_id}-{uuid.uuid4()}"
+    new_member_id = ""
+    if not request.member_id:
+        new_member_id = f"{request.group_instance_id or caller.client_id}-{uuid.uuid4()}"
     command = JoinGroup(caller, request, groups.new_ticket(), new_member_id, groups.image)
     groups.submit(request.group_id, command, respond, refuse)
     return pending

@@ -84,7 +84,7 @@ class JoinGroup:
     request: JoinGroupRequest
     ticket: int
     new_member_id: str
-    """Given to the member if it needs one: client id and a random UUID."""
+    """For a member that has none: client id and a random UUID. Empty for the others."""
     topics: TopicsImage = NO_TOPICS
     """For a classic member of a consumer group: the coordinator assigns."""
 

@@ -8,7 +8,6 @@ start again (their sessions are measured from the start on).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -206,12 +205,25 @@ class ClassicGroup:
 
     def copy(self) -> ClassicGroup:
         """A group to work on: nothing that happens to it is seen here."""
-        group = copy(self)
-        group.members = self.members.copy()
-        group.static_members = self.static_members.copy()
-        group.supporters = self.supporters.copy()
-        group.pending = self.pending.copy()
-        group.joining = self.joining.copy()
-        group.syncing = self.syncing.copy()
-        group.unsynced = self.unsynced.copy()
-        return group
+        return ClassicGroup(
+            self.group_id,
+            self.state,
+            self.previous_state,
+            self.state_since_ms,
+            self.generation,
+            self.protocol_type,
+            self.protocol_name,
+            self.leader_id,
+            self.members.copy(),
+            self.static_members.copy(),
+            self.supporters.copy(),
+            self.topics,
+            self.stored,
+            self.pending.copy(),
+            self.joining.copy(),
+            self.syncing.copy(),
+            self.unsynced.copy(),
+            self.new_member_added,
+            self.delay_ms,
+            self.remaining_ms,
+        )

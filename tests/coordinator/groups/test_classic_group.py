@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
@@ -193,3 +193,19 @@ def test_it_is_known_since_when_a_group_is_empty():
     assert run.group.empty_since_ms() == run.now.wall_ms
     assert isinstance(run.replayed().groups[GROUP], ClassicGroup)
     assert run.replayed().groups[GROUP].empty_since_ms() == run.now.wall_ms
+
+
+def test_a_copy_has_everything_and_shares_nothing_that_changes():
+    # No two fields alike: one in the place of another would be noticed.
+    group = ClassicGroup(
+        *("group", State.STABLE, State.PREPARING_REBALANCE, 1, 2, "consumer", "range", "leader"),
+        *({"m": "member"}, {"i": "m"}, {"range": 3}, frozenset("t"), record_of(3)),
+        *({"p": None}, {"j": 4}, {"s": 5}, {"u": None}, True, 6, 7),
+    )
+    copied = group.copy()
+    assert copied == group
+    for each in fields(ClassicGroup):
+        value = getattr(group, each.name)
+        assert value != each.default
+        if isinstance(value, dict):
+            assert getattr(copied, each.name) is not value
