@@ -65,6 +65,14 @@ class Written:
             require(not there, f"aborted, and {there} is there (C3)")
 
 
+def values_found(history: TransactionHistory) -> dict[Place, set[bytes]]:
+    """The committed values of each partition; that of an offset is its metadata."""
+    return {
+        place: {value for record in part.committed for value in _VALUE.findall(record)}
+        for place, part in history.partitions.items()
+    }
+
+
 class Client:
     """One transactional id. Waits for each answer before it goes on."""
 
@@ -310,11 +318,7 @@ class Load:
 
     def check(self, history: TransactionHistory) -> None:
         """What clients were told is true (C4, D1)."""
-        # The value of a committed offset is its metadata.
-        found: dict[Place, set[bytes]] = {
-            place: {value for record in part.committed for value in _VALUE.findall(record)}
-            for place, part in history.partitions.items()
-        }
+        found = values_found(history)
         for written in self.written:
             written.check(found)
 
