@@ -204,7 +204,6 @@ class LogCleaner:
             log,
             cleanable,
             now_ms=self._server.clock.now_ms(),
-            generation=self._server.logs.leader_epoch,
             map_bytes=config.log_cleaner_dedupe_buffer_size // max(1, config.log_cleaner_threads),
             salt=self._salt,
         )

@@ -12,6 +12,7 @@ Rules of this file (Kafka's, transactions.md section 12):
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from storage.cleaner import CleaningPlan, SourceSegment
@@ -106,7 +107,6 @@ def plan(
     cleanable: Cleanable,
     *,
     now_ms: int,
-    generation: int,
     map_bytes: int,
     salt: bytes,
 ) -> CleaningPlan:
@@ -121,14 +121,14 @@ def plan(
         ),
         first_dirty_offset=cleanable.first_dirty_offset,
         aborted=tuple(log.aborted_transactions(segments[0].base_offset, segments[-1].end_offset)),
-        producers=_last_offsets(log.producers.entries(), segments[-1].end_offset),
+        producers=partial(_last_offsets, list(log.producers.entries()), segments[-1].end_offset),
         now_ms=now_ms,
         delete_retention_ms=config.delete_retention_ms,
         segment_bytes=config.segment_bytes,
         index_bytes=config.index_size_max_bytes,
         index_interval_bytes=config.index_interval_bytes,
         map_bytes=map_bytes,
-        generation=generation,
+        generation=log.cleaning.new_generation(log.leader_epoch),
         salt=salt,
     )
 
@@ -136,10 +136,15 @@ def plan(
 def _last_offsets(
     entries: Iterable["ProducerEntry"], end_offset: int
 ) -> dict[int, tuple[int, int]]:
-    """What to keep of each producer; those whose last batch lies further on need nothing here."""
+    """What to keep of each producer; those whose last batch lies further on need nothing here.
+
+    There may be very many, so this runs on the pass's thread, while the loop goes on: whatever it
+    changes meanwhile lies beyond the pass. A new epoch is there before the old one's batches go.
+    """
     found = {}
     for entry in entries:
-        last_offset = entry.batches[-1].last_offset if entry.batches else _NO_OFFSET
+        last = entry.batches[-1:]
+        last_offset = last[0].last_offset if last else _NO_OFFSET
         if last_offset < end_offset:
             found[entry.producer_id] = last_offset, entry.epoch
     return found

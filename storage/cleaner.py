@@ -79,16 +79,17 @@ class CleaningPlan:
     """Everything a pass needs to know; times in ms.
 
     ``segments`` reach from the log's first up to the first that may not be cleaned. ``producers``
-    has the last offset (-1: only markers) and the epoch of everyone still remembered (K4).
-    ``generation`` is this boot's: the names of the new files carry it, so that what a dead process
-    may still write is never taken for ours. ``salt`` keeps clients from choosing keys that collide.
+    answers the last offset (-1: only markers) and the epoch of everyone still remembered (K4).
+    ``generation`` is this pass's alone: the names of the new files carry it, so that what another
+    pass left is never taken for what a swap is still to put in place. ``salt`` keeps clients from
+    choosing keys that collide.
     """
 
     path: str
     segments: tuple[SourceSegment, ...]
     first_dirty_offset: int
     aborted: tuple[AbortedTransaction, ...]
-    producers: Mapping[int, tuple[int, int]]
+    producers: Callable[[], Mapping[int, tuple[int, int]]]
     now_ms: int
     delete_retention_ms: int
     segment_bytes: int
@@ -268,7 +269,7 @@ class _Filter:
     def __init__(self, plan: CleaningPlan, latest: LatestOffsets, clean_offset: int) -> None:
         self._latest = latest
         self._clean_offset = clean_offset
-        self._producers = plan.producers
+        self._producers = plan.producers()
         self._transactions = CleanedTransactions(plan.aborted)
         self._now_ms = plan.now_ms
         self._new_horizon_ms = plan.now_ms + plan.delete_retention_ms

@@ -74,9 +74,19 @@ class CleaningState:
     """How many segments' files do not have their names yet."""
     walkers: int = 0
     """How many walk over the segments and may not find others under their feet."""
-    last_cleaned_ms: int = -1
+    passes: int = 0
+    """How many passes this process has planned."""
     failure: str | None = None
     """Why this log is not compacted any more until the next start."""
+
+    def new_generation(self, leader_epoch: int) -> int:
+        """A number that no pass over this log had before, in this process (its epoch) or another.
+
+        A checkpoint names a swap until the next one, and a crash finishes it again: by then a later
+        pass may have begun to write a segment of the same base offset.
+        """
+        self.passes += 1
+        return leader_epoch << 32 | self.passes
 
     def take_pending(self) -> list[PendingSwap]:
         """The swaps for the checkpoint that is being made."""

@@ -25,7 +25,6 @@ def clean_groups(log, now_ms, *, map_bytes=MAP_BYTES):
         log,
         cleanable,
         now_ms=now_ms,
-        generation=log.leader_epoch,
         map_bytes=map_bytes,
         salt=SALT,
     )

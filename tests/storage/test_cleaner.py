@@ -317,6 +317,16 @@ def test_deleted_records_stay_deleted(host):
     assert host.log.segments[0].base_offset > 0
 
 
+def test_a_pass_that_began_when_the_last_swap_was_still_in_the_checkpoint(host):
+    fill(host)
+    compact(host.log, host.now_ms)
+    host.checkpoint()  # It names the swaps; their files have their names by now.
+    before = read_all(host.log)
+    next(clean_groups(host.log, host.now_ms))
+    restart(host)
+    assert read_all(host.log) == before
+
+
 def test_records_deleted_between_a_pass_and_its_checkpoint(host):
     fill(host)
     compact(host.log, host.now_ms)
