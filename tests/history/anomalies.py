@@ -31,6 +31,7 @@ CIRCULAR_FLOW_REALTIME = "G1c-realtime"
 DIRTY_WRITE_REALTIME = "G0-realtime"
 TORN_TRANSACTION = "torn transaction"
 LOST_WRITE = "lost write"
+GONE = "gone"
 UNSEEN = "unseen"
 HANGING = "hanging transaction"
 NONMONOTONIC_POLL = "nonmonotonic poll"
@@ -58,6 +59,7 @@ MEANINGS = {
     DIRTY_WRITE_REALTIME: "who came later in real time stands before in the log (S12)",
     TORN_TRANSACTION: "a part of a transaction is committed, another is not (C3, O2)",
     LOST_WRITE: "a committed write was never read; readers got past its place (D1, L2)",
+    GONE: "what was read or acknowledged was not there any more later (D1, L8)",
     UNSEEN: "an acknowledged write was not visible at the end (D1, L5)",
     HANGING: "a partition's last stable offset was stuck at the end (C6)",
     NONMONOTONIC_POLL: "from one poll to the next a partition went back (L8)",

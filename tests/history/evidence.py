@@ -14,7 +14,6 @@ from tests.history.model import (
     OK,
     UNKNOWN,
     History,
-    OffsetCommit,
     Operation,
     Partition,
     PartitionEnd,
@@ -47,7 +46,6 @@ class Evidence:
         self.committed_values: dict[tuple[Partition, str], int] = {}
         """Values that a reader of committed data was given, with who was first."""
         self.ends: dict[Partition, PartitionEnd] = {}
-        self.final_offsets: list[OffsetCommit] = []
         for number, operation in enumerate(history):
             self._take(number, operation)
         self.committed = {
@@ -127,7 +125,6 @@ class Evidence:
                 self.committed_values.setdefault((read.place, read.value), number)
         if operation.kind == END:
             self.ends.update({end.place: end for end in operation.ends})
-            self.final_offsets.extend(operation.commits)
 
     def _see(self, number: int, place: Partition, offset: int, value: str) -> None:
         self.values_at[place, offset].setdefault(value, number)

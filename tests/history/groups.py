@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tests.history.anomalies import OFFSETS_DIFFER, PROCESSED_TWICE, UNPROCESSED, Violation
 from tests.history.evidence import Evidence
-from tests.history.model import UNKNOWN, OffsetCommit, Partition
+from tests.history.model import END, UNKNOWN, OffsetCommit, Partition
 
 GroupPlace = tuple[str, Partition]
 
@@ -19,9 +19,11 @@ def find(evidence: Evidence) -> Iterator[Violation]:
     """Yield everything in which inputs, offsets and outputs of a group do not agree."""
     outputs = _outputs(evidence)
     yield from _processed_twice(outputs)
-    final = {(c.group, c.place): c for c in evidence.final_offsets}
-    yield from _offsets_differ(evidence, final)
-    yield from _unprocessed(evidence, final, outputs)
+    for operation in evidence.history:
+        if operation.kind == END and operation.commits:
+            final = {(c.group, c.place): c for c in operation.commits}
+            yield from _offsets_differ(evidence, final)
+            yield from _unprocessed(evidence, final, outputs)
 
 
 Outputs = dict[str, dict[str, list[tuple[str, int]]]]
@@ -52,14 +54,14 @@ def _offsets_differ(
     promised: dict[GroupPlace, tuple[int, int]] = {}
     possible: dict[GroupPlace, set[int]] = defaultdict(set)
     for number, operation in enumerate(evidence.history):
-        for commit in operation.commits if operation.kind != "end" else ():
+        for commit in operation.commits if operation.kind != END else ():
             place = commit.group, commit.place
             if number in evidence.committed:
                 promised[place] = max(promised.get(place, (-1, -1)), (commit.offset, number))
             elif operation.outcome == UNKNOWN and not operation.writes:
                 # Nobody can tell by its outputs.
                 possible[place].add(commit.offset)
-    groups = {commit.group for commit in evidence.final_offsets}
+    groups = {group for group, _ in final}
     for place in sorted(promised.keys() | final.keys()):
         (group, (topic, partition)) = place
         if group not in groups:

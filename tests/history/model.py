@@ -109,6 +109,8 @@ class Operation:
     """MOVED: REBALANCE or SEEK. Else a client's words about a failure."""
     ends: tuple[PartitionEnd, ...] = ()
     """END."""
+    readers: tuple[str, ...] = ()
+    """END: processes that read every partition from its beginning to these ends, just before."""
 
     def described(self) -> str:
         """Return the operation for people, short."""
@@ -164,6 +166,8 @@ def _parsed(path: Path) -> Iterator[Operation]:
                 for name, kind in _TUPLES.items():
                     if name in told:
                         told[name] = tuple(kind(*each) for each in told[name])
+                if "readers" in told:
+                    told["readers"] = tuple(told["readers"])
                 if "moved" in told:
                     told["moved"] = tuple((topic, place) for topic, place in told["moved"])
                 yield Operation(**told)

@@ -65,9 +65,9 @@ class Clock:
     def moved(self, process: str, reason: str = REBALANCE, partition: int = 0) -> None:
         self._add(Operation(MOVED, process, reason=reason, moved=(("t", partition),)), None)
 
-    def end(self, *ends: tuple[int, int, int], commits: tuple[OffsetCommit, ...] = ()) -> None:
+    def end(self, *ends: tuple[int, int, int], **fields) -> None:
         at_end = tuple(PartitionEnd("t", *end) for end in ends)
-        self._add(Operation(END, "final", ends=at_end, commits=commits), None)
+        self._add(Operation(END, "final", ends=at_end, **fields), None)
 
     def found(self) -> set[str]:
         return check(self.history).anomalies
@@ -116,7 +116,8 @@ def test_a_sound_history(clock):
     clock.poll("r2", "b<1@0 a<0@0 e<0@5 i<0@9")
     everything = "a<0@0 c<0@3 e<0@5 g<0@7 i<0@9 b<1@0 d<1@2 f<1@4"
     clock.poll("r3", everything, isolation=UNCOMMITTED)
-    clock.end((0, 10, 10), (1, 6, 6))
+    clock.poll("r4", "b<1@0 f<1@4 a<0@0 e<0@5 i<0@9")
+    clock.end((0, 10, 10), (1, 6, 6), readers=("r3", "r4"))
     assert clock.found() == set()
 
 
@@ -370,6 +371,23 @@ def test_lost_write_outside_of_transactions(clock):
     assert clock.found() == {a.LOST_WRITE}
 
 
+def test_what_readers_saw_is_gone_after_a_crash(clock):
+    """At the end of the log, where nothing behind it tells of a gap."""
+    clock.send("p", "a>0@0 b>0@1")
+    clock.poll("r1", "a<0@0 b<0@1")
+    clock.end((0, 2, 2), readers=("r1",))
+    clock.poll("r2", "a<0@0")
+    clock.end((0, 1, 1), readers=("r2",))
+    assert clock.found() == {a.GONE}
+
+
+def test_what_was_acknowledged_is_gone_although_it_was_aborted(clock):
+    clock.transaction("p", "a>0@0 b>0@1", outcome=FAILED)
+    clock.poll("r", "a<0@0", isolation=UNCOMMITTED)
+    clock.end((0, 2, 2), readers=("r",))
+    assert clock.found() == {a.GONE}
+
+
 def test_unseen(clock):
     """The log ends before it: nobody could get there."""
     clock.transaction("p", "a>0@0 b>1@7")
@@ -479,6 +497,14 @@ def test_outputs_of_an_unknown_transaction_without_their_offset(clock):
     assert clock.found() == {a.OFFSETS_DIFFER}
 
 
+def test_an_offset_that_a_restart_lost(clock):
+    clock.send("source", "i>0@0")
+    transformed(clock, "c", "x=i>1@0", "i<0@0", 1)
+    clock.end(commits=committed((0, 1)))
+    clock.end(commits=committed((0, -1)))
+    assert clock.found() == {a.OFFSETS_DIFFER}
+
+
 @pytest.mark.parametrize("outcome", [FAILED, UNKNOWN])
 def test_an_offset_without_outputs(clock, outcome):
     """The inputs behind it have no output either, if nobody else made one."""
@@ -506,7 +532,7 @@ def doctored() -> History:
     clock.transaction("p", "a>0@0 b>1@0", producer="id", reason="said so", outcome=FAILED)
     clock.poll("r", "a<0@0")
     clock.moved("r", SEEK)
-    clock.end((0, 2, 2), commits=committed((0, 2)))
+    clock.end((0, 2, 2), commits=committed((0, 2)), readers=("r",))
     return clock.history
 
 

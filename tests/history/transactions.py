@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from tests.history.anomalies import HANGING, LOST_WRITE, TORN_TRANSACTION, UNSEEN, Violation
+from tests.history.anomalies import GONE, HANGING, LOST_WRITE, TORN_TRANSACTION, UNSEEN, Violation
 from tests.history.evidence import Evidence
-from tests.history.model import NOT_KNOWN, OK, Operation, Write
+from tests.history.model import (
+    COMMITTED,
+    NOT_KNOWN,
+    OK,
+    Operation,
+    Partition,
+    Read,
+    Write,
+)
 from tests.history.reads import named
 
 
@@ -16,6 +24,9 @@ def find(evidence: Evidence) -> Iterator[Violation]:
     for number, operation in enumerate(evidence.history):
         if operation.writes and number in evidence.committed:
             yield from _missing(evidence, number, operation)
+    for number, operation in enumerate(evidence.history):
+        for process in operation.readers:
+            yield from _gone(evidence, number, process)
     for end in evidence.ends.values():
         if end.stable != end.high_watermark:
             text = f"{named(end.place)} ends at {end.high_watermark}, stable to {end.stable}"
@@ -48,6 +59,26 @@ def _missing(evidence: Evidence, number: int, operation: Operation) -> Iterator[
     if late:
         text = f"at the end nobody had been given {_listed(evidence, late)}"
         yield Violation(UNSEEN, text, (number,))
+
+
+def _gone(evidence: Evidence, end: int, process: str) -> Iterator[Violation]:
+    """Who reads everything is given all that others were given or had acknowledged before (D1)."""
+    read: set[tuple[Partition, str]] = set()
+    isolation = ""
+    for operation in evidence.history:
+        if operation.process == process:
+            read.update((each.place, each.value) for each in operation.reads)
+            isolation = operation.isolation
+    for number, operation in enumerate(evidence.history[:end]):
+        promised: list[Read | Write] = [
+            each for each in operation.writes if each.offset != NOT_KNOWN
+        ]
+        if isolation == COMMITTED:
+            promised = list(operation.reads) if operation.isolation == COMMITTED else []
+        for each in promised:
+            if (each.place, each.value) not in read:
+                text = f"{each.value} of {named(each.place)}@{each.offset} was there; {process}, "
+                yield Violation(GONE, f"{text}who read everything later, got nothing", (number,))
 
 
 def _listed(evidence: Evidence, writes: list[Write]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -231,8 +231,9 @@ class Torture:
         history = [self._read_all(f"{name}-committed", COMMITTED)]
         history.append(self._read_all(f"{name}-uncommitted", UNCOMMITTED))
         now_ns = time.monotonic_ns()
-        told = Operation(END, name, OK, now_ns, completed_ns=now_ns, ends=ends, commits=offsets)
-        return [*history, told]
+        readers = tuple(each.process for each in history)
+        told = Operation(END, name, OK, now_ns, completed_ns=now_ns, commits=offsets)
+        return [*history, replace(told, ends=ends, readers=readers)]
 
     def _read_all(self, process: str, isolation: str) -> Operation:
         begun_ns = time.monotonic_ns()
