@@ -241,6 +241,8 @@ class Script:
         """Read from many offsets in many ways, to the end."""
         self.check_ends()
         self.check_index()
+        # Page cache or disk: what is read on a thread meets the log as it is afterwards.
+        self.broker.server.file_system.cold = self.chosen.random() < 0.4
         for index, partition in enumerate(self.partitions):
             count = min(offsets, partition.end - partition.start + 1)
             begins = self.chosen.sample(range(partition.start, partition.end + 1), count)
