@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from itertools import dropwhile
 from typing import Any, Final
 
 from broker.config_fields import setting, topic_default
@@ -22,6 +21,7 @@ from broker.config_listeners import (
     endpoints_of,
     parse_http_listener,
 )
+from broker.config_sources import dynamic_settings, synonyms_of
 from broker.config_types import (
     INT_MAX,
     Between,
@@ -31,7 +31,6 @@ from broker.config_types import (
     ConfigSource,
     ConfigSynonym,
     ConfigType,
-    ConflictingValues,
     Matches,
     OneOf,
     Setting,
@@ -731,23 +730,8 @@ class BrokerConfig:
         return directories[0]
 
     def synonyms(self, names: Iterable[str]) -> Iterator[ConfigSynonym]:
-        """Yield where the value of the first of ``names`` may come from, as DescribeConfigs does.
-
-        By source and then in the order of ``names``. What stands before the first place of the
-        first name is left out: Kafka does not say that log.retention.ms comes from an hours key.
-        """
-        names = tuple(names)
-        places = [
-            ConfigSynonym(name, each.text, each.source)
-            for name in names
-            for each in self.settings.get(name, ())
-        ]
-        places.sort(key=lambda place: place.source)
-        for name in names:
-            default = BROKER_CONFIGS[name].default_text
-            if default is not None:
-                places.append(ConfigSynonym(name, default, ConfigSource.DEFAULT))
-        yield from dropwhile(lambda place: place.name != names[0], places)
+        """Yield where the value of the first of ``names`` may come from; see config_sources."""
+        return synonyms_of(names, self.settings, BROKER_CONFIGS)
 
     def describe(self) -> list[ConfigEntry]:
         """Return every key with its value, source and synonyms, as DescribeConfigs does."""
@@ -792,18 +776,7 @@ class BrokerConfig:
         the configuration that was loaded, not on a result. Raises ConfigError for a key that is
         unknown, cannot change while the broker runs, or has a bad value.
         """
-        layers: dict[str, list[Setting]] = {}
-        for source, mapping in (
-            (ConfigSource.DYNAMIC_BROKER, broker or {}),
-            (ConfigSource.DYNAMIC_DEFAULT_BROKER, cluster),
-        ):
-            for name, text in mapping.items():
-                key = BROKER_CONFIGS.get(name)
-                if key is None or key.update is READ_ONLY:
-                    reason = f"Cannot update these configs dynamically: {name}"
-                    raise ConflictingValues(name, text, reason)
-                layers.setdefault(name, []).append(Setting(text, source, "a client"))
-        return self.with_settings({name: tuple(given) for name, given in layers.items()})
+        return self.with_settings(dynamic_settings(cluster, broker or {}, BROKER_CONFIGS))
 
 
 _FIELDS = {each.name: each.metadata["key"] for each in fields(BrokerConfig) if each.metadata}
