@@ -16,6 +16,7 @@ from functools import partial
 from broker.dispatch import Deferred, Parked, RequestContext, serves
 from broker.groups import caller_of
 from broker.handlers.transactions import offsets_partition
+from broker.topic_names import GROUP_OFFSETS
 from coordinator.decision import TransactionalProducer
 from coordinator.groups.commands import TransactionalOffsetCommit
 from coordinator.groups.offsets import refuse_commit
@@ -121,6 +122,8 @@ def _refusal(context: RequestContext, request: TxnOffsetCommitRequest) -> ErrorC
 
 def _admit(context: RequestContext, request: TxnOffsetCommitRequest) -> ErrorCode:
     """Ask the transaction coordinator: is the transaction open, with this group's offsets in it."""
+    if context.broker.catalogue.topic(GROUP_OFFSETS) is None:
+        return ErrorCode.NOT_COORDINATOR  # Deleted while the commit waited for its turn.
     transactions = context.broker.transactions
     place = offsets_partition(context, request.group_id)
     asked = (request.transactional_id, request.producer_id, request.producer_epoch)
