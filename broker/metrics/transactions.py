@@ -48,6 +48,12 @@ def _state_families(server: BrokerServer) -> Iterator[Family]:
         "Transactional ids that are remembered.",
         sum(len(shard.transactions) for shard in _shards(server)),
     )
+    yield value(
+        "barnabas_transactional_ids_unreadable",
+        GAUGE,
+        "Transactional ids that are not served: their latest record makes no sense.",
+        sum(len(shard.quarantined) for shard in _shards(server)),
+    )
     yield Family(
         "barnabas_transactions_open",
         GAUGE,

@@ -59,6 +59,15 @@ def test_nothing_has_happened(broker):
     assert oldest(broker) == (0, 0)
     assert ended(broker) == (0, 0, 0, 0, 0)
     assert scrape(broker)("barnabas_transactional_ids") == 0
+    assert scrape(broker)("barnabas_transactional_ids_unreadable") == 0
+
+
+def test_an_id_that_cannot_be_read(broker, client):
+    client.init("t")
+    machine = broker.server.transactions.machine_of("t")
+    broker.call(lambda: machine.quarantine("t"))
+    assert scrape(broker)("barnabas_transactional_ids_unreadable") == 1
+    assert scrape(broker)("barnabas_transactional_ids") == 0
 
 
 def test_how_transactions_end(broker, client):
