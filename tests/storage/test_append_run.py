@@ -26,7 +26,9 @@ def random_batch(chosen):
     }
     if chosen.random() < 0.5:
         producer = chosen.randrange(2)
-        data = from_producer(producer, chosen.choice((0, 0, 1, 2, 5)), count, **more)
+        sequence = chosen.choice((0, 0, 1, 2, 5))
+        transactional = chosen.random() < 0.4
+        data = from_producer(producer, sequence, count, transactional=transactional, **more)
     else:
         data = batch(count, **more)
     if chosen.random() < 0.05:
@@ -49,7 +51,7 @@ def append_together(log, batches):
     answers = []
     while len(answers) < len(batches):
         rest = batches[len(answers) :]
-        offsets, group = log.append_run(rest)
+        offsets, group = log.append_run(rest, transactional=True)
         assert bool(offsets) == (group is not None)
         answers += offsets or append_alone(log, rest[:1])
     return answers
@@ -57,7 +59,7 @@ def append_together(log, batches):
 
 def state(host):
     log = host.log
-    suffixes = (".log", ".index", ".timeindex", ".snapshot")
+    suffixes = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
     files = [path for suffix in suffixes for path in host.files(suffix, "topic-0")]
     contents = {path: host.disk.read_file(path) for path in files}
     return read_all(log), log.producers.producers(), log.next_offset, contents
@@ -75,6 +77,10 @@ def test_together_is_like_alone(number):
         if chosen.random() < 0.5:
             for host in (alone, together):
                 host.step()
+        if chosen.random() < 0.3:
+            producer, commit = chosen.randrange(2), chosen.random() < 0.5
+            for host in (alone, together):
+                host.marker(producer, commit=commit)
         if chosen.random() < 0.1:
             for host in (alone, together):
                 host.step()
@@ -84,6 +90,21 @@ def test_together_is_like_alone(number):
         host.step()
         host.checkpoint()
     assert state(alone) == state(together), f"seed {SEED}"
+
+
+def test_only_open_transactions_go_on_together():
+    host = Host()
+    host.boot()
+    host.append(batch())
+    log = host.log
+    run = [bytes(from_producer(7, number, transactional=True)) for number in range(1, 4)]
+    assert log.append_run(run, transactional=True) == ([], None)
+    host.append(from_producer(7, 0, transactional=True))
+    assert log.append_run(run) == ([], None), "the request names no transactional id"
+    offsets, _ = log.append_run([*run[:2], bytes(from_producer(7, 3))], transactional=True)
+    assert offsets == [2, 3], "a plain batch beside the open transaction is not taken (P4)"
+    host.marker(7, commit=True)
+    assert log.append_run(run[2:], transactional=True) == ([], None)
 
 
 def test_a_topic_that_stamps_takes_them_one_by_one():
