@@ -51,16 +51,24 @@ PLACES = {"topic": [0, 1], "other": [0]}
 NOTHING = dict.fromkeys((A, B, C), -1)
 
 
+SETTINGS = {
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
+    "offsets.retention.minutes": "10",
+    "offsets.retention.check.interval.ms": "60000",
+    "group.initial.rebalance.delay.ms": "0",
+    "barnabas.transaction.wait.ms": "10000",
+}
+
+
 @pytest.fixture
-def broker() -> Iterator[Broker]:
-    settings = {
-        "offsets.topic.num.partitions": "3",
-        "transaction.state.log.num.partitions": "3",
-        "offsets.retention.minutes": "10",
-        "offsets.retention.check.interval.ms": "60000",
-        "group.initial.rebalance.delay.ms": "0",
-        "barnabas.transaction.wait.ms": "10000",
-    }
+def settings() -> dict[str, str]:
+    """What a test may say otherwise."""
+    return SETTINGS
+
+
+@pytest.fixture
+def broker(settings) -> Iterator[Broker]:
     with Broker(config=settings) as running:
         running.create_topic("topic", 2)
         running.create_topic("other", 1)
@@ -398,6 +406,19 @@ def test_a_commit_does_not_wait_for_ever(broker, client):
         another.fetch("group", PLACES)  # The commit was there before.
     broker.clock.advance(seconds=11)
     assert code_of(client.receive()) == ErrorCode.CONCURRENT_TRANSACTIONS
+
+
+@pytest.mark.parametrize("settings", [SETTINGS | {"barnabas.transaction.wait.ms": "0"}], ids=["0"])
+def test_where_nothing_waits_the_client_is_told_at_once(broker, client):
+    """As by Apache Kafka; its clients try again."""
+    delayed = Delayed(broker)
+    producer = next_of(client, client.begin_life("id"))
+    assert client.commit(producer, "group", {A: 2}) == {A: ErrorCode.CONCURRENT_TRANSACTIONS}
+    delayed.is_over = True
+    broker.clock.advance(seconds=1)
+    client.committed(producer, "group", {A: 2})
+    client.ended(producer, IMPLICIT, commit=True)
+    wait_until(lambda: client.fetch("group", PLACES)[A] == 2)
 
 
 def test_a_late_commit_of_the_transaction_before_does_not_get_into_the_next_one(broker, client):
