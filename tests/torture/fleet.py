@@ -211,7 +211,13 @@ class Fleet:
         self, servers: str, directory: Path, seed: int, kinds: Sequence[Kind] = KINDS
     ) -> None:
         self.members = [
-            Member(kind, f"{kind.role}-{number}", servers, directory, 1000 * seed + 100 * number)
+            Member(
+                kind,
+                f"{kind.role}-{kind.library}-{number}",
+                servers,
+                directory,
+                1000 * seed + 100 * number,
+            )
             for number, kind in enumerate(kinds)
         ]
 

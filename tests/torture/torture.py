@@ -83,6 +83,8 @@ class Outcome:
             f"seed {self.seed}: {faults or 'no faults'}",
             f"started again: {ended or 'nobody'}",
         ]
+        committed = ", ".join(f"{name} {count}" for name, count in sorted(self.committed.items()))
+        lines.append(f"acknowledged: {committed or 'nothing'}")
         lines += list(checker.lines(self.report, self.history))
         return lines + [f"WRONG: {each}" for each in self.wrong]
 
