@@ -70,7 +70,7 @@ class Pace:
     def __init__(self, server: BrokerServer, stopped: threading.Event) -> None:
         self._server = server
         self._stopped = stopped
-        self._bytes_per_second = server.config.log_cleaner_io_max_bytes_per_second
+        self._bytes_per_second = max(1.0, server.config.log_cleaner_io_max_bytes_per_second)
         self._begun = time.monotonic()
         self._bytes = 0
         self._rested = time.thread_time()

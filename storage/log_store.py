@@ -142,6 +142,8 @@ class LogStore:
         self.leader_epoch = 0
         self.logs: dict[int, PartitionLog] = {}
         self.generation = 0
+        self.offsets_written: dict[str, dict[tuple[str, int], int]] = {}
+        """What Kafka's checkpoint files say, by name, as far as this process has written them."""
         self.lock: Lock | None = None
         self.files: JournalFiles | None = None
         self.flush_times = Histogram()
@@ -491,5 +493,7 @@ class _CheckpointWork:
             (LOG_START_CHECKPOINT, self.log_starts),
             (CLEANER_CHECKPOINT, self.clean_offsets),
         ):
-            path = file_system.join(root, name)
-            file_system.write_file_atomically(path, encode_offset_checkpoint(offsets))
+            if self._store.offsets_written.get(name) != offsets:
+                path = file_system.join(root, name)
+                file_system.write_file_atomically(path, encode_offset_checkpoint(offsets))
+                self._store.offsets_written[name] = offsets
