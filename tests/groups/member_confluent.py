@@ -28,6 +28,9 @@ REFUSALS = {
 }
 
 
+FATAL = {KafkaError._FATAL, KafkaError.UNRELEASED_INSTANCE_ID}
+
+
 def _end_when_fatal(error: KafkaError) -> None:
     """End without a word to the broker, as an application would that is told to start again."""
     if error.fatal():
@@ -115,8 +118,12 @@ def _failed(error: KafkaError) -> Exception:
 
 
 def _is_record(message: Message) -> bool:
-    # What else comes this way is a broker that is down for a moment, and the like.
-    return message.error() is None
+    # What else comes this way is a broker that is down for a moment, and the like. An error that is
+    # fatal comes this way too, when it came before anything was polled.
+    error = message.error()
+    if error is not None and error.code() in FATAL:
+        os._exit(FATAL_EXIT_CODE)
+    return error is None
 
 
 def _record(message: Message) -> tuple[str, int, int, bytes | None]:
