@@ -17,7 +17,7 @@ import pytest
 from tests.counterparts import kafka_tools
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.kafka_tools import run_tool, tool_command
-from tests.interop.administration import create
+from tests.interop.administration import create, wait_until
 from tests.interop.clients import Confluent as PlainProducer
 from tests.interop.clients import Sent
 from tests.interop.dump import complaints, segment_files
@@ -33,7 +33,8 @@ from tests.interop.transactional import (
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.filterwarnings("ignore")]
 WAIT_S = 90
-COPIED = 600
+COPIED = 1000
+TRANSACTION_SIZE = 20
 
 
 def table(output: str) -> list[dict[str, str]]:
@@ -109,26 +110,21 @@ def test_operators_see_and_end_a_transaction(transactional_broker, topic):
 
 
 class Copier:
-    """TransactionalMessageCopier over one partition, which is killed with -9 and started again."""
+    """TransactionalMessageCopier in several lives; it reports every transaction that it ends."""
 
-    def __init__(self, servers: str, topic: str, partition: int, directory: Path) -> None:
-        self._output = directory / f"copier-{partition}"
+    def __init__(self, servers: str, topic: str, directory: Path) -> None:
+        self._output = directory / "copier"
+        self._output.touch()
         self._command = tool_command(
             kafka_tools.TRANSACTIONAL_MESSAGE_COPIER,
-            *("--broker-list", servers, "--input-topic", f"{topic}-in"),
-            *("--input-partition", str(partition), "--output-topic", f"{topic}-out"),
-            *(
-                "--consumer-group",
-                f"group-of-{topic}",
-                "--transactional-id",
-                f"{topic}-{partition}",
-            ),
-            *("--transaction-size", "20", "--enable-random-aborts", "--use-group-metadata"),
+            *("--broker-list", servers, "--input-topic", f"{topic}-in", "--input-partition", "0"),
+            *("--output-topic", f"{topic}-out", "--consumer-group", f"group-of-{topic}"),
+            *("--transactional-id", topic, "--transaction-size", str(TRANSACTION_SIZE)),
+            *("--enable-random-aborts", "--use-group-metadata"),
         )
         self.start()
 
     def start(self) -> None:
-        self._before = self.transactions
         with self._output.open("ab") as output:
             self._process = subprocess.Popen(
                 self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=output
@@ -136,68 +132,63 @@ class Copier:
 
     @property
     def transactions(self) -> int:
-        """How often any of its lives has reported to have ended one."""
-        if not self._output.exists():
-            return 0
-        return self._output.read_text(errors="replace").count('"stage":"ProcessLoop"')
+        """How many it has ended, in all its lives."""
+        return self._text().count('"stage":"ProcessLoop"')
 
-    def is_at_work(self) -> bool:
-        """Whether this life has ended a transaction."""
-        assert self._process.poll() in {None, 0}, self._output.read_text(errors="replace")[-3000:]
-        return self.transactions > self._before + 1
+    def wait_for_more(self) -> None:
+        """Wait until it has ended two more."""
+        enough = self.transactions + 2
+        deadline = time.monotonic() + WAIT_S
+        while self.transactions < enough and self._process.poll() is None:
+            assert time.monotonic() < deadline, self._text()[-3000:]
+            time.sleep(0.01)
 
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
 
     def finish(self) -> None:
-        try:
-            assert self._process.wait(WAIT_S) == 0, self._output.read_text(errors="replace")[-3000:]
-        finally:
-            self.kill()
+        assert self._process.wait(WAIT_S) == 0, self._text()[-3000:]
 
-
-def wait_for_work(copiers: list[Copier]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not all(copier.is_at_work() for copier in copiers):
-        assert time.monotonic() < deadline, "the copiers do not get to work"
-        time.sleep(0.01)
+    def _text(self) -> str:
+        return self._output.read_text(errors="replace")
 
 
 def test_the_message_copier_copies_once_through_kills(own_broker, topic, tmp_path, say):
-    """Copiers and broker are killed with -9, transactions are aborted at random; and the files."""
+    """The broker and the copier are killed with -9, transactions are aborted at random.
+
+    Then Kafka's own tool reads the broker's files.
+    """
     servers = own_broker.bootstrap_servers
-    create(servers, f"{topic}-in", partitions=2)
+    create(servers, f"{topic}-in", partitions=1)
     create(servers, f"{topic}-out", partitions=2)
-    values = {each: [b"%d-%d" % (each, i) for i in range(COPIED)] for each in range(2)}
-    for partition, mine in values.items():
-        records = [Sent(b"%d" % partition, value) for value in mine]
-        PlainProducer().produce(servers, f"{topic}-in", records, "none", partition)
-    copiers = [Copier(servers, topic, partition, tmp_path) for partition in range(2)]
+    values = [b"%d" % number for number in range(COPIED)]
+    PlainProducer().produce(servers, f"{topic}-in", [Sent(b"k", v) for v in values], "none", 0)
+    copier = Copier(servers, topic, tmp_path)
     try:
-        wait_for_work(copiers)
+        copier.wait_for_more()
         own_broker.kill()
         own_broker.restart()
-        for copier in copiers:
-            copier.kill()
-            copier.start()
-        for copier in copiers:
-            copier.finish()
+        copier.wait_for_more()
+        copier.kill()
+        before = copier.transactions
+        copier.start()
+        copier.finish()
     finally:
-        for copier in copiers:
-            copier.kill()
-    out = committed_values(servers, f"{topic}-out", partitions=2)
-    for partition, mine in values.items():
-        copied = [value for value in out if value.startswith(b"%d-" % partition)]
-        assert copied == mine
-        group = f"group-of-{topic}"
-        assert committed_offset(servers, group, f"{topic}-in", partition) == COPIED
-    total = sum(copier.transactions for copier in copiers)
-    say(f"{len(out)} records copied once in {total} transactions through the kills")
+        copier.kill()
+    # It was not done already when it was killed.
+    assert copier.transactions > before
+    assert committed_values(servers, f"{topic}-out", partitions=2) == values
+    assert committed_offset(servers, f"group-of-{topic}", f"{topic}-in", 0) == COPIED
+    say(f"{COPIED} records copied once in {copier.transactions} transactions through the kills")
     own_broker.terminate()
-    check_transaction_log(dumped(own_broker, "__transaction_state", "--transaction-log-decoder"))
-    check_offsets(dumped(own_broker, "__consumer_offsets", "--offsets-decoder"), topic)
-    assert complaints(segment_files(own_broker.data_directory)) == []
+    with ThreadPoolExecutor(2) as tools:
+        found = tools.submit(complaints, segment_files(own_broker.data_directory))
+        decided = dumped(own_broker, "__transaction_state", "--transaction-log-decoder")
+        consumed = dumped(own_broker, "__consumer_offsets", "--offsets-decoder")
+    check_transaction_log(decided)
+    check_offsets(consumed, topic)
+    assert found.result() == []
 
 
 def committed_values(servers: str, topic: str, *, partitions: int) -> list[bytes]:
@@ -222,36 +213,35 @@ def check_offsets(output: str, topic: str) -> None:
     assert "endTxnMarker: ABORT" in output
 
 
-def test_producer_performance_with_transactions(transactional_broker, topic):
+def test_transactional_and_plain_producers_write_side_by_side(transactional_broker, topic):
+    """ProducerPerformance with transactions, VerifiableProducer without, among an open one."""
     servers = transactional_broker.bootstrap_servers
-    create(servers, topic, partitions=3)
-    result = run_tool(
-        kafka_tools.PRODUCER_PERFORMANCE,
-        *("--bootstrap-server", servers, "--topic", topic, "--num-records", "20000"),
-        *("--record-size", "100", "--throughput", "-1"),
-        *("--transactional-id", topic, "--transaction-duration-ms", "50"),
-    )
-    assert "20000 records sent" in result.output, result.output
-    deadline = time.monotonic() + WAIT_S
-    while (count := len(committed_values(servers, topic, partitions=3))) < 20_000:
-        assert time.monotonic() < deadline, count
-        time.sleep(0.05)
-    assert count == 20_000
-
-
-def test_the_verifiable_producer_writes_among_transactions(transactional_broker, topic):
-    servers = transactional_broker.bootstrap_servers
-    create(servers, topic, partitions=1)
+    create(servers, f"{topic}-fast", partitions=3)
+    create(servers, f"{topic}-plain", partitions=1)
     held = Confluent(servers, topic)
     held.begin()
-    held.send(topic, 0, b"aborted")
-    result = run_tool(
-        kafka_tools.VERIFIABLE_PRODUCER,
-        *("--bootstrap-server", servers, "--topic", topic, "--max-messages", "50"),
+    held.send(f"{topic}-plain", 0, b"aborted")
+    with ThreadPoolExecutor(2) as tools:
+        performance = tools.submit(
+            run_tool,
+            kafka_tools.PRODUCER_PERFORMANCE,
+            *("--bootstrap-server", servers, "--topic", f"{topic}-fast"),
+            *("--num-records", "20000", "--record-size", "100", "--throughput", "-1"),
+            *("--transactional-id", f"{topic}-fast", "--transaction-duration-ms", "50"),
+        ).result
+        verifiable = tools.submit(
+            run_tool,
+            kafka_tools.VERIFIABLE_PRODUCER,
+            *("--bootstrap-server", servers, "--topic", f"{topic}-plain", "--max-messages", "50"),
+        ).result
+    assert "20000 records sent" in performance().output, performance().output
+    assert '"sent":50,"acked":50' in verifiable().output, verifiable().output
+    wait_until(
+        lambda: len(committed_values(servers, f"{topic}-fast", partitions=3)) == 20_000,
+        "all records are committed",
     )
-    assert '"sent":50,"acked":50' in result.output, result.output
     # Whoever is not part of a transaction waits for the one before it, too.
-    assert read_with_confluent(servers, topic, 1, COMMITTED) == {}
+    assert read_with_confluent(servers, f"{topic}-plain", 1, COMMITTED) == {}
     held.abort()
     wanted = {0: [b"%d" % i for i in range(50)]}
-    assert committed(servers, topic, 1, wanted) == wanted
+    assert committed(servers, f"{topic}-plain", 1, wanted) == wanted

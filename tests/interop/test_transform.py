@@ -71,10 +71,11 @@ class Worker:
     def look_after(self) -> None:
         """Start it again when it gave up; any other end is an error."""
         code = self._process.poll()
-        if code == GIVE_UP:
+        if code in {GIVE_UP, -signal.SIGALRM}:
             self.gave_up += 1
             self.start()
-        assert code in {None, GIVE_UP}, f"exit code {code}: {self.errors()}"
+        else:
+            assert code is None, f"exit code {code}: {self.errors()}"
 
     def pause(self) -> None:
         self._process.send_signal(signal.SIGSTOP)
@@ -168,9 +169,6 @@ class Life:
             workers.append(self._worker(library, 2))
         self.wait_for_progress()
         self.broker.kill()
-        for _first, _second, third in self.workers.values():
-            third.kill()
-            third.start()
         self.broker.restart()
         self.wait_for_progress()
         count = self.feeder.finish()

@@ -22,6 +22,11 @@ from tests.interop.clients import kafka
 
 TIMEOUT_S = 60
 COMMITTED, UNCOMMITTED = "read_committed", "read_uncommitted"
+NOT_YET = {
+    confluent_kafka.KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    confluent_kafka.KafkaError.COORDINATOR_NOT_AVAILABLE,
+    confluent_kafka.KafkaError.NOT_COORDINATOR,
+}
 Offsets = Mapping[tuple[str, int], int]
 """Offsets by topic and partition."""
 Values = dict[int, list[bytes]]
@@ -354,10 +359,19 @@ def committed_offset(servers: str, group: str, topic: str, partition: int) -> in
             "log_level": 0,
         }
     )
+    place = confluent_kafka.TopicPartition(topic, partition)
+    deadline = time.monotonic() + TIMEOUT_S
     try:
-        place = confluent_kafka.TopicPartition(topic, partition)
-        (found,) = consumer.committed([place], TIMEOUT_S)
+        while True:
+            try:
+                (found,) = consumer.committed([place], TIMEOUT_S)
+            except confluent_kafka.KafkaException as error:
+                # The library does not ask again when a broker that was gone loads its groups.
+                if error.args[0].code() not in NOT_YET or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+            else:
+                offset: int = found.offset
+                return offset
     finally:
         consumer.close()
-    offset: int = found.offset
-    return offset

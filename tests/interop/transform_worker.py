@@ -9,6 +9,8 @@ How each library is to be used so that every input takes effect once is what the
 * confluent-kafka and kafka-python tell the group coordinator who they are (KIP-447). What they tell
   has to be what they were when they were given the records: a snapshot taken afterwards would vouch
   for records of an assignment that is over.
+* librdkafka 2.16.0 may hang in `send_offsets_to_transaction`, beyond its timeout, after the broker
+  was gone: it never sends the offsets. So its worker sets itself an alarm, as a supervisor would.
 * kafka-python 3.0.12 forgets neither offsets that were refused when it aborts, nor does it tell of
   a transaction that ran out of time while it was committed. So a worker looks at every record's
   fate, and starts anew after any error.
@@ -40,6 +42,8 @@ SESSION_MS = 3000
 HEARTBEAT_MS = 500
 TRANSACTION_TIMEOUT_MS = 4000
 TIMEOUT_S = 60.0
+HANGS_S = 20
+"""A transaction that takes so long will never end: its worker is ended, by SIGALRM."""
 
 
 class Settings(NamedTuple):
@@ -134,6 +138,7 @@ def run_with_confluent(settings: Settings, stopping: Stopping) -> None:
             messages = [message for message in polled if message.error() is None]
             if not messages or not member:
                 continue
+            signal.alarm(HANGS_S)
             try:
                 transact(messages)
             except confluent_kafka.KafkaException as failed:
@@ -141,6 +146,7 @@ def run_with_confluent(settings: Settings, stopping: Stopping) -> None:
                     raise
                 producer.abort_transaction(TIMEOUT_S)
                 rewind()
+            signal.alarm(0)
     except confluent_kafka.KafkaException as failed:
         raise Superseded from failed
     finally:
