@@ -19,6 +19,7 @@ from hypothesis.stateful import (
     initialize,
     invariant,
     multiple,
+    precondition,
     rule,
 )
 
@@ -36,6 +37,7 @@ from tests.coordinator.transactions.world import OFFSETS, PLACES, Stated, World
 
 E = ErrorCode
 TIMEOUT_MS = 500
+PRODUCERS_MAX = 4
 NEVER_SENT_S11 = {E.DUPLICATE_SEQUENCE_NUMBER, E.UNKNOWN_PRODUCER_ID}
 
 
@@ -69,8 +71,9 @@ class Transactions(RuleBasedStateMachine):
         self.promised: dict[int, bool] = {}
         """What a client was told of a value: it is committed, or aborted."""
         self.acknowledged: set[int] = set()
+        self.started = 0
 
-    @initialize(version=st.sampled_from([1, 2]), epoch=st.sampled_from([0, 0, 32_763, 32_765]))
+    @initialize(version=st.sampled_from([1, 2]), epoch=st.sampled_from([0, 0, 32_764, 32_765]))
     def begin(self, version, epoch):
         self.world = World(version)
         if epoch:  # An id that was used for long.
@@ -86,11 +89,32 @@ class Transactions(RuleBasedStateMachine):
 
     # ------------------------------------------------------------------------------------- clients
 
+    @precondition(lambda self: self.started < PRODUCERS_MAX)
     @rule(target=producers, key=keys, is_v2=st.booleans())
     def start_producer(self, key, is_v2):
+        self.started += 1
         producer = Producer(key, (-1, -1), is_v2)
         self.init(producer, heard=True)
         return producer
+
+    @rule(producer=producers, many=st.lists(places, min_size=1, max_size=3), offset=st.booleans())
+    def work(self, producer, many, offset):
+        """What clients do all day: write here and there, and commit what was read."""
+        if not producer.is_v2:
+            added = frozenset({*many, OFFSETS} if offset else many)
+            self.world.add(AddPartitions(producer.key, *producer.identity, added, CLASSIC))
+        for place in many:
+            self.produce_next(producer, place)
+        if offset:
+            self.commit_next(producer)
+
+    @rule(producer=producers, many=st.lists(places, min_size=1, max_size=3), offset=st.booleans())
+    def whole_transaction(self, producer, many, offset):
+        """Begin anew if need be, work, commit."""
+        if self.world.transaction(producer.key) is None:
+            self.init(producer, heard=True)
+        self.work(producer, many, offset)
+        self.end_now(producer, commit=True, heard=True)
 
     @rule(producer=producers, heard=heard, names_itself=st.booleans())
     def begin_again(self, producer, heard, names_itself):
@@ -131,9 +155,15 @@ class Transactions(RuleBasedStateMachine):
 
     @rule(target=requests, producer=producers, place=places, heard=heard, gap=st.integers(-1, 1))
     def produce(self, producer, place, heard, gap):
+        sequence = max(0, producer.sequences.get(place, 0) + gap)
+        return self.produce_now(producer, place, sequence, heard=heard)
+
+    def produce_next(self, producer, place):
+        self.produce_now(producer, place, producer.sequences.get(place, 0), heard=True)
+
+    def produce_now(self, producer, place, sequence, *, heard):
         self.value += 1
         value, key, identity = self.value, producer.key, producer.identity
-        sequence = max(0, producer.sequences.get(place, 0) + (gap if gap < 0 or not heard else 0))
         version = 12 if producer.is_v2 else 11
 
         def request():
@@ -152,6 +182,9 @@ class Transactions(RuleBasedStateMachine):
 
     @rule(target=requests, producer=producers, heard=heard)
     def commit_offset(self, producer, heard):
+        return self.commit_next(producer, heard=heard)
+
+    def commit_next(self, producer, *, heard=True):
         self.value += 1
         value, key, identity = self.value, producer.key, producer.identity
 
@@ -175,6 +208,9 @@ class Transactions(RuleBasedStateMachine):
 
     @rule(target=requests, producer=producers, commit=st.booleans(), heard=heard)
     def end(self, producer, commit, heard):
+        return self.end_now(producer, commit=commit, heard=heard)
+
+    def end_now(self, producer, *, commit, heard):
         key, identity, is_v2 = producer.key, producer.identity, producer.is_v2
 
         def request():
@@ -225,28 +261,25 @@ class Transactions(RuleBasedStateMachine):
     def heal(self):
         self.world.heal()
 
-    @rule(passed_ms=st.integers(1, 700), jump_ms=st.sampled_from([0, 0, -3_600_000, 3_600_000]))
-    def wait(self, passed_ms, jump_ms):
-        self.world.pass_time(passed_ms, jump_ms)
-
-    @rule(key=keys)
-    def expire(self, key):
-        self.world.expire(key)
-
-    @rule()
-    def sync(self):
-        self.deliver()
+    @rule(
+        what=st.sampled_from(["wait", "time out", "clock back", "clock forward", "expire", "sync"]),
+        key=keys,
+    )
+    def pass_time(self, what, key):
+        hour_ms = 3_600_000
+        if what == "expire":
+            self.world.expire(key)
+        elif what == "sync":
+            self.deliver()
+        else:
+            jump_ms = {"clock back": -hour_ms, "clock forward": hour_ms}.get(what, 0)
+            self.world.pass_time(TIMEOUT_MS if what == "time out" else 50, jump_ms)
 
     @rule(part=st.floats(0, 1))
     def crash(self, part):
         """Any prefix survives that holds what was answered."""
         unsynced = len(self.world.journal) - self.durable
         self.world.crash(self.durable + round(part * unsynced))
-        self.deliver()
-
-    @rule()
-    def restart(self):
-        self.world.crash(len(self.world.journal))
         self.deliver()
 
     # -------------------------------------------------------------------------------------- always
