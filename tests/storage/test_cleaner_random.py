@@ -21,7 +21,7 @@ from tests.storage.stores import Host
 SEEDS = (
     [int(os.environ["BARNABAS_CLEANER_SEED"])]
     if "BARNABAS_CLEANER_SEED" in os.environ
-    else range(8)
+    else range(4)
 )
 STEPS = 400
 KEYS = [
