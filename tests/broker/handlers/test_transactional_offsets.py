@@ -120,7 +120,7 @@ def test_whoever_is_told_of_the_end_sees_the_offsets_at_once(broker, client):
     """KAFKA-17507: the answer came before the offsets were there."""
     producer = client.begin_life("id")
     with OffsetsClient(broker) as reader:
-        for number in range(100):
+        for number in range(40):
             client.committed(producer, "group", {A: number, C: number})
             producer = client.ended(producer, IMPLICIT, commit=True)
             assert reader.fetch("group") == {A: number, C: number}
@@ -346,7 +346,7 @@ def test_a_fetch_behind_a_commit_that_is_not_durable_yet_finds_it_unstable(clien
 def test_the_end_does_not_overtake_a_commit_in_a_pipeline(client):
     """Also where the commit has to wait for a deletion that is on its way to the disk."""
     producer = client.begin_life("id")
-    for number in range(50):
+    for number in range(20):
         deleted = OffsetDeleteRequestTopic("topic", [OffsetDeleteRequestPartition(0)])
         client.send(OFFSET_DELETE, OffsetDeleteRequest("group", [deleted]), 0)
         send_commit(client, producer, "group", number)
