@@ -236,7 +236,7 @@ class BrokerConfig:
         "log.cleaner.threads",
         INT,
         1,
-        "Helpers that compact at the same time.",
+        "Logs compacted at the same time; 0 stops compaction.",
         at_least(0),
         update=CLUSTER_WIDE,
     )
@@ -252,7 +252,7 @@ class BrokerConfig:
         "log.cleaner.dedupe.buffer.size",
         LONG,
         134_217_728,
-        "Memory for the keys of one compaction.",
+        "Memory for the keys of all passes of compaction at a time; what does not fit waits.",
         at_least(1024 * 1024),
         update=CLUSTER_WIDE,
     )
