@@ -29,8 +29,8 @@ def worker(servers: str, name: str, crash_in_batch: int | None) -> None:
     for number, batch in enumerate(common.batches_of(consumer, BATCH), 1):
         producer.begin_transaction()
         for message in batch:
-            customer = message.key().decode()
-            totals[customer] = totals.get(customer, 0) + int(message.value())
+            customer = common.text(message.key())
+            totals[customer] = totals.get(customer, 0) + int(common.text(message.value()))
             for topic in (f"{name}-totals", f"{name}-changelog"):
                 producer.produce(topic, str(totals[customer]), customer)
         common.add_offsets(producer, consumer)

@@ -151,7 +151,7 @@ def read(servers: str, topic: str, isolation: str = COMMITTED) -> list[tuple[str
     consumer = consumer_of(servers, "nobody", isolation)
     _wait_until_settled(servers, topic)
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-    found = [(_text(message.key()), _text(message.value())) for message in messages_of(consumer)]
+    found = [(text(message.key()), text(message.value())) for message in messages_of(consumer)]
     consumer.close()
     return found
 
@@ -172,7 +172,8 @@ def _end(servers: str, topic: str, isolation: str) -> int:
     return end
 
 
-def _text(content: bytes | None) -> str:
+def text(content: bytes | None) -> str:
+    """Return a key or a value as text."""
     return (content or b"").decode()
 
 

@@ -16,7 +16,7 @@ def plain_worker(servers: str, name: str, *, crashes: bool) -> None:
     consumer = common.input_of(servers, f"{name}-squares", f"{name}-numbers")
     for batch in common.batches_of(consumer, BATCH):
         for message in batch:
-            producer.produce(f"{name}-squares", str(int(message.value()) ** 2))
+            producer.produce(f"{name}-squares", str(int(common.text(message.value())) ** 2))
         producer.flush(common.TIMEOUT_S)
         if crashes:
             common.crash()
@@ -31,7 +31,7 @@ def transactional_worker(servers: str, name: str, *, crashes: bool) -> None:
     for batch in common.batches_of(consumer, BATCH):
         producer.begin_transaction()
         for message in batch:
-            producer.produce(f"{name}-squares", str(int(message.value()) ** 2))
+            producer.produce(f"{name}-squares", str(int(common.text(message.value())) ** 2))
         producer.flush(common.TIMEOUT_S)
         if crashes:
             common.crash()

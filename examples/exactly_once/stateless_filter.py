@@ -22,7 +22,7 @@ def worker(servers: str, name: str, crash_in_batch: int | None) -> None:
     for number, batch in enumerate(common.batches_of(consumer, BATCH), 1):
         producer.begin_transaction()
         for message in batch:
-            if int(message.value()) >= LEAST:
+            if int(common.text(message.value())) >= LEAST:
                 producer.produce(f"{name}-large", message.value(), message.key())
         if number == crash_in_batch:
             # The orders are in the log, nobody has decided about them.

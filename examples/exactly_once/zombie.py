@@ -25,7 +25,7 @@ class Instance:
         batch = next(common.batches_of(self.consumer, 2))
         self.producer.begin_transaction()
         for message in batch:
-            done = f"{message.value().decode()}-by-{self._number}"
+            done = f"{common.text(message.value())}-by-{self._number}"
             self.producer.produce(self._topic, done)
         self.producer.flush(common.TIMEOUT_S)
         common.add_offsets(self.producer, self.consumer)
@@ -44,7 +44,7 @@ class Instance:
 
 
 def _values(batch: list[Message]) -> str:
-    return " ".join(message.value().decode() for message in batch)
+    return " ".join(common.text(message.value()) for message in batch)
 
 
 def main(servers: str) -> None:
