@@ -220,16 +220,29 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex:
-    """``.txnindex``: the aborted transactions whose marker lies in this segment, in its order."""
+    """``.txnindex``: the aborted transactions whose marker lies in this segment, in its order.
 
-    __slots__ = ("_entries", "_last_offsets")
+    Kept as the file's bytes: a busy partition may abort millions of transactions, all of which are
+    in memory, and a checkpoint writes them from the loop.
+    """
+
+    __slots__ = ("_data", "_last_offsets")
 
     def __init__(self) -> None:
-        self._entries: list[AbortedTransaction] = []
+        self._data = bytearray()
         self._last_offsets = array("q")
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._last_offsets)
+
+    def __iter__(self) -> Iterator[AbortedTransaction]:
+        return self._from(0)
+
+    def _from(self, first_entry: int) -> Iterator[AbortedTransaction]:
+        size = TRANSACTION_ENTRY.size
+        for position in range(first_entry * size, len(self._data), size):
+            _, *fields = TRANSACTION_ENTRY.unpack_from(self._data, position)
+            yield AbortedTransaction(*fields)
 
     @property
     def last_offset(self) -> int:
@@ -241,7 +254,7 @@ class TransactionIndex:
         assert not self._last_offsets or aborted.last_offset > self._last_offsets[-1], (
             "aborted transactions must come in the order of their markers"
         )
-        self._entries.append(aborted)
+        self._data += TRANSACTION_ENTRY.pack(TRANSACTION_VERSION, *aborted)
         self._last_offsets.append(aborted.last_offset)
 
     def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTransaction], bool]:
@@ -251,7 +264,7 @@ class TransactionIndex:
         the bound, so everything before the bound was decided by then (L10).
         """
         found: list[AbortedTransaction] = []
-        for entry in self._entries[bisect_left(self._last_offsets, fetch_offset) :]:
+        for entry in self._from(bisect_left(self._last_offsets, fetch_offset)):
             if entry.first_offset < upper_bound:
                 found.append(entry)
             if entry.last_stable_offset >= upper_bound:
@@ -261,15 +274,12 @@ class TransactionIndex:
     def truncate_to(self, offset: int) -> None:
         """Drop the entries whose marker lies at or after ``offset``."""
         keep = bisect_left(self._last_offsets, offset)
-        del self._entries[keep:]
+        del self._data[keep * TRANSACTION_ENTRY.size :]
         del self._last_offsets[keep:]
 
     def encode(self, first_entry: int = 0) -> bytes:
         """The file's bytes from entry number ``first_entry`` on."""
-        return b"".join(
-            TRANSACTION_ENTRY.pack(TRANSACTION_VERSION, *entry)
-            for entry in self._entries[first_entry:]
-        )
+        return bytes(memoryview(self._data)[first_entry * TRANSACTION_ENTRY.size :])
 
     @classmethod
     def decode(cls, data: bytes, base_offset: int = 0) -> "TransactionIndex":

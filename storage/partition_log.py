@@ -576,11 +576,14 @@ class PartitionLog:
     def aborted_transactions(self, offset: int, upper_offset: int) -> list[AbortedTransaction]:
         """Aborted transactions that overlap [offset, upper_offset); possibly some more (L10)."""
         found: list[AbortedTransaction] = []
-        for at in range(self.segment_at(offset), len(self.segments)):
-            aborted, complete = self.segments[at].transactions.collect(offset, upper_offset)
-            found += aborted
-            if complete:
-                break
+        segments = self.segments
+        for at in range(self.segment_at(offset), len(segments)):
+            transactions = segments[at].transactions
+            if len(transactions):
+                aborted, complete = transactions.collect(offset, upper_offset)
+                found += aborted
+                if complete:
+                    break
         return found
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:

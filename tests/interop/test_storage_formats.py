@@ -134,7 +134,7 @@ def test_kafkas_tool_finds_no_fault_and_reads_the_same(tmp_path):
     assert output.count("endTxnMarker: COMMIT") == 1
     assert output.count("headerKeys: [header,none]") == BATCHES * RECORDS
     # Kafka's reading of the transaction index and of the producers, entry by entry.
-    for entry in TransactionIndex.decode(writer.transactions.encode())._entries:
+    for entry in TransactionIndex.decode(writer.transactions.encode()):
         assert (
             f"producerId: {entry.producer_id} firstOffset: {entry.first_offset} "
             f"lastOffset: {entry.last_offset} lastStableOffset: {entry.last_stable_offset}"
