@@ -69,7 +69,11 @@ class Nemesis:
 
     def pause_client(self) -> None:
         """For longer than its transaction's time; it goes on as if nothing had happened."""
-        running = [m for m in self._fleet.of("writer", "transformer") if m.is_running]
+        role = self._chance.choice(("writer", "transformer"))
+        if any(member.is_paused for member in self._fleet.of("transformer")):
+            # Somebody has to take over the partitions of the one that is paused.
+            role = "writer"
+        running = [m for m in self._fleet.of(role) if m.is_running]
         if running:
             member = self._chance.choice(running)
             member.pause()

@@ -12,10 +12,11 @@ from tests.torture.client import Client
 from tests.torture.settings import OUT, PARTITIONS
 from tests.torture.writers import Transactions
 
-SESSION_MS = 6000
+SESSION_MS = 3000
 MOST_RECORDS = 40
 POLL_S = 0.2
 RETRY_S = 0.1
+MOST_THINKING_S = 0.3
 ABORTS, DAWDLES = 0.1, 0.05
 
 
@@ -63,6 +64,9 @@ def transform(client: Client) -> None:
             reads = source.poll()
         done = not source.was_moved
         if done and reads:
+            # Who is paused here has no transaction yet that its timeout could end: only its
+            # generation tells that somebody else has its partitions now (O5).
+            time.sleep(chance.uniform(0, MOST_THINKING_S))
             done = _transformed(transactions, chance, reads, group)
         while not done and not client.stopping:
             # A new session ends what the one before left open; then is committed what is committed.
