@@ -187,13 +187,14 @@ class Wire:
 
     def silent(self, seconds: float = 0.1) -> bool:
         """Whether nothing comes for a moment."""
+        patience_s = self.socket.gettimeout()
         self.socket.settimeout(seconds)
         try:
             self.socket.recv(1, socket.MSG_PEEK)
         except TimeoutError:
             return True
         finally:
-            self.socket.settimeout(20)
+            self.socket.settimeout(patience_s)
         return False
 
     # One partition of one topic

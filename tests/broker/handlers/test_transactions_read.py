@@ -204,7 +204,8 @@ def test_nothing_of_a_deleted_topic_is_left_in_the_next_of_its_name_a2(broker, w
     assert (data.last_stable_offset, data.high_watermark) == (1, 1)
     assert data.aborted_transactions == []
     producer.end(commit=False)  # M5: its marker is for a partition of that name, and harmless
-    until(lambda: broker.call(lambda: not broker.server.transactions.transaction("id").partitions))
+    transactions = broker.server.transactions
+    until(lambda: broker.call(lambda: not transactions.transaction("id").partitions), PATIENCE_S)
     end = broker.call(lambda: log_of(broker).next_offset)
     settle(broker, end)
     data = wire.fetch_one(T, 0, isolation=COMMITTED)
