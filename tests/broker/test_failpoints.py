@@ -1,0 +1,62 @@
+"""Failpoints: what their file may say, and that nobody pays for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker import failpoints
+from broker.failpoints import Failpoints, parse
+
+
+class Journal:
+    """Everything is durable here."""
+
+    flushes = 0
+
+    def newest_group(self):
+        return None
+
+    def flush(self):
+        self.flushes += 1
+
+
+@pytest.mark.parametrize(
+    ("text", "actions"),
+    [
+        ("", {}),
+        ("\n", {}),
+        ("EndTransaction:keep", {("EndTransaction", 1): "keep"}),
+        ("A:sync,Marker#2:lose\n", {("A", 1): "sync", ("Marker", 2): "lose"}),
+    ],
+)
+def test_what_the_file_may_say(text, actions):
+    assert parse(text) == actions
+
+
+@pytest.mark.parametrize("text", ["A", "A:", ":keep", "A:die", "A#:x", "A#two:keep", "A:keep;B"])
+def test_what_it_may_not(text):
+    with pytest.raises(ValueError, match="is not point"):
+        parse(text)
+
+
+def test_points_are_counted_from_the_last_change_of_the_file(tmp_path, monkeypatch):
+    ended = []
+    monkeypatch.setattr(failpoints.os, "kill", lambda *_how: ended.append("ended"))
+    path = tmp_path / "failpoints"
+    path.write_text("")
+    points, journal = Failpoints(path), Journal()
+    points.reached("A", journal)
+    path.write_text("A#2:keep,B:sync")
+    points.reached("A", journal)
+    points.reached("B", journal)
+    assert (ended, journal.flushes) == ([], 1)
+    points.reached("A", journal)
+    assert (ended, journal.flushes) == (["ended"], 2)
+    points.reached("A", journal)
+    path.write_text("A:lose")
+    points.reached("A", journal)
+    assert (ended, journal.flushes) == (["ended", "ended"], 2)
+
+
+def test_they_are_off_unless_asked_for():
+    assert failpoints.ARMED is None
