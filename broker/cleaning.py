@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Final
 
 from broker.metrics.families import COUNTER, GAUGE, Family, value
 from storage.cleanable import Cleanable, plan, survey
-from storage.cleaner import CleanedGroup, CleaningPlan, clean
+from storage.cleaned_segment import CleanedGroup, CleaningPlan
+from storage.cleaner import clean
 from storage.committer import FULL_DISK
 from storage.errors import Corrupt
 from storage.segment_swap import discard, take_over

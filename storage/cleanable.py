@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from storage.cleaner import CleaningPlan, SourceSegment
+from storage.cleaned_segment import CleaningPlan, SourceSegment
 from storage.config import LONG_MAX
 from storage.segment import Segment
 

@@ -14,8 +14,7 @@ Rules of this file:
    each other, and a missing one is found.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Final
 
@@ -26,99 +25,38 @@ from protocol.record_filter import (
     expand,
     find_records,
     keep_records,
-    placeholder,
 )
 from protocol.records import (
-    NO_PRODUCER_ID,
     BatchHeader,
     CorruptBatch,
     InvalidBatch,
-    read_header,
     read_marker,
     verify_batch,
 )
 from storage.batch_rules import DECOMPRESSED_BYTES_MAX
+from storage.cleaned_segment import (
+    CleanedGroup,
+    CleaningPlan,
+    Pace,
+    SegmentWriter,
+    SourceSegment,
+)
 from storage.cleaned_transactions import CleanedTransactions
 from storage.errors import Corrupt
-from storage.index import AbortedTransaction, OffsetIndex, SegmentIndex, TransactionIndex
-from storage.io import Buffer, File, FileSystem
+from storage.index import OffsetIndex
+from storage.io import FileSystem
 from storage.segment import (
-    INDEX_SUFFIX,
     LOG_SUFFIX,
     OFFSET_DELTA_MAX,
-    SEGMENT_SUFFIXES,
-    TIME_INDEX_SUFFIX,
-    TRANSACTION_INDEX_SUFFIX,
     file_stem,
 )
 from storage.segment_read import scan_batches
-from storage.segment_swap import cleaned_name
 
 ENTRY_BYTES: Final = 192
 """What a key costs in memory: its digest, its offset, and its share of the table."""
 
 _SHORT_KEY_BYTES: Final = 15
 _DIGEST_BYTES: Final = 16
-_WRITE_BYTES: Final = 1024 * 1024
-
-Pace = Callable[[int], None]
-"""Told of bytes read or written, and of every batch; may wait, and may raise to end the pass."""
-
-
-@dataclass(frozen=True, slots=True)
-class SourceSegment:
-    """A sealed segment: offsets from ``base_offset`` up to ``end_offset``."""
-
-    base_offset: int
-    end_offset: int
-    size_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class CleaningPlan:
-    """Everything a pass needs to know; times in ms.
-
-    ``segments`` reach from the log's first up to the first that may not be cleaned. ``producers``
-    answers the last offset (-1: only markers) and the epoch of everyone still remembered (K4).
-    ``generation`` is this pass's alone: the names of the new files carry it, so that what another
-    pass left is never taken for what a swap is still to put in place. ``salt`` keeps clients from
-    choosing keys that collide.
-    """
-
-    path: str
-    segments: tuple[SourceSegment, ...]
-    first_dirty_offset: int
-    aborted: tuple[AbortedTransaction, ...]
-    producers: Callable[[], Mapping[int, tuple[int, int]]]
-    now_ms: int
-    delete_retention_ms: int
-    segment_bytes: int
-    index_bytes: int
-    index_interval_bytes: int
-    map_bytes: int
-    generation: int
-    salt: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class CleanedGroup:
-    """Segments cleaned into one, whose files wait under names of their own.
-
-    ``changed`` False: nothing was to be done, and nothing was written. Once the ``last`` group is
-    in place, the log is clean up to ``clean_offset``.
-    """
-
-    replaced: tuple[int, ...]
-    end_offset: int
-    data_end_offset: int
-    size_bytes: int
-    bytes_read: int
-    index: SegmentIndex
-    transactions: TransactionIndex
-    generation: int
-    changed: bool
-    clean_offset: int
-    last: bool
 
 
 class LatestOffsets:
@@ -170,7 +108,7 @@ def _clean(
     groups = list(_group(reached, plan))
     filtering = _Filter(plan, latest, clean_offset)
     for number, group in enumerate(groups, 1):
-        writer = _Writer(file_system, plan, group[0].base_offset, pace)
+        writer = SegmentWriter(file_system, plan, group[0].base_offset, pace)
         try:
             for segment in group:
                 for header, batch in source.batches(segment):
@@ -274,7 +212,7 @@ class _Filter:
         self._now_ms = plan.now_ms
         self._new_horizon_ms = plan.now_ms + plan.delete_retention_ms
 
-    def pass_batch(self, header: BatchHeader, batch: memoryview, writer: "_Writer") -> None:
+    def pass_batch(self, header: BatchHeader, batch: memoryview, writer: SegmentWriter) -> None:
         """Give ``writer`` what stays of a batch."""
         writer.meet(header)
         if header.is_control:
@@ -286,7 +224,7 @@ class _Filter:
         else:
             self._pass_records(header, batch, writer)
 
-    def _pass_marker(self, header: BatchHeader, batch: memoryview, writer: "_Writer") -> None:
+    def _pass_marker(self, header: BatchHeader, batch: memoryview, writer: SegmentWriter) -> None:
         """A marker goes ``delete.retention.ms`` after a pass that found nothing it speaks of."""
         is_useless, aborted = self._transactions.end(header, read_marker(batch))
         if aborted is not None:
@@ -304,7 +242,7 @@ class _Filter:
             kept = list(find_records(header, data))
             writer.change(keep_records(header, data, kept, self._new_horizon_ms))
 
-    def _pass_records(self, header: BatchHeader, batch: memoryview, writer: "_Writer") -> None:
+    def _pass_records(self, header: BatchHeader, batch: memoryview, writer: SegmentWriter) -> None:
         data = _expand(header, batch)
         horizon = delete_horizon(header)
         tombstones_go = horizon is not None and horizon <= self._now_ms
@@ -331,7 +269,7 @@ class _Filter:
         else:
             writer.keep(header, batch)
 
-    def _drop(self, header: BatchHeader, batch: memoryview, writer: "_Writer") -> None:
+    def _drop(self, header: BatchHeader, batch: memoryview, writer: SegmentWriter) -> None:
         """Leave a batch out, unless a producer's last sequence or epoch is known from it (K4)."""
         if not self._is_last_of_producer(header):
             return
@@ -345,116 +283,3 @@ class _Filter:
         if last_offset >= 0:
             return last_offset == header.last_offset
         return header.is_control and header.producer_epoch == epoch
-
-
-class _Writer:
-    """Writes one new segment with its indexes."""
-
-    def __init__(
-        self, file_system: FileSystem, plan: CleaningPlan, base_offset: int, pace: Pace
-    ) -> None:
-        self._file_system = file_system
-        self._plan = plan
-        self._stem = file_stem(base_offset)
-        self._pace = pace
-        self.index = SegmentIndex(base_offset, plan.index_interval_bytes)
-        self.transactions = TransactionIndex()
-        self._file = self._open(LOG_SUFFIX)
-        self._buffers: list[Buffer] = []
-        self._buffered_bytes = 0
-        self._size_bytes = 0
-        self._met: BatchHeader | None = None
-        self._written_offset = -1
-        self._batches_met = self._batches_kept = 0
-
-    def _path(self, suffix: str) -> str:
-        name = cleaned_name(self._stem + suffix, self._plan.generation)
-        return self._file_system.join(self._plan.path, name)
-
-    def _open(self, suffix: str) -> File:
-        """Open a new file; what another pass may have left of that name goes."""
-        file = self._file_system.open(self._path(suffix), create=True)
-        file.truncate(0)
-        return file
-
-    def meet(self, header: BatchHeader) -> None:
-        """Note that a batch is about to be decided on."""
-        self._met = header
-        self._batches_met += 1
-
-    def keep(self, header: BatchHeader, batch: Buffer) -> None:
-        """Add a batch that stays as it is."""
-        self._batches_kept += 1
-        # The memory that the batch lies in is read into again.
-        self._add(header, bytes(batch))
-
-    def change(self, batch: bytes) -> None:
-        """Add what is left of the batch just met."""
-        self._add(read_header(batch), batch)
-
-    def _add(self, header: BatchHeader, batch: bytes) -> None:
-        self.index.append(header.last_offset, header.newest_timestamp, self._size_bytes)
-        self._size_bytes += len(batch)
-        self._written_offset = header.last_offset
-        self._buffers.append(batch)
-        self._buffered_bytes += len(batch)
-        if self._buffered_bytes >= _WRITE_BYTES:
-            self._flush()
-
-    def _flush(self) -> None:
-        self._pace(self._buffered_bytes)
-        self._file.pwritev(self._buffers, self._size_bytes - self._buffered_bytes)
-        self._buffers, self._buffered_bytes = [], 0
-
-    def finish(
-        self, group: Sequence[SourceSegment], clean_offset: int, *, last: bool
-    ) -> CleanedGroup:
-        """Make the new segment durable, or take it away when it is the old one again."""
-        met = self._met
-        if met is not None and met.last_offset > self._written_offset:
-            self._batches_kept += not met.record_count and met.producer_id == NO_PRODUCER_ID
-            self.change(placeholder(met))
-        self.index.seal()
-        changed = len(group) > 1 or self._batches_kept < self._batches_met
-        if changed:
-            self._flush()
-            self._file.fdatasync()
-            self._file.close()
-            self._write_indexes()
-        else:
-            self.discard()
-        return CleanedGroup(
-            tuple(segment.base_offset for segment in group),
-            group[-1].end_offset,
-            max(self._written_offset + 1, group[0].base_offset),
-            self._size_bytes,
-            sum(segment.size_bytes for segment in group),
-            self.index,
-            self.transactions,
-            self._plan.generation,
-            changed,
-            clean_offset,
-            last,
-        )
-
-    def _write_indexes(self) -> None:
-        for suffix, data in (
-            (INDEX_SUFFIX, self.index.offsets.encode()),
-            (TIME_INDEX_SUFFIX, self.index.times.encode()),
-            (TRANSACTION_INDEX_SUFFIX, self.transactions.encode()),
-        ):
-            file = self._open(suffix)
-            try:
-                file.pwritev([data], 0)
-                file.fdatasync()
-            finally:
-                file.close()
-        self._file_system.sync_directory(self._plan.path)
-
-    def discard(self) -> None:
-        """Remove what was written."""
-        self._file.close()
-        for suffix in SEGMENT_SUFFIXES:
-            path = self._path(suffix)
-            if self._file_system.exists(path):
-                self._file_system.unlink(path)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from storage.cleaner import CleanedGroup
+    from storage.cleaned_segment import CleanedGroup
     from storage.log_directory import LogDirectory
     from storage.partition_log import PartitionLog
     from storage.segment import Segment

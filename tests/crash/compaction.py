@@ -10,7 +10,7 @@ from random import Random
 from typing import ClassVar
 
 from protocol.records import Record, iterate_batches, iterate_records
-from storage.cleaner import CleanedGroup
+from storage.cleaned_segment import CleanedGroup
 from storage.config import COMPACT, LogConfig
 from storage.partition_log import READ_COMMITTED, PartitionLog
 from storage.segment_read import FileSpan, read_waiting
