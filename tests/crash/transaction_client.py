@@ -62,6 +62,9 @@ RETRIABLE = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.NOT_ENOUGH_REPLICAS,
+    # Apache Kafka's partitions have no leader at first.
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 }
 _PRODUCE = {CLASSIC: 11, TRANSACTIONS_V2: 12}
 _END = {CLASSIC: 4, TRANSACTIONS_V2: 5}
@@ -177,16 +180,18 @@ class Producer:
 
     def begin(self, *places: Place) -> None:
         """Get an epoch and open a transaction with a record on each partition."""
-        assert persistent(self.init) == NONE
+        code = persistent(self.init)
+        assert code == NONE, ErrorCode(code)
         self.open(*places)
 
     def open(self, *places: Place) -> None:
         """Open a transaction with a record on each partition."""
-        assert persistent(lambda: self.add(*places)) == NONE
+        code = persistent(lambda: self.add(*places))
+        assert code == NONE, ErrorCode(code)
         for place in places:
             value = f"{self.key} {self.epoch} {place[1]}".encode()
             code = persistent(lambda place=place, value=value: self.write(place, value)[0])
-            assert code == NONE
+            assert code == NONE, ErrorCode(code)
 
 
 # ---------------------------------------------------------------------------------- what is there
@@ -222,15 +227,20 @@ def partition_counts(client: WireClient) -> dict[str, int]:
     return {topic.name: len(topic.partitions) for topic in answer.topics}
 
 
-def history(client: WireClient) -> TransactionHistory:
-    """Everything that all logs say; nothing may contradict."""
-    found = TransactionHistory(
+def unchecked_history(client: WireClient) -> TransactionHistory:
+    """Everything that all logs say."""
+    return TransactionHistory(
         {
             (topic, index): stored(client, (topic, index))
             for topic, count in partition_counts(client).items()
             for index in range(count)
         }
     )
+
+
+def history(client: WireClient) -> TransactionHistory:
+    """Everything that all logs say; nothing may contradict."""
+    found = unchecked_history(client)
     found.check()
     return found
 
