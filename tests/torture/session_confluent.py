@@ -50,7 +50,8 @@ class Session:
             self._try(lambda write=write: self._produce(write))
         try:
             left = self._producer.flush(PATIENCE_S)
-        except (SystemError, KafkaException) as error:
+        except (SystemError, KafkaException, confluent_kafka.KafkaError) as error:
+            # A fatal error comes as itself, or wrapped where the report of a delivery is called.
             raise Over(repr(error.__cause__ or error)) from error
         if self._errors or left:
             raise Failed(f"{left} left, {self._errors[:1]}")

@@ -13,7 +13,7 @@ from tests.torture.torture import Torture, proxied
 
 # Others by `make torture`: a change is judged by what it changes.
 SEEDS = [int(seed) for seed in os.environ.get("TORTURE_SEEDS", "20260601 20260602").split()]
-DURATION_S = 8
+DURATION_S = 6
 
 
 @pytest.mark.timeout(600)
