@@ -140,8 +140,14 @@ class Judge:
 
     def _write(self, producer: tuple[int, int], entry: Data | Offset, place: Place) -> None:
         owner = self.owner(producer[0])
-        assert owner.state == ONGOING, "P1"
-        assert owner.producer == producer, "P1"
+        if owner.state == ONGOING:
+            assert owner.producer == producer, "P1"
+        else:
+            # Decided, but the marker is not here yet: what comes in front of it shares its fate.
+            assert isinstance(entry, Data), "P1"
+            assert owner.state in {COMMITTING, ABORTING}, "P1"
+            assert producer[0] in place.open, "P1"
+            assert producer[1] == place.epochs[producer[0]], "P1"
         assert tuple(entry.place) in owner.places, "P1"
         assert producer[1] >= place.epochs.get(producer[0], 0), "S8"
         assert entry.value not in self.fates, "S2"

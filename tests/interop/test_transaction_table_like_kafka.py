@@ -1,0 +1,203 @@
+"""The table of the transaction coordinator, asked of Apache Kafka 4.3.0 over raw sockets.
+
+tests/coordinator/transactions/table.txt is what Barnabas answers (it is asked the same over the
+wire in tests/broker/test_transaction_table.py); here Apache Kafka is, in the states that clients
+can bring it into. ``ON_PURPOSE`` has where the two differ, and every difference must be there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from coordinator.transactions.commands import (
+    AddPartitions,
+    EndTransaction,
+    InitProducer,
+    Outcome,
+)
+from coordinator.transactions.state import TRANSACTIONS_V2, Transaction
+from protocol.errors import ErrorCode
+from protocol.messages.add_partitions_to_txn import (
+    ADD_PARTITIONS_TO_TXN,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+)
+from protocol.messages.describe_transactions import (
+    DESCRIBE_TRANSACTIONS,
+    DescribeTransactionsRequest,
+)
+from protocol.messages.end_txn import END_TXN, EndTxnRequest
+from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from protocol.messages.produce import (
+    PRODUCE,
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from protocol.records import Record, encode_batch
+from tests.coordinator.transactions.states import STATES, command_of
+from tests.coordinator.transactions.table import COMMANDS, ROWS, Names, shown_outcome
+from tests.counterparts.apache_kafka import ApacheKafka
+from tests.counterparts.broker_process import BrokerProcess
+from tests.counterparts.wire_client import WireClient
+from tests.interop.administration import create
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
+
+E = ErrorCode
+PATIENCE_SECONDS = 60
+BUSY = {
+    E.CONCURRENT_TRANSACTIONS,
+    E.COORDINATOR_LOAD_IN_PROGRESS,
+    E.COORDINATOR_NOT_AVAILABLE,
+    E.NOT_COORDINATOR,
+    E.UNKNOWN_TOPIC_OR_PARTITION,
+    E.NOT_LEADER_OR_FOLLOWER,
+}
+
+REACHED = [
+    "nothing",
+    "empty",
+    "bumped",
+    "ongoing1",
+    "ongoing2",
+    "commit1",
+    "commit2",
+    "abort1",
+    "abort2",
+    "empty-abort",
+]
+"""States that clients can bring a broker into, and in which nothing is in flight."""
+
+ASKED = [
+    each
+    for each in COMMANDS
+    if each.startswith(("InitProducerId", "AddPartitionsToTxn v0-5", "EndTxn"))
+    and not ("EndTxn" in each and each.endswith(("stale", "ahead")))
+    and not ("p1" in each and each.endswith(("stale", "ahead")))
+]
+
+ZOMBIE = "whoever knows the producer id aborts the transaction of who came after it"
+FENCED = "a fenced producer is told of a transaction that was not its own"
+LATER = "later versions of Apache Kafka answer like Barnabas (KAFKA-20785)"
+
+ON_PURPOSE: dict[tuple[str, str], tuple[str, str]] = {
+    (f"InitProducerId v3-6 {who}", state): (E.CONCURRENT_TRANSACTIONS.name, ZOMBIE)
+    for who in ("retry", "stale", "ahead")
+    for state in ("ongoing1", "ongoing2")
+} | {
+    ("EndTxn v5 commit retry", "commit1"): ("NONE A:3", FENCED),
+    ("EndTxn v5 commit retry", "abort1"): (E.INVALID_TXN_STATE.name, FENCED),
+    ("EndTxn v5 abort retry", "commit1"): (E.INVALID_TXN_STATE.name, FENCED),
+    ("EndTxn v5 abort retry", "abort1"): ("NONE A:3", FENCED),
+    ("EndTxn v5 commit retry", "abort2"): (E.INVALID_TXN_STATE.name, LATER),
+    ("EndTxn v5 commit retry", "empty-abort"): (E.INVALID_TXN_STATE.name, LATER),
+}
+"""By command and state: what Apache Kafka answers, and why Barnabas does not."""
+
+
+class Asker:
+    """One transactional id of a broker."""
+
+    def __init__(self, client: WireClient, key: str) -> None:
+        self.client = client
+        self.key = key
+
+    def do(self, command: Any) -> Outcome:
+        """Ask until the broker is not busy with something else."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while (outcome := self.ask(command)).error in BUSY:
+            assert time.monotonic() < deadline, outcome
+            time.sleep(0.002)
+        assert outcome.error == E.NONE, (command, outcome)
+        return outcome
+
+    def fresh(self) -> int:
+        return -1  # The broker has its own.
+
+    def withhold(self) -> None:
+        raise NotImplementedError
+
+    def plant(self, transaction: Transaction) -> None:
+        raise NotImplementedError(transaction)
+
+    def settle(self) -> None:
+        """Wait until nothing is in flight."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while self.state().startswith("Prepare"):
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+
+    def state(self) -> str:
+        request = DescribeTransactionsRequest([self.key])
+        (found,) = self.client.ask(DESCRIBE_TRANSACTIONS, request, 0).transaction_states
+        return found.transaction_state
+
+    def ask(self, command: Any) -> Outcome:
+        if isinstance(command, InitProducer):
+            expected = (command.expected_producer_id, command.expected_epoch)
+            request = InitProducerIdRequest(self.key, command.timeout_ms, *expected)
+            answer = self.client.ask(INIT_PRODUCER_ID, request, 5)
+            return Outcome(E(answer.error_code), answer.producer_id, answer.producer_epoch)
+        producer = (command.producer_id, command.producer_epoch)
+        if isinstance(command, EndTransaction):
+            version = 5 if command.generation == TRANSACTIONS_V2 else 4
+            request = EndTxnRequest(self.key, *producer, command.commit)
+            answer = self.client.ask(END_TXN, request, version)
+            return Outcome(E(answer.error_code), answer.producer_id, answer.producer_epoch)
+        assert isinstance(command, AddPartitions)
+        ((topic, index),) = command.partitions
+        if command.generation == TRANSACTIONS_V2:
+            return Outcome(self.produce(producer, topic, index))
+        asked = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.key,
+            v3_and_below_producer_id=producer[0],
+            v3_and_below_producer_epoch=producer[1],
+            v3_and_below_topics=[AddPartitionsToTxnTopic(topic, [index])],
+        )
+        (result,) = self.client.ask(ADD_PARTITIONS_TO_TXN, asked, 3).results_by_topic_v3_and_below
+        return Outcome(E(result.results_by_partition[0].partition_error_code))
+
+    def produce(self, producer: tuple[int, int], topic: str, index: int) -> ErrorCode:
+        batch = encode_batch(
+            [Record(0, 1_700_000_000_000, b"k", b"v", ())],
+            producer_id=producer[0],
+            producer_epoch=producer[1],
+            base_sequence=0,
+            transactional=True,
+        )
+        data = TopicProduceData(topic, bytes(16), [PartitionProduceData(index, memoryview(batch))])
+        answer = self.client.ask(PRODUCE, ProduceRequest(self.key, -1, 30_000, [data]), 12)
+        return E(answer.responses[0].partition_responses[0].error_code)
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory) -> Iterator[BrokerProcess]:
+    directory = tmp_path_factory.mktemp("transactions-like-kafka")
+    with ApacheKafka(directory) as broker:
+        create(broker.bootstrap_servers, "a", partitions=2)
+        with WireClient(broker) as client:
+            client.ask(FIND_COORDINATOR, FindCoordinatorRequest("t", 1), 3)
+            Asker(client, "first").do(InitProducer("first", 1000))
+        yield broker
+
+
+@pytest.mark.parametrize("command", ASKED)
+def test_apache_kafka_answers_by_the_table(kafka, command):
+    found, wanted = {}, {}
+    with WireClient(kafka) as client:
+        for state in REACHED:
+            asker = Asker(client, f"{state} {command}")
+            who = STATES[state](asker)
+            asker.settle()
+            outcome = asker.ask(command_of(command, asker.key, who, -1))
+            cell = found[state] = shown_outcome(outcome, Names(who))
+            wanted[state] = ON_PURPOSE.get((command, state), ROWS[command, state])[0]
+            if (command, state) in ON_PURPOSE:
+                assert cell != ROWS[command, state][0], "not a difference any more"
+    assert found == wanted
