@@ -312,6 +312,21 @@ def test_a_coordinator_epoch_that_was_forced(broker, wire, caplog):
     assert broker.server.transactions.coordinator_epoch < 100
 
 
+@pytest.mark.parametrize("stop", [Broker.stop, Broker.crash])
+def test_the_epoch_of_a_start_is_later_than_that_of_any_marker(broker, wire, stop):
+    """D6; a later one comes with logs that were taken over from Kafka."""
+    producer = begun(wire, CLASSIC)
+    log = log_of(broker, PLACES[0])
+    settings = {"coordinator_epoch": 77, "commit": True}
+    appended = broker.call(lambda: log.append_marker(*producer.identity, **settings))
+    until(lambda: appended.durable.durable, PATIENCE_S)
+    stop(broker)
+    broker.restart()
+    assert broker.server.transactions.coordinator_epoch > 77
+    broker.restart()
+    assert broker.server.transactions.coordinator_epoch > 78
+
+
 # ------------------------------------------------------------------------------------- their cost
 
 
