@@ -88,6 +88,8 @@ class Transactions(Coordination):
         )
         self._server = server
         self._held: dict[str, deque[_Held]] = {}
+        self._sets_aside = False
+        """Whether a start met ids whose records make no sense."""
         self._markers = MarkerPhase(self, server)
         self.clients = TransactionClients()
         self.counts = TransactionCounts()
@@ -147,7 +149,7 @@ class Transactions(Coordination):
         ):
             return ErrorCode.INVALID_REQUEST
         code = super().refusal(key)
-        if not code and key in self._machine(key).quarantined:
+        if self._sets_aside and not code and key in self._machine(key).quarantined:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return code
 
@@ -158,6 +160,7 @@ class Transactions(Coordination):
         except (KafkaError, Malformed):
             return False
         cast("TransactionShard", shard.machine).quarantine(transactional_id)
+        self._sets_aside = True
         return True
 
     def ask(

@@ -113,4 +113,6 @@ class TransactionShard:
 
     def record(self, transaction: Transaction) -> Record:
         """The record that says what becomes of a transactional id."""
-        return record_of(transaction, min(self.transaction_version, 1))
+        # A client may bring KIP-890 where it was not offered; version 0 has no room for it.
+        is_v2 = transaction.generation >= TRANSACTIONS_V2
+        return record_of(transaction, min(max(self.transaction_version, is_v2), 1))

@@ -393,3 +393,18 @@ def test_records_of_every_level_are_read_back(version):
         ended(run, producer, commit=commit, generation=CLASSIC)
         run.restart()
     assert began(run) == (producer[0], producer[1] + 1)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_who_brings_kip_890_where_it_was_not_offered_survives_a_restart(version):
+    """A client that knew the broker before it was set to a lower level."""
+    run, producer = at_epoch(LARGEST_CLIENT_EPOCH, version=version)
+    add(run, producer)
+    run.withhold()
+    new = ended(run, producer)
+    run.restart()
+    assert run.known().next_producer_id == new[0]
+    run.write_markers()
+    run.restart()
+    assert run.known().producer == new
+    assert ended(run, producer) == new
