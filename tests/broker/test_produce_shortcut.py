@@ -351,8 +351,9 @@ def test_short_answers_keep_their_place(brokers, taken, version):
 class Writer:
     """A transactional producer known to both brokers; it does not always play by the rules."""
 
-    def __init__(self, sides: list[Side], name: str, version: int) -> None:
+    def __init__(self, sides: list[Side], topic: str, name: str, version: int) -> None:
         self.sides = sides
+        self.topic = topic
         self.name = name
         self.version = version
         request = InitProducerIdRequest(name, 60_000)
@@ -369,7 +370,7 @@ class Writer:
     def begin(self, partitions=(0, 1, 2)) -> None:
         """Before version 12 partitions are added by the producer."""
         if self.version < 12:
-            topic = AddPartitionsToTxnTopic("plain", list(partitions))
+            topic = AddPartitionsToTxnTopic(self.topic, list(partitions))
             request = AddPartitionsToTxnRequest(
                 v3_and_below_transactional_id=self.name,
                 v3_and_below_producer_id=self.producer_id,
@@ -384,7 +385,7 @@ class Writer:
         if self.version >= 12 and not answer.error_code:
             self.epoch = answer.producer_epoch
         broker = self.sides[1].broker
-        logs = [each.log for each in broker.server.catalogue.topics["plain"].partitions]
+        logs = [each.log for each in broker.server.catalogue.topics[self.topic].partitions]
         entries = broker.call(lambda: [log.producers.entry(self.producer_id) for log in logs])
         for partition, entry in enumerate(entries):
             known = entry is not None and entry.epoch == self.epoch
@@ -412,39 +413,44 @@ class Writer:
             control=kind == "control",
         )
         name = None if kind == "without id" else self.name
-        return ProduceRequest(name, -1, 1000, [topic_data(9, Named("plain"), (partition, records))])
+        return ProduceRequest(
+            name, -1, 1000, [topic_data(9, Named(self.topic), (partition, records))]
+        )
 
 
 @pytest.mark.parametrize("version", range(7, 14))
 def test_transactions_are_answered_alike(brokers, sides, taken, version):
     print(f"SEED={SEED}")
     chosen = random.Random(SEED + version)
-    ids = [topic_ids(broker) for broker in brokers]
-    only_plain = [{"plain": known["plain"]} for known in ids]
-    writers = [Writer(sides, f"id-{version}-{number}", version) for number in range(2)]
+    # A topic of its own: elsewhere others have used these producer ids, which are the first.
+    name = f"transactional-{version}"
+    for broker in brokers:
+        create(broker, name)
+    ids = [{name: topic_ids(broker)[name]} for broker in brokers]
+    writers = [Writer(sides, name, f"id-{version}-{number}", version) for number in range(2)]
     writer, partition = writers[0], 0
     for _ in range(REQUESTS):
         if chosen.random() < 0.1:
             writer, partition = chosen.choice(writers), chosen.randrange(3)
         request = writer.request(chosen, partition)
         for side, known in zip(sides, ids, strict=True):
-            topic = Named("plain", known["plain"])
+            topic = Named(name, known[name])
             data = request.topic_data[0].partition_data[0]
             asked = topic_data(version, topic, (data.index, data.records))
             sent = ProduceRequest(request.transactional_id, -1, 1000, [asked])
             side.send(side.wire.encode(PRODUCE, sent, version, answered=False))
         if chosen.random() < 0.2:
-            compare(sides, only_plain)
+            compare(sides, ids)
         if chosen.random() < 0.05:
-            compare(sides, only_plain)
+            compare(sides, ids)
             writer.end(commit=chosen.random() < 0.5)
             writer.begin(chosen.choice([(0, 1, 2), (0,)]))
-    compare(sides, only_plain)
+    compare(sides, ids)
     for each in writers:
         each.end(commit=True)
     for partition in range(3):
         stored = [
-            fetched_whole(side, Named("plain", known["plain"]), partition)
+            fetched_whole(side, Named(name, known[name]), partition)
             for side, known in zip(sides, ids, strict=True)
         ]
         assert stored[0] == stored[1], f"seed {SEED}"
