@@ -73,6 +73,11 @@ class BrokerProcess:
         assert self._process is not None, "not started"
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the process lives, answering or not."""
+        return self._process is not None and self._process.poll() is None
+
     # -- life --------------------------------------------------------------------------------------
 
     def start(self) -> Self:

@@ -99,6 +99,7 @@ class Nemesis:
         os.kill(self._broker.pid, signal.SIGCONT)
 
     def _supervise(self) -> None:
+        assert self._broker.is_running, f"the broker ended: {self._broker.output()}"
         now_s = time.monotonic()
         for entry in [each for each in self._resumes if each[0] < now_s]:
             entry[1].resume()

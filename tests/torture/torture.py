@@ -90,7 +90,7 @@ class Outcome:
 
 
 class Torture:
-    """One round of it on a broker that was made for it: see `broker_settings`."""
+    """One round of it on a broker that was started with the settings of `proxied`."""
 
     def __init__(
         self,
@@ -114,19 +114,15 @@ class Torture:
             for topic in TOPICS:
                 create(self._servers, topic, partitions=PARTITIONS)
             with Fleet(self._servers, self._directory, seed, self._kinds) as fleet:
-                self._until_busy(fleet)
-                self._say("every client works")
                 nemesis = Nemesis(
                     self._broker, fleet, proxy, seed, harms_broker=harms_broker, say=self._say
                 )
-                nemesis.run(duration_s)
-                self._say("the faults are over")
-                self._come_to_an_end(fleet, outcome)
-                for member in fleet.members:
-                    for how, count in member.ended.items():
-                        outcome.ended[f"{member.kind.role} {member.kind.library} {how}"] += count
-                outcome.wrong += filter(None, (each.unexpected_end() for each in fleet.members))
-                outcome.history = read_journals(fleet.journals())
+                try:
+                    self._live(fleet, nemesis, duration_s, outcome)
+                finally:
+                    # Also of a life that was cut short: what it was until then can be checked.
+                    outcome.history = read_journals(fleet.journals())
+                    save(outcome.history, self._directory / "history.jsonl")
             outcome.faults = nemesis.faults + Counter({"connections cut": proxy.cuts})
             outcome.history += self._read_at_the_end("final")
             if harms_broker:
@@ -137,6 +133,17 @@ class Torture:
         self._say("checking")
         outcome.report = checker.check(outcome.history)
         return outcome
+
+    def _live(self, fleet: Fleet, nemesis: Nemesis, duration_s: float, outcome: Outcome) -> None:
+        self._until_busy(fleet)
+        self._say("every client works")
+        nemesis.run(duration_s)
+        self._say("the faults are over")
+        self._come_to_an_end(fleet, outcome)
+        for member in fleet.members:
+            for how, count in member.ended.items():
+                outcome.ended[f"{member.kind.role} {member.kind.library} {how}"] += count
+        outcome.wrong += filter(None, (each.unexpected_end() for each in fleet.members))
 
     def _until_busy(self, fleet: Fleet) -> None:
         """Wait until everybody has done something, apart from duellists, of whom one has to."""
