@@ -297,7 +297,8 @@ class Script:
 
     def transactions(self) -> Iterator[Answer]:
         for version in transactions_on_partitions.VERSIONS:
-            topic = self.topic(f"x{version}", 3)
+            # The records are old: half a minute after its start Kafka would delete them.
+            topic = self.topic(f"x{version}", 3, retention_ms="-1")
             script = transactions_on_partitions.Transactions(self.wire, topic, version)
             yield from script.run()
 
