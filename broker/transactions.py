@@ -368,6 +368,10 @@ class Transactions(Coordination):
     def close(self) -> None:
         """Let no timer run any more: the broker ends."""
         self._markers.close()
+        for queue in self._held.values():
+            for held in queue:
+                held.timer.cancel()
+        self._held.clear()
         super().close()
 
     def _forget(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 
 import pytest
 
@@ -275,7 +276,7 @@ def test_partitions_that_are_named_twice_are_added_once(broker, wire):
     ]
 
 
-def test_a_broker_that_stops_answers_those_who_wait(caplog):
+def test_nobody_waits_for_a_broker_that_has_stopped(caplog):
     settings = ONE_PARTITION | {"barnabas.transaction.wait.ms": "600000"}
     with Broker(config=settings) as broker, Wire(broker.address) as wire:
         broker.create_topic("t", 1)
@@ -285,9 +286,16 @@ def test_a_broker_that_stops_answers_those_who_wait(caplog):
         broker.call(lambda: setattr(log, "closed", True))
         assert end(wire, producer) == E.NONE
         wire.send(INIT_PRODUCER_ID, InitProducerIdRequest("id", 1000), 5)
-        broker.call(lambda: None)
+        ended = broker.server.transactions
+        deadline = time.monotonic() + 60
+        while not broker.call(lambda: ended._held):
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
         broker.stop()
+        assert not ended._held
         broker.restart()
         assert state_of(broker) == State.COMPLETE_COMMIT
+        broker.clock.advance(seconds=601)
         with Wire(broker.address) as again:
             assert begun(again) == (producer[0], producer[1] + 1)
+    assert not [each for each in caplog.records if each.levelno >= logging.ERROR]
