@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from broker.testing import Broker
@@ -89,6 +91,14 @@ def visible(broker):
     return broker.call(lambda: log.last_stable_offset)
 
 
+def wait_until_visible(broker, offset):
+    """Wait until readers of committed records get this far: a timeout is nobody's request."""
+    deadline = time.monotonic() + 60
+    while visible(broker) != offset:
+        assert time.monotonic() < deadline, visible(broker)
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize(("version", "bump"), GENERATIONS)
 @pytest.mark.parametrize("commit", [True, False])
 def test_a_pinned_transaction_is_ended_by_whoever_pinned_it(broker, wire, version, bump, commit):
@@ -132,7 +142,7 @@ def test_a_transaction_that_is_only_kept_still_times_out(broker, wire):
     answer = init(wire, keep=True)
     assert answer.error_code == ErrorCode.NONE
     broker.clock.advance(hours=LONG_HOURS)
-    assert visible(broker) == 2
+    wait_until_visible(broker, 2)
     owner = answer.producer_id, answer.producer_epoch
     assert end(wire, owner).error_code == ErrorCode.PRODUCER_FENCED
 
