@@ -13,7 +13,7 @@ import struct
 import zlib
 from collections.abc import Callable
 from functools import cache
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 
 Buffer = bytes | bytearray | memoryview
 
@@ -30,6 +30,8 @@ _GZIP_WINDOW = 31  # zlib: 15 bits of window, plus 16 for the gzip header and tr
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = struct.Struct(">8sii")  # magic, version, oldest version that can read it
 _XERIAL_BLOCK_BYTES = 32 * 1024
+_PIECE_BYTES: Final = 64 * 1024
+_LIKELY_RATIO: Final = 8
 _BLOCK_LENGTH = struct.Struct(">i")
 
 
@@ -142,6 +144,20 @@ def _decompress_snappy_block(block: memoryview, limit_bytes: int, expanded_bytes
         raise CompressionError(f"snappy: {error}") from error
 
 
+def _read_in_pieces(read: Callable[[int], bytes], given_bytes: int, limit_bytes: int) -> bytes:
+    """Read what expands, one byte above the limit at most, in pieces of a likely size.
+
+    The libraries set aside as much memory as they are asked for, so the limit is not what to ask.
+    """
+    size = max(_PIECE_BYTES, _LIKELY_RATIO * given_bytes)
+    pieces: list[bytes] = []
+    missing = limit_bytes + 1
+    while missing and (piece := read(min(size, missing))):
+        pieces.append(piece)
+        missing -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
 def _compress_lz4(data: Buffer) -> bytes:
     import lz4.frame
 
@@ -153,8 +169,17 @@ def _decompress_lz4(data: Buffer, limit_bytes: int) -> bytes:
     import lz4.frame
 
     decompressor = lz4.frame.LZ4FrameDecompressor()
+
+    def read(size: int) -> bytes:
+        nonlocal data
+        if decompressor.eof:
+            return b""
+        piece = cast("bytes", decompressor.decompress(data, max_length=size))
+        data = b""
+        return piece
+
     try:
-        expanded = cast("bytes", decompressor.decompress(data, max_length=limit_bytes + 1))
+        expanded = _read_in_pieces(read, len(data), limit_bytes)
     except (RuntimeError, EOFError) as error:
         raise CompressionError(f"lz4: {error}") from error
     if len(expanded) <= limit_bytes and not decompressor.eof:
@@ -176,7 +201,7 @@ def _decompress_zstd(data: Buffer, limit_bytes: int) -> bytes:
     # count of records finds that out.
     reader = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True)
     try:
-        return reader.read(limit_bytes + 1)
+        return _read_in_pieces(reader.read, len(data), limit_bytes)
     except zstandard.ZstdError as error:
         raise CompressionError(f"zstd: {error}") from error
 
