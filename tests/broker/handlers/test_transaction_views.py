@@ -28,7 +28,11 @@ FOUND = {"open-1": "Ongoing", "open-2": "Ongoing", "done": "CompleteCommit", "ne
 
 @pytest.fixture
 def broker():
-    with Broker(config={"transaction.state.log.num.partitions": "3"}) as running:
+    settings = {
+        "transaction.state.log.num.partitions": "3",
+        "transactional.id.expiration.ms": "3600000",
+    }
+    with Broker(config=settings) as running:
         running.create_topic("a", 3)
         running.create_topic("b", 1)
         running.port = running.address[1]
@@ -263,7 +267,7 @@ def test_the_client_of_an_id_is_the_last_one_that_was_right(broker, filled):
 def test_ids_that_are_gone_are_forgotten(broker, filled):
     transactions = broker.server.transactions
     assert len(transactions.clients._clients) == len(FOUND)
-    broker.clock.advance(days=8)
+    broker.clock.advance(hours=2)
     filled.init("late")
     broker.call(transactions.expire_ids)
     assert listed(filled) == {"late": "Empty"}
