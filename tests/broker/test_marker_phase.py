@@ -70,7 +70,10 @@ def history(broker, place):
 
 
 def until_complete(broker, key="id"):
+    """Wait until a transaction has its markers, and until they are durable and can be seen."""
     until(lambda: state(broker, key).is_idle, PATIENCE_S)
+    journal = broker.server.logs.journal
+    until(lambda: broker.call(journal.newest_group) is None, PATIENCE_S)
 
 
 @GENERATIONS
@@ -125,6 +128,7 @@ def test_a_disk_that_is_full_to_the_last_byte(broker, wire, generation, monkeypa
     assert producer.end() == NONE
     monkeypatch.undo()
     assert state(broker) == State.PREPARE_COMMIT
+    logs.full = logs.exhausted = True
     assert producer.write(PLACES[0], b"v")[0] != NONE
     logs.full = logs.exhausted = False
     until_complete(broker)
