@@ -231,14 +231,14 @@ class Scenario:
         def all_committed() -> bool:
             for group in self.groups.values():
                 group.replace_who_gave_up()
-            now = committed(self.broker, self.names)
+            now = wait_for_committed(self.broker, self.names)
             return all(
                 now.get((name, *place)) == end for name in self.names for place, end in ends.items()
             )
 
         seconds = wait_for(all_committed, lambda: "everything read and committed")
         self._say_time(f"everything read and committed after {seconds:.1f} s")
-        self.outcome.at_end = committed(self.broker, self.names)
+        self.outcome.at_end = wait_for_committed(self.broker, self.names)
 
     def stop_members(self) -> None:
         """Let all members leave."""
@@ -247,7 +247,7 @@ class Scenario:
             member.ask_to_leave()
         for member in members:
             member.wait_until_gone()
-        self.outcome.after_leaving = committed(self.broker, self.names)
+        self.outcome.after_leaving = wait_for_committed(self.broker, self.names)
         self._say_time("members gone")
 
     def look(self, *, kill: bool = True) -> None:
@@ -282,7 +282,7 @@ class Scenario:
 
     def mark(self) -> None:
         """Note what is committed, and what the members have read, while the groups are whole."""
-        now = committed(self.broker, self.names)
+        now = wait_for_committed(self.broker, self.names)
         for kind, group in self.groups.items():
             offsets = {place[1:]: offset for place, offset in now.items() if place[0] == group.name}
             read = {
