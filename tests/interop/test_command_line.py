@@ -338,7 +338,8 @@ def test_a_transaction_that_hangs(either, barnabas, topic):
             assert barnabas(*holders).json == []
             return
         verify(client, "false")
-        client.write(topic, topic, 0)
+        # It takes Apache Kafka a moment to go by its new setting.
+        wait_until(lambda: client.produce(topic, topic, 0) == ErrorCode.NONE, "unverified records")
         verify(client, "true")
     ((hanging,),) = (each["transactions"] for each in barnabas(*holders).json)
     assert (hanging["hanging"], hanging["start_offset"]) == (True, 0)

@@ -98,10 +98,11 @@ class Confluent:
             assert self._producer.flush(TIMEOUT_S) == 0
         except SystemError as error:
             # A fatal error is raised by the flush; where the report of a delivery is called
-            # behind it, Python wraps it.
-            if not isinstance(error.__cause__, confluent_kafka.KafkaException):
+            # behind it, Python wraps it, or finds it gone and knows only that there was one.
+            if isinstance(error.__cause__, confluent_kafka.KafkaException):
+                raise Refused(error.__cause__.args[0].name()) from error
+            if not self._errors:
                 raise
-            raise Refused(error.__cause__.args[0].name()) from error
         if self._errors:
             raise Refused(self._errors.pop().name())
 
