@@ -14,7 +14,6 @@ from coordinator.groups.commands import Caller, ExpireOffsets, TimerExpired, Top
 from coordinator.groups.config import ConsumerTimes, GroupConfig
 from coordinator.groups.shard import GroupShard
 from protocol.errors import ErrorCode, KafkaError
-from storage.journal import CommitGroup
 
 if TYPE_CHECKING:
     from broker.catalogue import Catalogue
@@ -90,7 +89,7 @@ class Groups(Coordination):
             },
         )
 
-    def write_marker(self, partition: int, marker: Marker) -> CommitGroup | None:
+    def write_marker(self, partition: int, marker: Marker) -> None:
         """Append the marker of a transaction that committed offsets; raises Refused, KafkaError.
 
         Readers see the offsets before anybody is told that the marker is there (KAFKA-17507).
@@ -108,7 +107,6 @@ class Groups(Coordination):
             apply()
         else:
             durable.add_waiter(apply)
-        return durable
 
     def refusal(self, key: str) -> ErrorCode:
         """Why commands for a group cannot be taken now; NONE if they can."""

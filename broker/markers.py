@@ -29,30 +29,26 @@ class Marker(NamedTuple):
     transaction_version: int
 
 
-class Written(NamedTuple):
-    """What became of a marker: an error, or what to wait for (None: it is durable)."""
+def write_marker(broker: BrokerServer, topic: str, index: int, marker: Marker) -> ErrorCode:
+    """Append a marker to a partition; those of ``__consumer_offsets`` go through the groups.
 
-    error: ErrorCode
-    durable: CommitGroup | None = None
-
-
-def write_marker(broker: BrokerServer, topic: str, index: int, marker: Marker) -> Written:
-    """Append a marker to a partition; those of ``__consumer_offsets`` go through the groups."""
+    It is durable when the journal's newest group is.
+    """
     partition = broker.catalogue.partition(topic, index)
     if partition is None:
-        return Written(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
         if topic == GROUP_OFFSETS:
-            durable = broker.groups.write_marker(index, marker)
+            broker.groups.write_marker(index, marker)
         else:
-            durable = append_marker(partition.log, marker)
+            append_marker(partition.log, marker)
     except Refused as refused:
-        return Written(error_code_of(refused))
+        return error_code_of(refused)
     except KafkaError as error:
-        return Written(error.code)
+        return error.code
     if failpoints.ARMED is not None:
         failpoints.ARMED.reached("Marker", broker.logs.journal)
-    return Written(ErrorCode.NONE, durable)
+    return ErrorCode.NONE
 
 
 def append_marker(log: PartitionLog, marker: Marker) -> CommitGroup | None:

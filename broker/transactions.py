@@ -19,6 +19,7 @@ Rules of this file:
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
@@ -137,6 +138,12 @@ class Transactions(Coordination):
         else:
             group.add_waiter(then)
 
+    async def durable(self) -> None:
+        """Wait until everything that was placed in the journal so far is durable (C14)."""
+        durable: asyncio.Future[None] = self._server.loop.create_future()
+        self.when_durable(lambda: None if durable.done() else durable.set_result(None))
+        await durable
+
     def _machine(self, transactional_id: str) -> TransactionShard:
         return cast("TransactionShard", self.machine_of(transactional_id))
 
@@ -179,6 +186,19 @@ class Transactions(Coordination):
         if context is not None:
             respond = partial(self._noted, key, context, respond)
         self._ask(key, make, respond, None)
+
+    async def asked(
+        self, make: Callable[[], Command], *, key: str, context: RequestContext
+    ) -> Outcome:
+        """``ask``, for a handler that waits."""
+        found: asyncio.Future[Outcome] = self._server.loop.create_future()
+
+        def answer(outcome: Outcome) -> None:
+            if not found.done():  # Whoever waited may be gone.
+                found.set_result(outcome)
+
+        self.ask(make, answer, key=key, context=context)
+        return await found
 
     def _noted(
         self,

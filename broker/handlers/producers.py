@@ -8,12 +8,11 @@ everything else in the request means nothing: the producer gets a new id.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 
 from broker.config import BrokerConfig
 from broker.dispatch import RequestContext, Routes, serves
-from coordinator.transactions.commands import InitProducer, Outcome
+from coordinator.transactions.commands import InitProducer
 from coordinator.transactions.state import NEVER_MS
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.init_producer_id import (
@@ -76,7 +75,6 @@ async def _init_transactional(
     except KafkaError as error:
         raise _no_producer_id(error) from error
     transactions = broker.transactions
-    found: asyncio.Future[Outcome] = broker.loop.create_future()
 
     def command() -> InitProducer:
         return InitProducer(
@@ -88,12 +86,7 @@ async def _init_transactional(
             transactions.fresh_producer_id,
         )
 
-    def answer(outcome: Outcome) -> None:
-        if not found.done():
-            found.set_result(outcome)
-
-    transactions.ask(command, answer, key=transactional_id, context=context)
-    outcome = await found
+    outcome = await transactions.asked(command, key=transactional_id, context=context)
     code = outcome.error
     if code == ErrorCode.PRODUCER_FENCED and context.api_version < FENCED_SINCE:
         code = ErrorCode.INVALID_PRODUCER_EPOCH

@@ -46,11 +46,7 @@ async def write_txn_markers(
         raise CloseConnection(f"a request for {count} markers, more than {MARKERS_MAX}")
     work = _Work(context)
     response = WriteTxnMarkersResponse([await work.write(asked) for asked in request.markers])
-    durable = context.broker.loop.create_future()
-    context.broker.transactions.when_durable(
-        lambda: None if durable.done() else durable.set_result(None)
-    )
-    await durable
+    await context.broker.transactions.durable()
     return response
 
 
@@ -95,7 +91,7 @@ class _Work:
     def _write_one(self, topic: str, index: int, marker: Marker) -> ErrorCode:
         if marker.coordinator_epoch > self._known_epoch(topic, index, marker.producer_id):
             return ErrorCode.INVALID_REQUEST
-        return write_marker(self._broker, topic, index, marker).error
+        return write_marker(self._broker, topic, index, marker)
 
     def _known_epoch(self, topic: str, index: int, producer_id: int) -> int:
         """The latest coordinator epoch there is, or was when such a marker was written here.

@@ -93,7 +93,7 @@ async def list_transactions(
             )
     if len(found) > LISTED_MAX:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"more than {LISTED_MAX} transactional ids")
-    await _durable(transactions)
+    await transactions.durable()
     return response
 
 
@@ -113,13 +113,6 @@ def _filter(request: ListTransactionsRequest, now_ms: int) -> Include:
         matches = whole_match(request.transactional_id_pattern)
         filters.append(lambda each: matches(each.transactional_id) is not None)
     return lambda each: all(passes(each) for passes in filters)
-
-
-async def _durable(transactions: Transactions) -> None:
-    """Wait until everything that is in the journal now is durable."""
-    durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    transactions.when_durable(lambda: None if durable.done() else durable.set_result(None))
-    await durable
 
 
 # --------------------------------------------------------------------------- DescribeTransactions

@@ -188,14 +188,9 @@ async def add_offsets_to_txn(
         frozenset({offsets_partition(context, request.group_id)}),
         CLASSIC,
     )
-    found = broker.loop.create_future()
-    broker.transactions.ask(
-        lambda: command,
-        lambda outcome: None if found.done() else found.set_result(outcome),
-        key=request.transactional_id,
-        context=context,
+    outcome = await broker.transactions.asked(
+        lambda: command, key=request.transactional_id, context=context
     )
-    outcome: Outcome = await found
     return AddOffsetsToTxnResponse(error_code=_sent(outcome.error, context.api_version))
 
 

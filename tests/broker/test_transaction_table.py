@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from broker import marker_phase
-from broker.markers import Written
 from broker.testing import Broker
 from coordinator.decision import Decision
 from coordinator.transactions.commands import Outcome
@@ -79,7 +78,7 @@ class Served:
 
         def withhold(server, topic, index, marker):
             if server is broker.server and marker.producer_id in self.withheld:
-                return Written(E.NOT_LEADER_OR_FOLLOWER)
+                return E.NOT_LEADER_OR_FOLLOWER
             return write(server, topic, index, marker)
 
         def note(shard, record, offset):

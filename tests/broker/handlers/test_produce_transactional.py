@@ -7,7 +7,6 @@ import threading
 import pytest
 
 from broker import marker_phase
-from broker.markers import Written
 from broker.produce_shortcut import ProduceShortcut
 from broker.testing import Broker
 from protocol.errors import ErrorCode
@@ -436,7 +435,7 @@ class Markers:
 
     def _written(self, broker, topic, index, marker):
         if self._stopped:
-            return Written(ErrorCode.KAFKA_STORAGE_ERROR)
+            return ErrorCode.KAFKA_STORAGE_ERROR
         return self._write(broker, topic, index, marker)
 
 
