@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping
+from typing import NoReturn, TypeAlias
 
 from broker.cli.errors import USAGE, CommandError, report
 
@@ -64,11 +65,22 @@ class Parser(argparse.ArgumentParser):
         sys.exit(report(f"{message} (see {self.prog} --help)", USAGE))
 
 
-def add_verbs(parser: argparse.ArgumentParser) -> argparse._SubParsersAction[Any]:
-    """Let a command have verbs: ``barnabas topics list``."""
-    return parser.add_subparsers(
+Adder: TypeAlias = Callable[[argparse.ArgumentParser], None]
+
+
+def add_verbs(parser: argparse.ArgumentParser, texts: Mapping[str, str], *adders: Adder) -> None:
+    """Let a command have verbs that ask a broker: ``barnabas topics list``.
+
+    ``texts`` says by name what each one does; ``adders`` add their arguments, in the same order.
+    """
+    verbs = parser.add_subparsers(
         dest="verb", metavar="VERB", required=True, title="verbs", prog=parser.prog
     )
+    for (name, text), add in zip(texts.items(), adders, strict=True):
+        verb = verbs.add_parser(name, help=text, description=f"{text}.")
+        add(verb)
+        add_server(verb)
+        add_format(verb)
 
 
 def add_server(parser: argparse.ArgumentParser, *, timeout_seconds: int = 10) -> None:

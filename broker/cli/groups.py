@@ -7,8 +7,6 @@ from functools import partial
 from typing import Any
 
 from broker.cli.arguments import (
-    add_format,
-    add_server,
     add_verbs,
     addresses,
     topic_partitions,
@@ -56,16 +54,7 @@ _VERBS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs with theirs."""
     parser.usage = "barnabas groups VERB [options]"
-    verbs = add_verbs(parser)
-    for name, add in (
-        ("list", _add_list),
-        ("describe", _add_describe),
-        ("seek", _add_seek),
-        ("delete", _add_delete),
-    ):
-        add(verb := verbs.add_parser(name, help=_VERBS[name], description=f"{_VERBS[name]}."))
-        add_server(verb)
-        add_format(verb)
+    add_verbs(parser, _VERBS, _add_list, _add_describe, _add_seek, _add_delete)
 
 
 def _add_list(parser: argparse.ArgumentParser) -> None:

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from broker.cli.arguments import (
-    add_format,
-    add_server,
     add_settings,
     add_verbs,
     addresses,
@@ -61,17 +59,7 @@ _BROKER_DEFAULT = -1
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs with theirs."""
     parser.usage = "barnabas topics VERB [options]"
-    verbs = add_verbs(parser)
-    for name, add in (
-        ("list", _add_list),
-        ("describe", _add_describe),
-        ("create", _add_create),
-        ("delete", _add_delete),
-        ("alter", _add_alter),
-    ):
-        add(verb := verbs.add_parser(name, help=_VERBS[name], description=f"{_VERBS[name]}."))
-        add_server(verb)
-        add_format(verb)
+    add_verbs(parser, _VERBS, _add_list, _add_describe, _add_create, _add_delete, _add_alter)
 
 
 _VERBS = {

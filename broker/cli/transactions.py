@@ -8,8 +8,6 @@ import time
 from typing import Any
 
 from broker.cli.arguments import (
-    add_format,
-    add_server,
     add_verbs,
     addresses,
     seconds,
@@ -58,16 +56,7 @@ _VERBS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs with theirs."""
     parser.usage = "barnabas transactions VERB [options]"
-    verbs = add_verbs(parser)
-    for name, add in (
-        ("list", _add_list),
-        ("describe", _add_describe),
-        ("holders", _add_holders),
-        ("abort", _add_abort),
-    ):
-        add(verb := verbs.add_parser(name, help=_VERBS[name], description=f"{_VERBS[name]}."))
-        add_server(verb)
-        add_format(verb)
+    add_verbs(parser, _VERBS, _add_list, _add_describe, _add_holders, _add_abort)
 
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
