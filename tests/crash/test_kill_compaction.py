@@ -12,6 +12,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from random import Random
 
 import confluent_kafka
@@ -43,6 +45,7 @@ class Writer:
         settings = {"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 1}
         self._producer = Producer(settings)
         self._stop = threading.Event()
+        self._may_write = threading.Lock()
         self.acknowledged: dict[int, int] = {}
         self.number = 0
         self._now_ms = int(time.time() * 1000)
@@ -51,7 +54,8 @@ class Writer:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            self._write(self.number % KEYS)
+            with self._may_write:
+                self._write(self.number % KEYS)
             if self.number % KEYS == 0:
                 self._producer.poll(0)
                 self._stop.wait(0.02)
@@ -74,6 +78,13 @@ class Writer:
             on_delivery=delivered,
         )
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Hold the writer still with nothing on its way, so that a reader can reach the end."""
+        with self._may_write:
+            assert self._producer.flush(WAIT_SECONDS) == 0
+            yield
+
     def end(self) -> None:
         self._stop.set()
         self._thread.join()
@@ -81,7 +92,11 @@ class Writer:
 
 
 def read(servers: str) -> list[tuple[int, int, int]]:
-    """Return (offset, key, number) of every record."""
+    """Return (offset, key, number) of every record; nobody may write meanwhile.
+
+    A fetch that waits for data answers with the next record of a busy writer, so the client would
+    never see an end.
+    """
     consumer = Consumer(
         {"bootstrap.servers": servers, "group.id": "reader", "enable.partition.eof": True}
     )
@@ -129,7 +144,8 @@ def test_kills_during_compaction(tmp_path):
                 broker.kill()
                 check(broker)
                 broker.restart()
-                found = read(broker.bootstrap_servers)
+                with writer.paused():
+                    found = read(broker.bootstrap_servers)
                 offsets = [offset for offset, _, _ in found]
                 assert offsets == sorted(set(offsets))
                 latest = {key: number for _, key, number in found}
