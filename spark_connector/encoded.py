@@ -25,7 +25,7 @@ class EncodedBatch(NamedTuple):
 
     topic: str
     partition: int
-    count: int
+    record_count: int
     """Records in it, which is also the number of sequences that it takes."""
     records: bytearray
     """The batch: base offset 0; no producer, no sequence and no right checksum yet."""
