@@ -11,45 +11,40 @@ import time
 
 import pytest
 
-from spark_connector import failpoints
 from spark_connector.failpoints import VARIABLE, Failpoint, reach
 
 
-@pytest.fixture(autouse=True)
-def _from_the_first(monkeypatch):
-    monkeypatch.setattr(failpoints, "_reached", type(failpoints._reached)())
+@pytest.fixture
+def directory(monkeypatch, tmp_path):
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    return tmp_path
 
 
-def test_without_the_variable_nothing_happens(monkeypatch):
+def test_without_the_variable_nothing_happens(monkeypatch, tmp_path):
     monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "C4-after").write_text("raise")
+    reach("C4-after")
+    assert (tmp_path / "C4-after").exists()
+
+
+def test_only_the_armed_place_takes_effect_and_only_once(directory):
+    (directory / "C4-after").write_text("raise")
+    reach("C4-before")
+    with pytest.raises(Failpoint, match="C4-after"):
+        reach("C4-after")
     reach("C4-after")
 
 
-def test_another_place_is_passed(monkeypatch):
-    monkeypatch.setenv(VARIABLE, "C4-after:1:raise")
-    reach("C4-before")
-    with pytest.raises(Failpoint):
-        reach("C4-after")
-
-
-def test_it_takes_effect_at_the_chosen_time_and_only_then(monkeypatch):
-    monkeypatch.setenv(VARIABLE, "C5-middle:3:raise")
-    reach("C5-middle")
-    reach("C5-middle")
-    with pytest.raises(Failpoint, match="C5-middle"):
-        reach("C5-middle")
-    reach("C5-middle")
-
-
-def test_kill_ends_the_process():
+def test_kill_ends_the_process(directory):
+    (directory / "W1").write_text("kill")
     program = "from spark_connector.failpoints import reach; reach('W1')"
-    environment = {**os.environ, VARIABLE: "W1"}
-    ended = subprocess.run([sys.executable, "-c", program], env=environment, check=False)
+    ended = subprocess.run([sys.executable, "-c", program], check=False)
     assert ended.returncode == -signal.SIGKILL
 
 
-def test_pause_says_who_is_there_and_waits_for_the_word(monkeypatch, tmp_path):
-    monkeypatch.setenv(VARIABLE, f"C3:1:pause={tmp_path}")
+def test_pause_says_who_is_there_and_waits_for_the_word(directory):
+    (directory / "C3").write_text("pause")
     passed = threading.Event()
 
     def run():
@@ -58,17 +53,18 @@ def test_pause_says_who_is_there_and_waits_for_the_word(monkeypatch, tmp_path):
 
     thread = threading.Thread(target=run)
     thread.start()
+    reached = directory / f"C3.{os.getpid()}"
     deadline = time.monotonic() + 60
-    while not (tmp_path / f"C3.{os.getpid()}").exists():
+    while not reached.exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    assert not passed.is_set()
-    (tmp_path / "C3.go").touch()
-    thread.join(60)
-    assert passed.is_set()
+    assert not passed.wait(0.05)
+    reached.unlink()
+    assert passed.wait(60)
+    thread.join()
 
 
-def test_an_unknown_effect_is_refused(monkeypatch):
-    monkeypatch.setenv(VARIABLE, "C3:1:explode")
+def test_an_unknown_effect_is_refused(directory):
+    (directory / "C3").write_text("explode")
     with pytest.raises(ValueError, match="explode"):
         reach("C3")
