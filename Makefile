@@ -79,7 +79,8 @@ $(VENV)/.interop: pyproject.toml $(VENV)/.dev
 	@$(PIP) --editable '.[interop]'
 	@touch $@
 
-$(VENV)/.counterparts: $(VENV)/.interop $(wildcard tests/counterparts/*.py tests/counterparts/*.txt)
+$(VENV)/.counterparts: $(VENV)/.interop $(wildcard tests/counterparts/*.py tests/counterparts/*.txt) \
+		spark_connector/jars.py spark_connector/java.py
 	@echo "Fetching Java, Apache Kafka's and Spark's jars, and kcat"
 	@$(BIN)/python -m tests.counterparts fetch
 	@touch $@

