@@ -1,0 +1,55 @@
+"""What can go wrong in a sink: one class for each thing that somebody can do something about.
+
+The message is one sentence of what, why and what to do. Spark wraps it in a long report, so it has
+to be understood without anything around it.
+"""
+
+from __future__ import annotations
+
+
+class SinkError(Exception):
+    """The sink cannot go on; nothing was lost or doubled by stopping here."""
+
+
+class WrongOption(SinkError):
+    """An option is missing, unknown, or has a value that cannot work."""
+
+
+class TopicMissing(SinkError):
+    """A topic that is written to does not exist."""
+
+
+class BrokerTooOld(SinkError):
+    """The broker lacks a request without which there are no transactions."""
+
+
+class BrokerUnreachable(SinkError):
+    """No answer, or none but errors that pass, for as long as the sink was told to wait."""
+
+
+class NotAllowed(SinkError):
+    """The broker refuses the request, whoever repeats it."""
+
+
+class RecordTooLarge(SinkError):
+    """The broker does not take a batch of this size."""
+
+
+class Fenced(SinkError):
+    """Another driver of the same sink has begun since, or the transaction ran out of its time."""
+
+
+class TransactionLost(SinkError):
+    """The transaction cannot be committed any more; none of it will be seen."""
+
+
+class InDoubt(SinkError):
+    """Whether the batch was committed is not known from here; starting again finds out."""
+
+
+class CheckpointMismatch(SinkError):
+    """The checkpoint does not continue what the sink has written."""
+
+
+class BatchInDoubt(SinkError):
+    """A decided batch is in the topic in part; only a person can say how to go on."""

@@ -1,0 +1,171 @@
+"""The options of the sinks, checked: what a user gives by name, and what the sinks work with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from protocol import compression
+from spark_connector.errors import WrongOption
+
+Value = TypeVar("Value", int, bool)
+
+LEDGER_TOPIC: Final = "__spark_sink_ledger"
+_SINK_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
+_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_INT_MAX: Final = 2**31 - 1
+_LARGEST_BATCH_BYTES: Final = 64 * 1024 * 1024
+_SMALLEST_BATCH_BYTES: Final = 1024
+
+SERVERS: Final = "kafka.bootstrap.servers"
+COMPRESSION: Final = "kafka.compression.type"
+DELIVERY_TIMEOUT: Final = "kafka.delivery.timeout.ms"
+REQUEST_TIMEOUT: Final = "kafka.request.timeout.ms"
+CLIENT_ID: Final = "kafka.client.id"
+_KAFKA_OPTIONS: Final = (SERVERS, COMPRESSION, DELIVERY_TIMEOUT, REQUEST_TIMEOUT, CLIENT_ID)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOptions:
+    """Everything a sink is told. Picklable: tasks get it as it is."""
+
+    bootstrap_servers: str
+    sink_id: str
+    topic: str | None = None
+    """Where rows go that name no topic themselves."""
+    source_group_id: str = ""
+    """The consumer group to which the source's offsets are committed; empty for none."""
+    transaction_timeout_ms: int = 900_000
+    compression: str = "none"
+    batch_max_bytes: int = 1024 * 1024 - 64 * 1024
+    checkpoint_location: str | None = None
+    ledger_topic: str = LEDGER_TOPIC
+    delivery_timeout_ms: int = 120_000
+    """How long the sink tries again before it gives up on a request."""
+    request_timeout_ms: int = 30_000
+    """How long one attempt at a request waits for its answer."""
+    client_id: str = "barnabas-spark"
+    new_query: bool = False
+    """Whether a query may begin with a sink id that another query has written with."""
+    accepted_batch_id: int | None = None
+    """The decided batch that goes on although a part of it was lost; see BatchInDoubt."""
+    given: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> SinkOptions:
+        """Read the options of a writer; raises WrongOption. Spark may change the case of names."""
+        given = {name.lower(): str(value) for name, value in options.items()}
+        _refuse_unknown(given)
+        sink_id = _required(given, "sinkId", "a name of your choice that no other pipeline has")
+        if not _SINK_ID.fullmatch(sink_id):
+            raise WrongOption(
+                f"The option sinkId is {sink_id!r}, but may only have letters, digits, '_' and "
+                "'-', at most 100 of them."
+            )
+        codec = given.get(COMPRESSION, "none")
+        if codec not in compression.NAMES:
+            raise WrongOption(
+                f"The option {COMPRESSION} is {codec!r}; use one of {', '.join(compression.NAMES)}."
+            )
+        return cls(
+            bootstrap_servers=_servers(given),
+            sink_id=sink_id,
+            topic=_topic(given, "topic", None),
+            source_group_id=given.get("sourcegroupid", f"spark.{sink_id}"),
+            transaction_timeout_ms=_number(given, "transactionTimeoutMs", 900_000, 1_000, _INT_MAX),
+            compression=codec,
+            batch_max_bytes=_number(
+                given, "batchMaxBytes", 983_040, _SMALLEST_BATCH_BYTES, _LARGEST_BATCH_BYTES
+            ),
+            checkpoint_location=given.get("checkpointlocation"),
+            ledger_topic=_topic(given, "ledgerTopic", LEDGER_TOPIC) or LEDGER_TOPIC,
+            delivery_timeout_ms=_number(given, DELIVERY_TIMEOUT, 120_000, 1_000, _INT_MAX),
+            request_timeout_ms=_number(given, REQUEST_TIMEOUT, 30_000, 100, _INT_MAX),
+            client_id=given.get(CLIENT_ID, "barnabas-spark"),
+            new_query=_parsed(given, "newQuery", False, _boolean, "use true or false"),
+            accepted_batch_id=(
+                _number(given, "acceptLostBatch", 0, 0, 2**63 - 1)
+                if "acceptlostbatch" in given
+                else None
+            ),
+            given=dict(options),
+        )
+
+    @property
+    def transactional_id(self) -> str:
+        """The id of the driver's own transactions; who has it is the one driver of this sink."""
+        return f"spark.{self.sink_id}"
+
+
+def _refuse_unknown(given: Mapping[str, str]) -> None:
+    """Refuse what starts with `kafka.` and would be ignored; the rest may be Spark's."""
+    for name in given:
+        if not name.startswith("kafka.") or name in _KAFKA_OPTIONS:
+            continue
+        if name.startswith(("kafka.security.", "kafka.sasl.", "kafka.ssl.")):
+            raise WrongOption(
+                f"The option {name} is not supported yet: this sink speaks to brokers without "
+                "TLS and SASL only."
+            )
+        raise WrongOption(
+            f"The option {name} is not one of this sink's, which are {', '.join(_KAFKA_OPTIONS)}."
+        )
+
+
+def _required(given: Mapping[str, str], name: str, what: str) -> str:
+    value = given.get(name.lower(), "").strip()
+    if not value:
+        raise WrongOption(f"The option {name} is missing: give it {what}.")
+    return value
+
+
+def _servers(given: Mapping[str, str]) -> str:
+    servers = _required(given, SERVERS, "the brokers' addresses, as in 'localhost:9092'")
+    addresses(servers)
+    return servers
+
+
+def addresses(servers: str) -> list[tuple[str, int]]:
+    """Read 'host:port,host:port'; raises WrongOption."""
+    found = []
+    for each in servers.split(","):
+        host, _, port = each.strip().rpartition(":")
+        if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
+            raise WrongOption(
+                f"The option {SERVERS} has the address {each.strip()!r}; write it as host:port."
+            )
+        found.append((host.removeprefix("[").removesuffix("]"), int(port)))
+    return found
+
+
+def _topic(given: Mapping[str, str], name: str, default: str | None) -> str | None:
+    topic = given.get(name.lower(), default)
+    if topic is not None and (not _TOPIC.fullmatch(topic) or topic in {".", ".."}):
+        raise WrongOption(f"The option {name} is {topic!r}, which no topic can be called.")
+    return topic
+
+
+def _number(given: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
+    hint = f"use a whole number from {least} to {most}"
+    value = _parsed(given, name, default, int, hint)
+    if not least <= value <= most:
+        raise WrongOption(f"The option {name} is {value}; {hint}.")
+    return value
+
+
+def _boolean(text: str) -> bool:
+    return {"true": True, "false": False}[text.strip().lower()]
+
+
+def _parsed(
+    given: Mapping[str, str], name: str, default: Value, parse: Callable[[str], Value], hint: str
+) -> Value:
+    text = given.get(name.lower())
+    if text is None:
+        return default
+    try:
+        return parse(text)
+    except (ValueError, KeyError):
+        raise WrongOption(f"The option {name} is {text!r}; {hint}.") from None
