@@ -92,6 +92,7 @@ class Member:
             metadata_max_age_ms=2000,
             **static,
         )
+        self._lose_partitions_with_the_membership()
         self._consumer.subscribe(
             topics=() if settings.pattern else list(settings.topics),
             pattern=settings.pattern,
@@ -105,6 +106,22 @@ class Member:
         later: a member that got its partitions back then began where the group was long before.
         """
         self._consumer._coordinator._offset_fetch_futures.clear()
+
+    def _lose_partitions_with_the_membership(self) -> None:
+        """Let a member that fell out of the group while joining give up its partitions (KIP-429).
+
+        kafka-python 3.0.12 prepares a join once: told UNKNOWN_MEMBER_ID after that, it comes back
+        as a new member that still claims what others have had since, and goes on where it was.
+        Java's consumer prepares again, and so does this one.
+        """
+        coordinator = self._consumer._coordinator
+        reset_generation = coordinator.reset_generation
+
+        def reset_and_prepare_again(*member_id: Any, **known: Any) -> None:
+            reset_generation(*member_id, **known)
+            coordinator.rejoining = False
+
+        coordinator.reset_generation = reset_and_prepare_again
 
     def run(self) -> None:
         progress = self._progress
