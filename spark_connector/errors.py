@@ -53,3 +53,7 @@ class CheckpointMismatch(SinkError):
 
 class BatchInDoubt(SinkError):
     """A decided batch is in the topic in part; only a person can say how to go on."""
+
+
+class WrongRows(SinkError):
+    """The columns, or a row of them, cannot become records."""
