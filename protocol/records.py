@@ -22,6 +22,7 @@ Layout, with the offset of each field::
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from crc32c import crc32c
@@ -526,6 +527,7 @@ class Marker(NamedTuple):
     coordinator_epoch: int
 
 
+@lru_cache(maxsize=16)  # All markers of a transaction are the same, wherever they go.
 def control_batch(
     producer_id: int,
     producer_epoch: int,

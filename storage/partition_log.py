@@ -22,6 +22,7 @@ from crc32c import crc32c
 from protocol.records import (
     TRANSACTIONAL_BIT,
     BatchHeader,
+    Marker,
     control_batch,
     place_batch,
     placed,
@@ -273,15 +274,24 @@ class PartitionLog:
         self._refuse_when_closed()
         if self._environment.exhausted:
             raise StorageFull("the disk is full")
-        marker = control_batch(
+        now_ms = self._environment.now_ms()
+        batch = control_batch(
             producer_id,
             producer_epoch,
             commit=commit,
             coordinator_epoch=coordinator_epoch,
-            timestamp=self._environment.now_ms(),
+            timestamp=now_ms,
         )
-        view = memoryview(bytearray(marker))
-        return self._place(view, read_header(view), stable=False)
+        appended, _, _ = self._put(memoryview(batch), read_header(batch), stable=False)
+        self._end_transaction(
+            self.active,
+            producer_id,
+            producer_epoch,
+            Marker(commit, coordinator_epoch),
+            appended.base_offset,
+            max(now_ms, appended.log_append_time_ms),
+        )
+        return appended
 
     def _check_client_batch(self, batch: Buffer) -> BatchHeader:
         if self.closed or self._environment.full:
@@ -298,7 +308,16 @@ class PartitionLog:
             raise LogClosed(f"{self.topic}-{self.partition} is closed")
 
     def _place(self, batch: memoryview, header: BatchHeader, *, stable: bool) -> Appended:
-        """Give the batch its offsets and a place in the open group."""
+        """Append a batch of data, and let the producer state follow."""
+        appended, chunk, start = self._put(batch, header, stable=stable)
+        if header.producer_id >= 0:
+            self.producers.update(read_header(chunk, start), self._environment.now_ms())
+        return appended
+
+    def _put(
+        self, batch: memoryview, header: BatchHeader, *, stable: bool
+    ) -> tuple[Appended, Buffer, int]:
+        """Give a batch its offsets and a place in the open group; answers where its bytes are."""
         size = len(batch)
         group = self._journal.group_for(size)
         base_offset = self.next_offset
@@ -314,9 +333,8 @@ class PartitionLog:
             KIND_BATCHES, self.leader_epoch, self.partition_id, base_offset, next_offset, size, 1
         )
         self._store(group, chunk, start, size, next_offset, max_timestamp, self.leader_epoch)
-        if header.producer_id >= 0:
-            self._note_producer(read_header(chunk, start), memoryview(chunk)[start : start + size])
-        return Appended(base_offset, append_time_ms, self.log_start_offset, group)
+        appended = Appended(base_offset, append_time_ms, self.log_start_offset, group)
+        return appended, chunk, start
 
     def replay(self, group: CommitGroup, batch: memoryview, header: BatchHeader) -> None:
         """Append a batch that a former run placed: recovery's counterpart of ``append``.
@@ -328,7 +346,7 @@ class PartitionLog:
         size = len(batch)
         self._store(group, batch, 0, size, header.next_offset, header.max_timestamp, epoch)
         if header.producer_id >= 0:
-            self._note_producer(header, batch)
+            self.replay_producer(self.active, header, batch)
 
     def _store(
         self,
@@ -366,27 +384,40 @@ class PartitionLog:
         self.batches_since_snapshot += batches
         group.ends[self] = (next_offset, self.appended_bytes)
 
-    def _note_producer(self, header: BatchHeader, batch: memoryview) -> None:
-        """Let the producer state follow a batch with a producer id at the end of the log."""
-        self.replay_producer(self.active, header, batch)
-
     def replay_producer(self, segment: Segment, header: BatchHeader, batch: memoryview) -> None:
         """Let the producer state follow a stored batch of ``segment``."""
-        now_ms = self._environment.now_ms()
         if not header.is_control:
-            self.producers.update(header, now_ms)
+            self.producers.update(header, self._environment.now_ms())
             return
         marker = read_marker(batch)
-        if marker is None:
-            return
+        if marker is not None:
+            self._end_transaction(
+                segment,
+                header.producer_id,
+                header.producer_epoch,
+                marker,
+                header.base_offset,
+                header.max_timestamp,
+            )
+
+    def _end_transaction(
+        self,
+        segment: Segment,
+        producer_id: int,
+        producer_epoch: int,
+        marker: Marker,
+        offset: int,
+        timestamp: int,
+    ) -> None:
+        """Let the producer state follow a marker stored at ``offset`` of ``segment``."""
         completed = self.producers.end_transaction(
-            header.producer_id,
-            header.producer_epoch,
+            producer_id,
+            producer_epoch,
             marker.coordinator_epoch,
             marker.commit,
-            header.base_offset,
-            header.max_timestamp,
-            now_ms,
+            offset,
+            timestamp,
+            self._environment.now_ms(),
         )
         if completed is not None and completed.aborted:
             segment.add_aborted(
