@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 _SEED = 0x9747B28C
 _MULTIPLIER = np.uint32(0x5BD1E995)
@@ -29,7 +30,7 @@ def partitions_of_keys(keys: Any, count: int) -> npt.NDArray[np.int32]:  # noqa:
 
 
 def murmur2(keys: Any) -> Hashes:  # noqa: ANN401 - pyarrow has no types
-    """Hash each key of a ``binary`` array; a null is hashed like an empty key."""
+    """Hash each key of a ``binary`` or ``large_binary`` array; a null like an empty key."""
     words, starts, lengths = _words(keys)
     hashes = np.bitwise_xor(np.uint32(_SEED), lengths.astype(np.uint32))
     whole_words = lengths // _WORD_BYTES
@@ -44,7 +45,8 @@ def murmur2(keys: Any) -> Hashes:  # noqa: ANN401 - pyarrow has no types
 def _words(keys: Any) -> tuple[Hashes, npt.NDArray[np.int64], npt.NDArray[np.int64]]:  # noqa: ANN401
     """The 32-bit word that begins at each byte of the keys, and where and how long the keys are."""
     _, offset_buffer, data_buffer = keys.buffers()
-    ends = np.frombuffer(offset_buffer, dtype=np.int32)[keys.offset : keys.offset + len(keys) + 1]
+    width = np.int64 if pa.types.is_large_binary(keys.type) else np.int32
+    ends = np.frombuffer(offset_buffer, dtype=width)[keys.offset : keys.offset + len(keys) + 1]
     offsets = ends.astype(np.int64)
     first, end = int(offsets[0]), int(offsets[-1])
     # The last key's tail is read as a whole word, too.
