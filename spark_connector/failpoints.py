@@ -2,15 +2,16 @@
 
 A file there with the name of a place arms it; the first process to come by takes the file away and
 does what is in it: `kill` itself (SIGKILL), `raise`, or `pause`. It pauses as long as there is the
-file `place.PID`, which says that it is there: a test has time to end the whole Spark driver, whose
-Python worker this may be, or the broker, or to start another driver. Without the variable a place
-is one look into the environment.
+file `place.THREAD`, which says that it is there: a test has time to end the whole Spark driver,
+whose Python worker this may be, or the broker, or to start another driver. Without the variable a
+place is one look into the environment.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def reach(place: str) -> None:
 
 
 def _take(directory: Path, place: str) -> None:
-    taken = directory / f"{place}.{os.getpid()}"
+    taken = directory / f"{place}.{threading.get_native_id()}"
     try:
         (directory / place).rename(taken)
     except FileNotFoundError:

@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def spark_session(directory: Path, *, cores: int = 2) -> "SparkSession":
-    """Start a Spark in this process whose files lie in `directory`; stop it with `.stop()`."""
+def spark_session(directory: Path, *, cores: int = 2, attempts: int = 1) -> "SparkSession":
+    """Start a Spark in this process whose files lie in `directory`; stop it with `.stop()`.
+
+    A task is tried so many times as `attempts` says.
+    """
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
@@ -35,7 +38,7 @@ def spark_session(directory: Path, *, cores: int = 2) -> "SparkSession":
         "spark.log.level": "ERROR",
         "spark.sql.session.timeZone": "UTC",
     }
-    builder = builder.master(f"local[{cores}]").appName("barnabas-interop")
+    builder = builder.master(f"local[{cores},{attempts}]").appName("barnabas-interop")
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -53,7 +52,7 @@ def test_pause_says_who_is_there_and_waits_for_the_word(directory):
 
     thread = threading.Thread(target=run)
     thread.start()
-    reached = directory / f"C3.{os.getpid()}"
+    reached = directory / f"C3.{thread.native_id}"
     deadline = time.monotonic() + 60
     while not reached.exists():
         assert time.monotonic() < deadline

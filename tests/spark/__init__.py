@@ -1,0 +1,1 @@
+"""Pipelines in Spark drivers of their own, which are killed at every step: the crash tables."""

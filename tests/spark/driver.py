@@ -1,0 +1,61 @@
+"""`python -m tests.spark.driver DIRECTORY`: a Spark driver that does what it is told on stdin.
+
+Commands and answers are JSON, one a line: `["start", job]`, `["look", name]`, `["stop", name]`. It
+ends when its input does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.counterparts.spark import spark_session
+from tests.spark.job import Job
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming import StreamingQuery
+
+# More than there are processors: tasks that pause somewhere take one each.
+CORES = 16
+ATTEMPTS = 4
+
+
+def main() -> None:
+    """Start Spark, say so, and obey."""
+    # What Spark's launcher prints must not come between the answers.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    spark = spark_session(Path(sys.argv[1]), cores=CORES, attempts=ATTEMPTS)
+    queries: dict[str, StreamingQuery] = {}
+    print(json.dumps({"started": spark.version}), file=answers)
+    for line in sys.stdin:
+        command, argument = json.loads(line)
+        if command == "start":
+            job = Job.from_json(argument)
+            queries[job.name] = job.start(spark)
+            answer = {}
+        else:
+            query = queries[argument]
+            if command == "stop":
+                query.stop()
+            answer = state_of(query)
+        print(json.dumps(answer), file=answers)
+    spark.stop()
+
+
+def state_of(query: StreamingQuery) -> dict[str, Any]:
+    """Return whether the query runs, what ended it, and how much it has read."""
+    active = query.isActive
+    failure = query.exception()
+    return {
+        "active": active,
+        "error": None if failure is None else str(failure),
+        "rows": sum(progress["numInputRows"] for progress in query.recentProgress),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,246 @@
+"""Spark drivers as processes: start, let pause at a place, kill -9, start again."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from spark_connector.failpoints import VARIABLE
+from tests.spark.job import Job
+
+REPOSITORY = Path(__file__).parents[2]
+PATIENCE_S = 240
+LOOK_S = 0.02
+
+
+class DriverDied(Exception):
+    """The driver ended where it should not; the message has its last output."""
+
+
+class SparkDriver:
+    """One Spark driver; `directory` keeps what it prints, and the places that are armed in it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._process: subprocess.Popen[bytes] | None = None
+        self._paused: dict[str, Path] = {}
+        """The sign that a query pauses somewhere, by the query's name."""
+        self.failpoints = directory / "failpoints"
+        self.failpoints.mkdir(parents=True)
+        # What is killed does not clear up behind itself.
+        self._temporary_files = directory / "temporary"
+        self._temporary_files.mkdir()
+        self.start()
+
+    # -- life --------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the process; Spark gets ready meanwhile."""
+        environment = {
+            **os.environ,
+            VARIABLE: str(self.failpoints),
+            "PYTHONPATH": str(REPOSITORY),
+            "TMPDIR": str(self._temporary_files),
+            "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={self._temporary_files}",
+        }
+        with self._output_path.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.spark.driver", str(self._directory)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=output,
+                env=environment,
+                cwd=REPOSITORY,
+                # All that it starts is killed with it.
+                start_new_session=True,
+            )
+        self._is_ready = False
+
+    def kill(self) -> None:
+        """kill -9 for Python, the JVM and its workers, none of which can do anything more."""
+        process = self._running
+        while members := _session(process.pid):
+            for each in members:
+                _kill(each)
+            process.poll()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+
+    def restart(self) -> None:
+        """Kill it and start another one; nothing is armed."""
+        self.kill()
+        for each in self.failpoints.iterdir():
+            each.unlink()
+        self._paused.clear()
+        self.start()
+
+    def output(self, *, limit: int = 6000) -> str:
+        """Return the end of what it printed."""
+        return self._output_path.read_text(errors="replace")[-limit:]
+
+    def workers(self) -> list[int]:
+        """Return the Python workers that Spark has started, without the daemon they come from."""
+        found = []
+        for pid in _session(self._running.pid):
+            parent = _parent(pid)
+            if b"pyspark" in _command(pid) and parent and b"pyspark" in _command(parent):
+                found.append(pid)
+        return found
+
+    # -- queries -----------------------------------------------------------------------------------
+
+    def run(self, job: Job) -> None:
+        """Run a query to the end of its input."""
+        self.begin(job)
+        self.finish(job)
+
+    def begin(self, job: Job) -> None:
+        """Start a query and leave it alone."""
+        self._ask("start", job.as_json())
+
+    def begin_until(self, job: Job, place: str) -> None:
+        """Start a query and let it pause where it first comes to a place."""
+        self.arm(place)
+        self.begin(job)
+        self._paused[job.name] = self.wait_for(place)
+
+    def finish(self, job: Job) -> None:
+        """Wait for the end of the query, which must be a good one."""
+        error = self.end(job)
+        if error is not None:
+            raise DriverDied(f"{job.name}: {error}")
+
+    def end(self, job: Job) -> str | None:
+        """Wait for the end of the query; return what it failed of."""
+        deadline = time.monotonic() + PATIENCE_S
+        while (state := self._ask("look", job.name))["active"]:
+            if time.monotonic() > deadline:
+                raise DriverDied(f"{job.name} does not end: {self.output()}")
+            time.sleep(LOOK_S)
+        error: str | None = state["error"]
+        return error
+
+    def rows(self, job: Job) -> int:
+        """Return how many rows the query has read."""
+        rows: int = self._ask("look", job.name)["rows"]
+        return rows
+
+    def stop(self, job: Job) -> None:
+        """Stop the query, and wait until it has stopped."""
+        self._ask("stop", job.name)
+
+    # -- places ------------------------------------------------------------------------------------
+
+    def arm(self, place: str, effect: str = "pause") -> None:
+        """Let the first process that comes to this place die, raise or pause there."""
+        unready = self.failpoints / f".{place}"
+        unready.write_text(effect)
+        unready.rename(self.failpoints / place)
+
+    def wait_for(self, place: str) -> Path:
+        """Wait until the place was reached; return the sign that somebody is there."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not (found := self._newly_reached(place)):
+            if self._running.poll() is not None:
+                raise DriverDied(f"exit code {self._running.returncode}: {self.output()}")
+            if time.monotonic() > deadline:
+                raise DriverDied(f"{place} is not reached: {self.output()}")
+            time.sleep(LOOK_S)
+        return found[0]
+
+    def _newly_reached(self, place: str) -> list[Path]:
+        known = self._paused.values()
+        reached = self.failpoints.glob(f"{place}.*")
+        return [each for each in reached if each not in known]
+
+    def release(self, job: Job) -> None:
+        """Let a query that pauses go on."""
+        self._paused.pop(job.name).unlink()
+
+    # -- plumbing ----------------------------------------------------------------------------------
+
+    @property
+    def _output_path(self) -> Path:
+        return self._directory / "driver.log"
+
+    @property
+    def _running(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None
+        return self._process
+
+    def _ask(self, *command: object) -> Any:
+        if not self._is_ready:
+            self._answer()
+            self._is_ready = True
+        assert self._running.stdin is not None
+        self._running.stdin.write(json.dumps(command).encode() + b"\n")
+        self._running.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> Any:
+        answers = self._running.stdout
+        assert answers is not None
+        ready, _, _ = select.select([answers], [], [], PATIENCE_S)
+        line = answers.readline() if ready else b""
+        if not line:
+            raise DriverDied(f"no answer: {self.output()}")
+        return json.loads(line)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.kill()
+
+
+def _session(leader: int) -> list[int]:
+    """Return a session's living processes; Spark's daemon leaves the group, not the session."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            status = _status(int(entry.name))
+            if status and status[0] != "Z" and int(status[3]) == leader:
+                found.append(int(entry.name))
+    return found
+
+
+def _parent(pid: int) -> int | None:
+    status = _status(pid)
+    return int(status[1]) if status else None
+
+
+def _status(pid: int) -> list[str]:
+    """Return state, parent, group, session and what follows; nothing when it has ended."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return text.rpartition(")")[2].split()
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

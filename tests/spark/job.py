@@ -1,0 +1,97 @@
+"""The pipeline of the crash tests: numbers in, numbers and their squares out, by any sink."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+
+STOCK, SINGLE, TWO_PHASE, DATA_SOURCE = "stock", "P1", "P2", "P2-source"
+EXACT_SINKS = (SINGLE, TWO_PHASE, DATA_SOURCE)
+TASKS = 3
+"""Tasks that write a batch; not as many as partitions on either side."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that makes a query; travels to the driver as JSON."""
+
+    servers: str
+    sink: str
+    name: str
+    """Topics are `<name>-in` and `<name>-out`, the sink's id is the name."""
+    checkpoint: str
+    per_trigger: int = 1000
+    starting_offsets: str = "earliest"
+    options: Mapping[str, str] = field(default_factory=dict)
+    """More options of the sink."""
+
+    @property
+    def input(self) -> str:
+        return f"{self.name}-in"
+
+    @property
+    def output(self) -> str:
+        return f"{self.name}-out"
+
+    @property
+    def group(self) -> str:
+        """Where our sinks commit the source's offsets."""
+        return f"spark.{self.name}"
+
+    def as_json(self) -> dict[str, object]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, found: dict[str, object]) -> Self:
+        return cls(**found)  # type: ignore[arg-type]
+
+    def start(self, spark: SparkSession) -> StreamingQuery:
+        """Start it on what is there now; it ends by itself."""
+        writer = _written(self, spark, _transformed(self, spark))
+        writer = writer.option("checkpointLocation", self.checkpoint)
+        return writer.trigger(availableNow=True).start()
+
+
+def expected_value(number: int) -> bytes:
+    """What the pipeline makes of a number."""
+    return b"%d:%d" % (number, number * number)
+
+
+def _transformed(job: Job, spark: SparkSession) -> DataFrame:
+    source = spark.readStream.format("kafka").option("subscribe", job.input)
+    source = source.option("kafka.bootstrap.servers", job.servers)
+    source = source.option("kafka.isolation.level", "read_committed")
+    source = source.option("startingOffsets", job.starting_offsets)
+    source = source.option("maxOffsetsPerTrigger", str(job.per_trigger))
+    numbers = source.load().selectExpr("key", "cast(cast(value as string) as long) as number")
+    # By chance: no task writes the same records again when a batch is run a second time.
+    numbers = numbers.selectExpr("*", "rand() as chance").repartition(TASKS, "chance")
+    return numbers.selectExpr("key", "cast(concat(number, ':', number * number) as binary) value")
+
+
+def _written(job: Job, spark: SparkSession, results: DataFrame) -> DataStreamWriter:
+    writer = results.writeStream.outputMode("append")
+    if job.sink == STOCK:
+        options = {"kafka.bootstrap.servers": job.servers, "topic": job.output}
+        return writer.format("kafka").options(**options)
+    options = {
+        "kafka.bootstrap.servers": job.servers,
+        "sinkId": job.name,
+        "topic": job.output,
+        "checkpointLocation": job.checkpoint,
+        **job.options,
+    }
+    if job.sink == DATA_SOURCE:
+        from spark_connector.data_source import BarnabasDataSource
+
+        spark.dataSource.register(BarnabasDataSource)
+        return writer.format("barnabas").options(**options)
+    from spark_connector import foreach_batch
+
+    make = {SINGLE: foreach_batch.single_transaction, TWO_PHASE: foreach_batch.two_phase}
+    return writer.foreachBatch(make[job.sink](options))

@@ -1,0 +1,134 @@
+"""Is every result there once, is nothing open, do the group's offsets say what the checkpoint says?
+
+Asked over the wire and with librdkafka, of any broker.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import confluent_kafka
+from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+from protocol.errors import ErrorCode
+from protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
+from tests.counterparts.broker_process import BrokerProcess
+from tests.counterparts.wire_client import WireClient
+from tests.interop.administration import admin, create
+from tests.interop.transactional import COMMITTED, committed_offset, read_with_confluent
+from tests.spark.job import Job, expected_value
+
+PARTITIONS = 2
+PATIENCE_S = 120
+OPEN_STATES = ["Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"]
+
+
+class Found(NamedTuple):
+    """What a topic has of what it should have."""
+
+    expected: int
+    duplicates: int
+    losses: int
+    strangers: int
+    """Values that nobody should have written."""
+
+    @property
+    def is_exact(self) -> bool:
+        return not (self.duplicates or self.losses or self.strangers)
+
+
+def feed(job: Job, numbers: range) -> None:
+    """Put numbers into the input topic, which is made if need be, in a fixed way."""
+    known = admin(job.servers).list_topics(timeout=30).topics
+    for topic in (job.input, job.output):
+        if topic not in known:
+            create(job.servers, topic, partitions=PARTITIONS)
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": job.servers, "enable.idempotence": True}
+    )
+    for number in numbers:
+        place = number % PARTITIONS
+        producer.produce(job.input, b"%d" % number, b"key-%d" % (number % 10), partition=place)
+        if number % 10_000 == 0:
+            producer.flush(PATIENCE_S)
+    assert producer.flush(PATIENCE_S) == 0
+
+
+def judge(broker: BrokerProcess, job: Job, records: int) -> None:
+    """Demand all that the crash tables promise, once the query has ended."""
+    until(lambda: open_transactions(broker, f"spark.{job.name}"), [], "open transactions")
+    places = [(job.output, partition) for partition in range(PARTITIONS)]
+    ends = log_ends(job.servers, places, IsolationLevel.READ_UNCOMMITTED)
+    until(lambda: log_ends(job.servers, places, IsolationLevel.READ_COMMITTED), ends, "LSO")
+    found = results(job, records)
+    assert found.is_exact, found
+    # Nothing stays behind where the stock sink is at home.
+    read_to = offsets_of_checkpoint(job)
+    inputs = [(job.input, partition) for partition in range(PARTITIONS)]
+    assert read_to == log_ends(job.servers, inputs, IsolationLevel.READ_UNCOMMITTED)
+    for (topic, partition), offset in read_to.items():
+        assert committed_offset(job.servers, job.group, topic, partition) == offset
+
+
+def results(job: Job, records: int) -> Found:
+    """Compare what a reader of committed records sees with what it should see."""
+    seen = read_with_confluent(job.servers, job.output, PARTITIONS, COMMITTED)
+    counted = Counter(value for values in seen.values() for value in values)
+    expected = {expected_value(number) for number in range(records)}
+    return Found(
+        records,
+        duplicates=sum(count - 1 for count in counted.values()),
+        losses=len(expected - counted.keys()),
+        strangers=len(counted.keys() - expected),
+    )
+
+
+def until(look: Callable[[], object], wanted: object, what: str) -> None:
+    """Wait until something is as it should be: markers follow a decision."""
+    deadline = time.monotonic() + PATIENCE_S
+    while (seen := look()) != wanted:
+        assert time.monotonic() < deadline, (what, seen, wanted)
+        time.sleep(0.05)
+
+
+def open_transactions(broker: BrokerProcess, prefix: str) -> list[tuple[str, str]]:
+    """Return the transactions of a sink that have not ended."""
+    with WireClient(broker) as client:
+        answer = client.ask(LIST_TRANSACTIONS, ListTransactionsRequest(OPEN_STATES), 0)
+    assert answer.error_code == ErrorCode.NONE, ErrorCode(answer.error_code)
+    return [
+        (each.transactional_id, each.transaction_state)
+        for each in answer.transaction_states
+        if each.transactional_id.startswith(prefix)
+    ]
+
+
+def log_ends(
+    servers: str, places: Iterable[tuple[str, int]], isolation: IsolationLevel
+) -> dict[tuple[str, int], int]:
+    """Return where partitions end for readers of an isolation level."""
+    client = admin(servers)
+    wanted = {TopicPartition(*place): OffsetSpec.latest() for place in places}
+    answers = client.list_offsets(wanted, isolation_level=isolation, request_timeout=30)
+    return {
+        (place.topic, place.partition): future.result(60).offset
+        for place, future in answers.items()
+    }
+
+
+def offsets_of_checkpoint(job: Job) -> dict[tuple[str, int], int]:
+    """Return how far the source was read by the last batch that Spark takes for done."""
+    checkpoint = Path(job.checkpoint)
+    last = max(int(each.name) for each in (checkpoint / "commits").iterdir() if each.name.isdigit())
+    _version, _metadata, source = (checkpoint / "offsets" / str(last)).read_text().splitlines()
+    return {
+        (topic, int(partition)): offset
+        for topic, offsets in json.loads(source).items()
+        for partition, offset in offsets.items()
+    }
