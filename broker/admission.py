@@ -16,7 +16,15 @@ from broker.catalogue import Partition
 from coordinator.transactions.commands import AddPartitions, VerifyPartitions
 from coordinator.transactions.state import TRANSACTIONS_V2, TopicPartition
 from protocol.errors import ErrorCode
-from protocol.records import CONTROL_BIT, TRANSACTIONAL_BIT, BatchHeader, read_header
+from protocol.records import (
+    ATTRIBUTES_LOW_BYTE,
+    CONTROL_BIT,
+    HEADER_BYTES,
+    PRODUCER_ID_POSITION,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    read_header,
+)
 
 if TYPE_CHECKING:
     from broker.dispatch import RequestContext
@@ -24,9 +32,6 @@ if TYPE_CHECKING:
 
 ADDS_SINCE: Final = 12
 ABORTABLE_SINCE: Final = 11
-_HEADER_BYTES: Final = 61
-_ATTRIBUTES_LOW_BYTE: Final = 22
-_PRODUCER_ID_HIGH_BYTE: Final = 43
 _KINDS: Final = TRANSACTIONAL_BIT | CONTROL_BIT
 
 _RETRIABLE: Final = {
@@ -43,9 +48,9 @@ def is_transactional(records: memoryview | None) -> bool:
     """
     return (
         records is not None
-        and len(records) >= _HEADER_BYTES
-        and records[_ATTRIBUTES_LOW_BYTE] & _KINDS == TRANSACTIONAL_BIT
-        and records[_PRODUCER_ID_HIGH_BYTE] < 0x80
+        and len(records) >= HEADER_BYTES
+        and records[ATTRIBUTES_LOW_BYTE] & _KINDS == TRANSACTIONAL_BIT
+        and records[PRODUCER_ID_POSITION] < 0x80
     )
 
 

@@ -26,7 +26,12 @@ from protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from protocol.records import HEADER_BYTES, TRANSACTIONAL_BIT
+from protocol.records import (
+    ATTRIBUTES_LOW_BYTE,
+    HEADER_BYTES,
+    PRODUCER_ID_POSITION,
+    TRANSACTIONAL_BIT,
+)
 from storage.errors import Refused
 
 if TYPE_CHECKING:
@@ -54,8 +59,6 @@ _KEY_BYTES: Final = 4
 _FIXED_FROM: Final = 8
 """Where in a frame the bytes behind the correlation id begin."""
 _INDEX_AND_SIZE_BYTES: Final = 4 + 5
-_ATTRIBUTES_LOW_BYTE: Final = 22
-_PRODUCER_POSITION: Final = 43
 _SENTINEL: Final = 0x7EADBEEF
 """Stands for the partition index while an answer is learned; the bytes behind it never hold it."""
 
@@ -132,7 +135,7 @@ class CommonRequest:
                 shift += 7
             first = at + 1
         stop = first + size
-        if stop + len(self.tail) != end or size <= _ATTRIBUTES_LOW_BYTE or index < 0:
+        if stop + len(self.tail) != end or size <= ATTRIBUTES_LOW_BYTE or index < 0:
             return None
         return index, first, stop
 
@@ -334,10 +337,10 @@ class ProduceShortcut:
         """Whether nobody has to be asked about a batch: its transaction is open, or it has none."""
         if len(records) < HEADER_BYTES:
             return False
-        if not records[_ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT:
+        if not records[ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT:
             return True
         return self._transactional and log.producers.is_in_transaction(
-            *_producer(records, _PRODUCER_POSITION)
+            *_producer(records, PRODUCER_ID_POSITION)
         )
 
     def _log_of(self, partition: int) -> PartitionLog | None:

@@ -55,6 +55,9 @@ MAX_SEQUENCE = 2_147_483_647
 _SMALLEST_LENGTH = HEADER_BYTES - LENGTH_OVERHEAD
 CRC_START = 21
 """A batch's checksum covers its bytes from here on."""
+ATTRIBUTES_LOW_BYTE = 22
+"""Where codec, transactional and control bits stand: for who looks at one byte of a batch."""
+PRODUCER_ID_POSITION = 43
 _NULL = 1  # length -1 as a varint
 _MAX_VARINT_BYTES = 5
 _MAX_VARLONG_BYTES = 10

@@ -41,6 +41,7 @@ from protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from protocol.records import ATTRIBUTES_LOW_BYTE, COMPRESSION_MASK
 from storage.errors import InvalidRecord, Refused
 from storage.journal import CommitGroup
 from storage.partition_log import Appended
@@ -48,9 +49,6 @@ from storage.partition_log import Appended
 TOPIC_IDS_SINCE = 13
 ZSTD_SINCE = 7
 NO_OFFSET = -1
-
-_ATTRIBUTES_LOW_BYTE = 22
-_CODEC_BITS = 0x07
 
 
 def refuse_produce(
@@ -272,8 +270,8 @@ def _is_zstd(records: memoryview | None) -> bool:
     """Whether a batch is compressed in a way that old clients cannot know of."""
     return (
         records is not None
-        and len(records) > _ATTRIBUTES_LOW_BYTE
-        and records[_ATTRIBUTES_LOW_BYTE] & _CODEC_BITS == ZSTD
+        and len(records) > ATTRIBUTES_LOW_BYTE
+        and records[ATTRIBUTES_LOW_BYTE] & COMPRESSION_MASK == ZSTD
     )
 
 
