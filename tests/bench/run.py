@@ -28,11 +28,14 @@ from tests.bench.load import ClosedLoop, Measurement, RequestFailed
 from tests.bench.rebalance import Rebalance
 from tests.bench.rows import IN_FLIGHT, ROWS, Row
 from tests.bench.transactions import Transactions
-from tests.counterparts.apache_kafka import ApacheKafka
+from tests.counterparts.apache_kafka import ApacheKafkaAsItComes
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 
-BROKERS: dict[str, type[BrokerProcess]] = {"barnabas": BarnabasProcess, "kafka": ApacheKafka}
+BROKERS: dict[str, type[BrokerProcess]] = {
+    "barnabas": BarnabasProcess,
+    "kafka": ApacheKafkaAsItComes,
+}
 CREATE_TIMEOUT_S = 30
 IDLE_S = 3.0
 SLICE_BYTES = 1 << 20

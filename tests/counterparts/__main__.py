@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from tests.counterparts.archives import make_archives
 from tests.counterparts.errors import MissingCounterpart
 from tests.counterparts.jars import kafka_jars, spark_kafka_jars
 from tests.counterparts.java import java
@@ -20,6 +21,8 @@ def main() -> int:
         for jar in spark_kafka_jars():
             print(f"spark jar   {jar}")
         print(f"kcat        {kcat()}")
+        for name, is_there in make_archives().items():
+            print(f"classes     {name}: {'archived' if is_there else 'loaded at every start'}")
     except MissingCounterpart as error:
         print(f"counterparts: {error}", file=sys.stderr)
         return 1

@@ -1,15 +1,19 @@
 """Apache Kafka 4.3.0: one KRaft node on loopback ports, in its default configuration."""
 
+import functools
 import subprocess
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.counterparts.broker_process import HOST, BrokerProcess
+from tests.counterparts.class_archive import SERVER, archive_options
 from tests.counterparts.jars import KAFKA_VERSION, kafka_class_path
 from tests.counterparts.java import java
 from tests.counterparts.probe import free_port
 
 CLUSTER_ID = "QmFybmFiYXNDb3VudGVycA"
-# What kafka-server-start passes: the comparison is with Kafka as it comes.
+# What kafka-server-start passes.
 JVM_OPTIONS = (
     "-server",
     "-XX:+UseG1GC",
@@ -18,6 +22,8 @@ JVM_OPTIONS = (
     "-XX:+ExplicitGCInvokesConcurrent",
     "-Djava.awt.headless=true",
 )
+# A test's broker lives for seconds: its code is never worth the second compiler.
+QUICK_START = ("-XX:TieredStopAtLevel=1",)
 
 
 class ApacheKafka(BrokerProcess):
@@ -35,21 +41,23 @@ class ApacheKafka(BrokerProcess):
         lines = [f"{key}={value}\n" for key, value in properties.items()]
         self._properties_path.write_text("".join(lines))
         if not (self.data_directory / "meta.properties").exists():
-            self._format()
+            self.data_directory.mkdir(exist_ok=True)
+            for name, content in _formatted().items():
+                (self.data_directory / name).write_bytes(content)
 
     def command(self) -> list[str]:
         heap = [f"-Xms{self.heap}", f"-Xmx{self.heap}"]
-        command = [str(java()), *heap, *JVM_OPTIONS, "-cp", kafka_class_path()]
+        options = [*heap, *JVM_OPTIONS, *self.start_options()]
+        command = [str(java()), *options, "-cp", kafka_class_path()]
         return [*command, "kafka.Kafka", str(self._properties_path)]
+
+    def start_options(self) -> Sequence[str]:
+        """Return the JVM options beside those of Kafka's own script."""
+        return [*QUICK_START, *archive_options(SERVER)]
 
     @property
     def _properties_path(self) -> Path:
         return self.directory / "server.properties"
-
-    def _format(self) -> None:
-        tool = [str(java()), "-cp", kafka_class_path(), "kafka.tools.StorageTool", "format"]
-        arguments = ["-t", CLUSTER_ID, "-c", str(self._properties_path)]
-        subprocess.run([*tool, *arguments], capture_output=True, timeout=60, check=True)
 
     def _properties(self) -> dict[str, str]:
         return {
@@ -68,3 +76,31 @@ class ApacheKafka(BrokerProcess):
             "share.coordinator.state.topic.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
         }
+
+
+class ApacheKafkaAsItComes(ApacheKafka):
+    """Apache Kafka with nothing but the options of its own script: what is measured."""
+
+    def start_options(self) -> Sequence[str]:
+        return []
+
+
+@functools.cache
+def _formatted() -> dict[str, bytes]:
+    """Return the files of a formatted data directory, which are the same for every node.
+
+    They name neither ports nor paths, so that one run of the tool does for all.
+    """
+    with tempfile.TemporaryDirectory(prefix="formatted-") as directory:
+        data = Path(directory) / "data"
+        properties = Path(directory) / "server.properties"
+        properties.write_text(
+            "process.roles=broker,controller\nnode.id=1\n"
+            f"controller.quorum.voters=1@{HOST}:9093\n"
+            f"listeners=PLAINTEXT://{HOST}:9092,CONTROLLER://{HOST}:9093\n"
+            f"controller.listener.names=CONTROLLER\nlog.dirs={data}\n"
+        )
+        tool = [str(java()), "-cp", kafka_class_path(), "kafka.tools.StorageTool", "format"]
+        arguments = ["-t", CLUSTER_ID, "-c", str(properties)]
+        subprocess.run([*tool, *arguments], capture_output=True, timeout=120, check=True)
+        return {path.name: path.read_bytes() for path in data.iterdir() if path.is_file()}

@@ -14,7 +14,7 @@ from tests.counterparts.usage import CpuTime, cpu_time, resident_bytes
 
 HOST = "127.0.0.1"
 POLL_S = 0.005
-STOP_TIMEOUT_S = 30
+STOP_TIMEOUT_S = 120
 
 
 class BrokerDied(Exception):

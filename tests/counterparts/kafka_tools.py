@@ -1,8 +1,10 @@
 """Apache Kafka's command-line tools, run by main class."""
 
 import subprocess
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from tests.counterparts.class_archive import TOOLS, archive_options
 from tests.counterparts.jars import kafka_class_path
 from tests.counterparts.java import java
 
@@ -24,6 +26,9 @@ FEATURES = "org.apache.kafka.tools.FeatureCommand"
 TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 TRANSACTIONAL_MESSAGE_COPIER = "org.apache.kafka.tools.TransactionalMessageCopier"
 
+# Small heap, serial collector, first-tier compiler: a tool lives for a second or two.
+JVM_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
 
 class ToolResult(NamedTuple):
     """How a tool ended and what it printed on both outputs."""
@@ -33,11 +38,15 @@ class ToolResult(NamedTuple):
 
 
 def run_tool(
-    main_class: str, *arguments: str, stdin: str = "", timeout_s: float = 60
+    main_class: str,
+    *arguments: str,
+    stdin: str = "",
+    timeout_s: float = 120,
+    jvm_options: Sequence[str] | None = None,
 ) -> ToolResult:
     """Run one of Kafka's tools to its end; raise TimeoutExpired when it takes too long."""
     answer = subprocess.run(
-        tool_command(main_class, *arguments),
+        tool_command(main_class, *arguments, jvm_options=jvm_options),
         input=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -48,8 +57,9 @@ def run_tool(
     return ToolResult(answer.returncode, answer.stdout)
 
 
-def tool_command(main_class: str, *arguments: str) -> list[str]:
-    """Return the command line of one of Kafka's tools."""
-    # Small heap, serial collector, first-tier compiler: a tool lives for a second or two.
-    options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+def tool_command(
+    main_class: str, *arguments: str, jvm_options: Sequence[str] | None = None
+) -> list[str]:
+    """Return the command line of one of Kafka's tools; by default its JVM starts quickly."""
+    options = [*JVM_OPTIONS, *(archive_options(TOOLS) if jvm_options is None else jvm_options)]
     return [str(java()), *options, "-cp", kafka_class_path(), main_class, *arguments]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.counterparts.class_archive import TOOLS, archive_options
 from tests.counterparts.jars import kafka_class_path
 from tests.counterparts.java import java
 from tests.counterparts.kafka_tools import CONSOLE_CONSUMER, VERIFIABLE_CONSUMER
@@ -33,7 +34,7 @@ _REPOSITORY = Path(__file__).parents[2]
 WAIT_S = 90
 STOP_S = 20
 # A consumer is small; many of them share a machine with two cores.
-JVM_OPTIONS = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+JVM_OPTIONS = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _READERS = {"console": read_console, "verifiable": read_verifiable}
 _CLIENTS = "org.apache.kafka.clients.consumer"
 JAVA_ASSIGNORS = {
@@ -303,7 +304,7 @@ def _java_command(member: Member, place: Place, group: str) -> list[str]:
     configuration = place.directory / f"{member.name}.properties"
     configuration.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
     # Its log goes nowhere: what it says of a broker that is down for a moment is not asked for.
-    command = [str(java()), *JVM_OPTIONS, "-cp", kafka_class_path()]
+    command = [str(java()), *JVM_OPTIONS, *archive_options(TOOLS), "-cp", kafka_class_path()]
     common = ["--bootstrap-server", place.servers, "--topic", place.topic]
     common += ["--command-config", str(configuration)]
     if kind.library == "verifiable":

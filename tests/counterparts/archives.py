@@ -1,0 +1,41 @@
+"""Make the archives of classes: run what the tests run while Java takes notes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.counterparts.apache_kafka import QUICK_START, ApacheKafka
+from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.class_archive import SERVER, TOOLS, make_archive
+from tests.counterparts.kafka_tools import CONSOLE_PRODUCER, TOPICS, run_tool
+
+
+def make_archives() -> dict[str, bool]:
+    """Make the archives that are not there yet; return which are."""
+    return {name: make_archive(name, run) for name, run in RECORDED.items()}
+
+
+class _Recorded(ApacheKafka):
+    """A server that writes down at its end what it has loaded."""
+
+    options: Sequence[str] = ()
+
+    def start_options(self) -> Sequence[str]:
+        return [*QUICK_START, *self.options]
+
+
+def _run_server(options: list[str]) -> None:
+    _Recorded.options = options
+    with _Recorded() as server:
+        where = ["--bootstrap-server", server.bootstrap_servers]
+        run_tool(CONSOLE_PRODUCER, *where, "--topic", "recorded", stdin="one\n")
+        server.terminate()
+
+
+def _run_tool(options: list[str]) -> None:
+    with BarnabasProcess() as broker:
+        where = ["--bootstrap-server", broker.bootstrap_servers]
+        run_tool(TOPICS, *where, "--describe", jvm_options=options, timeout_s=120)
+
+
+RECORDED = {SERVER: _run_server, TOOLS: _run_tool}
