@@ -5,8 +5,19 @@ Spark's stock Kafka source and sink work against Barnabas as they are; what they
 """
 
 from spark_connector.jars import SPARK_KAFKA_JARS, TESTED_SPARK_VERSIONS
+from spark_connector.pipeline import Pipeline
+from spark_connector.sinks import Sink
+from spark_connector.source import Source, read, read_stream
 
 CONNECTOR_JARS = tuple(jar.coordinates for jar in SPARK_KAFKA_JARS)
 """Maven coordinates of the tested connector, without their own dependencies."""
 
-__all__ = ["CONNECTOR_JARS", "TESTED_SPARK_VERSIONS"]
+__all__ = [
+    "CONNECTOR_JARS",
+    "TESTED_SPARK_VERSIONS",
+    "Pipeline",
+    "Sink",
+    "Source",
+    "read",
+    "read_stream",
+]

@@ -1,0 +1,214 @@
+"""What is wrong with a pipeline, said before anything is written: one sentence each.
+
+Spark takes many an option without a word that makes a sink at least once again, or that has no
+effect. Whatever can be known before the start is refused here; what only shows later (a second
+driver, a lost transaction) is said by the sinks themselves, see `errors.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from spark_connector.pipeline import Pipeline
+from spark_connector.refusals import WrongUse
+from spark_connector.sinks import EXACTLY_ONCE, KINDS, STOCK, Sink
+from spark_connector.source import Source
+
+ASYNC_PROGRESS: Final = "asyncProgressTrackingEnabled"
+OWN_OPTIONS: Final = (
+    "sinkId",
+    "sourceGroupId",
+    "transactionTimeoutMs",
+    "batchMaxBytes",
+    "ledgerTopic",
+    "newQuery",
+    "acceptLostBatch",
+)
+"""Options of our sinks, without effect on Spark's own."""
+TRIGGERS: Final = ("processingTime", "availableNow", "once", "continuous", "realTime")
+OUTPUT_MODES: Final = ("append", "update", "complete")
+
+_SAID_ELSEWHERE: Final = {
+    "kafka.bootstrap.servers": "servers=",
+    "topic": "topic=",
+    "sinkid": "sink_id=",
+    "checkpointlocation": "--checkpoint",
+    "path": "--checkpoint",
+}
+# Options of the stock sink that would be accepted, and would change nothing.
+_WITHOUT_EFFECT: Final = {
+    "kafka.acks": "every record is acknowledged by all replicas",
+    "kafka.enable.idempotence": "the sink is always idempotent",
+    "kafka.transactional.id": "the sink names its transactions after the sink id",
+    "kafka.transaction.timeout.ms": "use transactionTimeoutMs",
+    "kafka.linger.ms": "the sink makes its batches of whole Arrow batches",
+    "kafka.batch.size": "use batchMaxBytes",
+    "kafka.buffer.memory": "the sink holds no more than what is in flight",
+    "kafka.max.in.flight.requests.per.connection": "it is always 5",
+    "kafka.retries": "the sink tries again for kafka.delivery.timeout.ms",
+    "kafka.key.serializer": "keys are bytes or strings",
+    "kafka.value.serializer": "values are bytes or strings",
+    "includeheaders": "headers are written when there is a column of that name",
+}
+
+COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "key": ("string", "binary"),
+    "value": ("string", "binary"),
+    "topic": ("string",),
+    "partition": ("int",),
+    "headers": ("array<struct<key:string,value:binary>>",),
+    "timestamp": ("timestamp",),
+}
+"""The columns of a sink and the types that Spark may have for them."""
+
+
+def check_pipelines(pipelines: Sequence[Pipeline]) -> None:
+    """Refuse what can be seen without Spark and without a broker."""
+    for name, count in Counter(pipeline.name for pipeline in pipelines).items():
+        if count > 1:
+            raise WrongUse(
+                f"{count} pipelines have the sink id {name!r}: each would fence the other; give"
+                " each one an id of its own"
+            )
+    for pipeline in pipelines:
+        _check_pipeline(pipeline)
+
+
+def _check_pipeline(pipeline: Pipeline) -> None:
+    sink = pipeline.sink
+    if sink.kind not in KINDS:
+        raise WrongUse(f"there is no kind of sink called {sink.kind!r}: use {_any_of(KINDS)}")
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", sink.sink_id):
+        raise WrongUse(
+            f"the sink id {sink.sink_id!r} may only have letters, digits, '_' and '-', at most 100"
+        )
+    if sink.output_mode not in OUTPUT_MODES:
+        raise WrongUse(
+            f"there is no output mode called {sink.output_mode!r}: use {_any_of(OUTPUT_MODES)}"
+        )
+    _check_trigger(sink)
+    _check_options(sink)
+    if isinstance(pipeline.source, Source):
+        pipeline.source.spark_options()
+    if sink.kind in EXACTLY_ONCE:
+        sink.sink_options()
+
+
+# --------------------------------------------------------------------------- triggers and options
+
+
+def _check_trigger(sink: Sink) -> None:
+    unknown = [name for name in sink.trigger if name not in TRIGGERS]
+    if unknown or len(sink.trigger) > 1:
+        raise WrongUse(
+            f"the trigger {dict(sink.trigger)} is none of Spark's: give it one of"
+            f" {_any_of(TRIGGERS)}"
+        )
+    if sink.kind not in EXACTLY_ONCE:
+        return
+    if "realTime" in sink.trigger:
+        raise WrongUse(
+            "real-time mode cannot be exactly once: Spark then writes records before it knows"
+            " where their batch ends, and allows no sink but its own; use trigger processingTime,"
+            " or kind='stock' for at least once"
+        )
+    if "continuous" in sink.trigger:
+        raise WrongUse(
+            "the continuous trigger cannot be exactly once: it has no batches that a restart"
+            " could repeat; use trigger processingTime, or kind='stock' for at least once"
+        )
+
+
+def _check_options(sink: Sink) -> None:
+    given = {name.lower(): str(value) for name, value in sink.options.items()}
+    for name in sink.options:
+        if name.lower() in _SAID_ELSEWHERE:
+            raise WrongUse(f"the sink's option {name} is said with {_SAID_ELSEWHERE[name.lower()]}")
+    if sink.kind == STOCK:
+        _check_options_of_the_stock_sink(sink)
+        return
+    if given.get(ASYNC_PROGRESS.lower(), "").lower() == "true":
+        raise WrongUse(
+            "asynchronous progress tracking cannot be exactly once: after a crash Spark cuts its"
+            f" batches anew; leave the option {ASYNC_PROGRESS} out"
+        )
+    for name in sink.options:
+        if name.lower() in _WITHOUT_EFFECT:
+            raise WrongUse(
+                f"the sink's option {name} has no effect: {_WITHOUT_EFFECT[name.lower()]}"
+            )
+
+
+def _check_options_of_the_stock_sink(sink: Sink) -> None:
+    ours = {name.lower() for name in OWN_OPTIONS}
+    for name in sink.options:
+        if name.lower() in ours:
+            raise WrongUse(f"the sink's option {name} has no effect on kind='stock'; leave it out")
+        if name.lower() == "kafka.transactional.id":
+            raise WrongUse(
+                "kind='stock' cannot write in transactions, Spark's sink never begins one: leave"
+                " the option kafka.transactional.id out, or use an exactly-once kind"
+            )
+
+
+def check_configuration(pipelines: Sequence[Pipeline], settings: Mapping[str, str]) -> None:
+    """Refuse settings of Spark under which an exactly-once sink is none."""
+    if not any(pipeline.sink.kind in EXACTLY_ONCE for pipeline in pipelines):
+        return
+    for name, value in settings.items():
+        if ASYNC_PROGRESS.lower() in name.lower() and value.lower() == "true":
+            raise WrongUse(
+                "asynchronous progress tracking cannot be exactly once: after a crash Spark cuts"
+                f" its batches anew; leave {name} out"
+            )
+
+
+# ------------------------------------------------------------------------------------- columns
+
+
+def check_columns(columns: Sequence[tuple[str, str]], sink: Sink) -> None:
+    """Refuse columns that the sink cannot write, or would silently leave out.
+
+    `columns` are names and types as `DataFrame.dtypes` has them.
+    """
+    for name, count in Counter(name for name, _type in columns).items():
+        if count > 1:
+            raise WrongUse(f"there are {count} columns called {name!r}: drop all but one")
+    for name, found in columns:
+        _check_column(name, found, sink)
+    names = {name for name, _type in columns}
+    if "value" not in names:
+        raise WrongUse(
+            "there is no column 'value': call the column to write 'value', or make one of several"
+            " with to_json(struct(...))"
+        )
+    if sink.topic is None and "topic" not in names:
+        raise WrongUse(
+            "it is not said where rows go: give the sink a topic=, or the rows a column 'topic'"
+        )
+
+
+def _check_column(name: str, found: str, sink: Sink) -> None:
+    if name not in COLUMNS or (name == "timestamp" and sink.kind == STOCK):
+        known = [column for column in COLUMNS if sink.kind != STOCK or column != "timestamp"]
+        raise WrongUse(
+            f"the sink has no column {name!r} and would leave it out: its columns are"
+            f" {', '.join(known)}; drop it, or put it into 'value' with to_json(struct(...))"
+        )
+    if found not in COLUMNS[name]:
+        raise WrongUse(
+            f"the column {name!r} has the type {found}, but must be {_any_of(COLUMNS[name])}:"
+            " cast it"
+        )
+    if name == "topic" and sink.topic is not None:
+        raise WrongUse(
+            "the rows have a column 'topic' and the sink has a topic=, which would win: leave"
+            " one of them out"
+        )
+
+
+def _any_of(names: Sequence[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]

@@ -1,0 +1,49 @@
+"""What a user writes: where to read, a function from DataFrame to DataFrame, where to write.
+
+    from spark_connector import Pipeline, Sink, Source
+
+    pipeline = Pipeline(
+        source=Source(topic="payments"),
+        transform=movements,
+        sink=Sink(sink_id="ledger", topic="movements"),
+    )
+
+`python -m spark_connector run that_file.py` runs every pipeline that a file has at its top level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spark_connector.sinks import Sink
+from spark_connector.source import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def unchanged(frame: DataFrame) -> DataFrame:
+    """Return what comes in: a pipeline that copies."""
+    return frame
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pipeline:
+    """One query: a source, a transformation, a sink."""
+
+    source: Source | Callable[[SparkSession], DataFrame]
+    sink: Sink
+    transform: Callable[[DataFrame], DataFrame] = unchanged
+
+    @property
+    def name(self) -> str:
+        """The sink's id: what the query and its checkpoint are called."""
+        return self.sink.sink_id
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """Return the stream of what is to be written."""
+        if isinstance(self.source, Source):
+            return self.transform(self.source.load(spark))
+        return self.transform(self.source(spark))

@@ -1,0 +1,66 @@
+"""What is wrong with a pipeline that only its broker knows, asked before the query starts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from protocol.messages.init_producer_id import INIT_PRODUCER_ID
+from protocol.messages.txn_offset_commit import TXN_OFFSET_COMMIT
+from spark_connector.cluster import Cluster
+from spark_connector.connection import Connection
+from spark_connector.errors import BrokerTooOld, TopicMissing
+from spark_connector.pipeline import Pipeline
+from spark_connector.sinks import AUTO, SINGLE_TRANSACTION, STOCK, TWO_PHASE
+from spark_connector.source import Source, servers_or_default
+
+CLIENT_ID: Final = "barnabas-spark-run"
+TIMEOUT_MS: Final = 20_000
+_GROUP_METADATA_SINCE: Final = 3
+_TWO_PHASE_SINCE: Final = 6
+
+
+def cluster_at(servers: str) -> Cluster:
+    """Return a cluster to ask a few questions; it is for the caller to close."""
+    return Cluster(servers, client_id=CLIENT_ID, timeout_ms=TIMEOUT_MS)
+
+
+def check_brokers(pipeline: Pipeline) -> str:
+    """Refuse missing topics and brokers that are too old; return the kind of sink to use."""
+    source, sink = pipeline.source, pipeline.sink
+    if isinstance(source, Source):
+        with cluster_at(servers_or_default(source.servers)) as cluster:
+            _check_topics(cluster, source.topics(), "reads")
+    with cluster_at(servers_or_default(sink.servers)) as cluster:
+        if sink.topic is not None:
+            _check_topics(cluster, [sink.topic], "writes")
+        return decided_kind(cluster, sink.kind)
+
+
+def _check_topics(cluster: Cluster, topics: list[str], does: str) -> None:
+    existing = cluster.existing(topics)
+    missing = [topic for topic in topics if topic not in existing]
+    if missing:
+        raise TopicMissing(
+            f"The pipeline {does} the topic {missing[0]}, which does not exist at"
+            f" {cluster.servers}; create it first, for example with"
+            f" `barnabas topics create {missing[0]} --partitions 4`."
+        )
+
+
+def decided_kind(cluster: Cluster, kind: str) -> str:
+    """Return the kind of sink, `auto` decided by what the broker offers; raises BrokerTooOld."""
+    if kind == STOCK:
+        return kind
+    connection: Connection = cluster.until(
+        "Asking the broker for its versions", cluster.deadline(), cluster.any_node
+    )
+    if not connection.speaks(TXN_OFFSET_COMMIT, _GROUP_METADATA_SINCE):
+        raise BrokerTooOld(
+            f"The broker at {cluster.servers} is too old to write exactly once: that takes Apache"
+            " Kafka 2.5 or newer, or Barnabas; kind='stock' writes at least once."
+        )
+    if kind != AUTO:
+        return kind
+    return (
+        TWO_PHASE if connection.speaks(INIT_PRODUCER_ID, _TWO_PHASE_SINCE) else SINGLE_TRANSACTION
+    )

@@ -1,0 +1,88 @@
+"""Spark's failures, one sentence each: ours is taken out of Spark's report, others are named.
+
+Spark wraps what failed in reports of many lines, Python's traceback and Java's stack inside them.
+With `--verbose` they are shown whole.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_OURS: Final = re.compile(r"^spark_connector\.\w+\.[A-Z]\w+: (.+)$", re.MULTILINE)
+_PYTHON: Final = re.compile(
+    r"^((?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failpoint)): (.*)$",
+    re.MULTILINE,
+)
+_JAVA_CAUSE: Final = re.compile(r"^\s*Caused by: ([\w.$]+)(?:: (.*))?$", re.MULTILINE)
+_JAVA_WRAPPERS: Final = ("Py4J", "SparkException", "StreamingQueryException", "ExecutionException")
+_SQL_HINT: Final = re.compile(r" SQLSTATE: \w+$")
+
+# What Spark and the Java client say, and what it means for a pipeline.
+_KNOWN: Final = (
+    (
+        r"CONCURRENT_STREAM_LOG_UPDATE|Concurrent update to the log|multiple streaming jobs",
+        "another driver runs this pipeline with the same checkpoint: stop one of them",
+    ),
+    (
+        (
+            r"offset was changed from|Cannot fetch offset|OffsetOutOfRange|data loss|"
+            r"KAFKA_DATA_LOSS|may have been missed"
+        ),
+        (
+            "records that were to be read next are gone from the source topic (deleted, or older"
+            " than its retention): start with a new checkpoint, or accept the loss with the source"
+            " option failOnDataLoss=false"
+        ),
+    ),
+    (
+        r"UnknownTopicOrPartition|UNKNOWN_TOPIC_OR_PARTITION|This server does not host this",
+        "a topic of the pipeline does not exist: create it, then start again",
+    ),
+    (
+        (
+            r"Timed out waiting for a node assignment|Failed to construct kafka|"
+            r"TimeoutException: .*(metadata|node assignment)|Connection to node .* could not be"
+        ),
+        (
+            "the broker did not answer Spark's Kafka client in time: is it running, and reachable"
+            " under the address it advertises?"
+        ),
+    ),
+    (
+        r"Failed to find data source: kafka",
+        (
+            "Spark has no Kafka connector: leave --conf spark.jars and spark.jars.packages out, and"
+            " it is fetched"
+        ),
+    ),
+    (
+        r"OutOfMemoryError",
+        (
+            "Java ran out of memory: give it more with --conf spark.driver.memory=4g, or make"
+            " batches smaller with the source option maxOffsetsPerTrigger"
+        ),
+    ),
+)
+
+
+def sentence_of(failure: BaseException) -> str:
+    """Return one line that says what has failed."""
+    text = str(failure)
+    if ours := _OURS.findall(text):
+        return _line(ours[-1])
+    for pattern, sentence in _KNOWN:
+        if re.search(pattern, text):
+            return sentence
+    if python := _PYTHON.findall(text):
+        kind, message = python[-1]
+        return _line(f"{kind.rpartition('.')[2]}: {message}")
+    for kind, message in reversed(_JAVA_CAUSE.findall(text)):
+        name = kind.rpartition(".")[2]
+        if message and not name.startswith(_JAVA_WRAPPERS):
+            return _line(f"{name}: {message}")
+    return _line(text.strip().partition("\n")[0] or type(failure).__name__)
+
+
+def _line(text: str) -> str:
+    return _SQL_HINT.sub("", " ".join(text.split()))

@@ -1,0 +1,98 @@
+"""Where a pipeline writes, and how each kind of sink is started.
+
+`two_phase`: tasks write in parallel, the driver decides (P2). `single_transaction`: the driver
+writes each batch in one transaction (P1). Both exactly once. `stock`: Spark's own Kafka sink, at
+least once. `auto` is `two_phase` where the broker offers two-phase commit (KIP-939), otherwise
+`single_transaction`: without it a decided transaction could still run out of its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from spark_connector.errors import WrongOption
+from spark_connector.options import SERVERS, SinkOptions
+from spark_connector.source import servers_or_default
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+AUTO: Final = "auto"
+TWO_PHASE: Final = "two_phase"
+SINGLE_TRANSACTION: Final = "single_transaction"
+STOCK: Final = "stock"
+KINDS: Final = (AUTO, TWO_PHASE, SINGLE_TRANSACTION, STOCK)
+EXACTLY_ONCE: Final = (AUTO, TWO_PHASE, SINGLE_TRANSACTION)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sink:
+    """The topic that a pipeline writes, and how.
+
+    `sink_id` is the name that makes the sink one and the same over restarts: no two pipelines may
+    have the same. `options` are those of the kind of sink; `trigger` is what Spark's
+    `DataStreamWriter.trigger` takes, as in `{"processingTime": "1 second"}`.
+    """
+
+    sink_id: str
+    topic: str | None = None
+    """Where rows go that have no column `topic`."""
+    servers: str | None = None
+    kind: str = AUTO
+    output_mode: str = "append"
+    trigger: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    def spark_options(self, checkpoint: str) -> dict[str, str]:
+        """Return what the sink is told."""
+        given = {name: _text(value) for name, value in self.options.items()}
+        given[SERVERS] = servers_or_default(self.servers)
+        given["checkpointLocation"] = checkpoint
+        if self.topic is not None:
+            given["topic"] = self.topic
+        if self.kind != STOCK:
+            given["sinkId"] = self.sink_id
+        return given
+
+    def sink_options(self, checkpoint: str = "checkpoint") -> SinkOptions:
+        """Return the options of an exactly-once sink, checked; raises WrongOption."""
+        return SinkOptions.parse(self.spark_options(checkpoint))
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def start(
+    frame: DataFrame, sink: Sink, kind: str, checkpoint: str, *, once: bool
+) -> StreamingQuery:
+    """Start the query that writes a stream; `kind` is the sink's, with `auto` decided."""
+    writer = frame.writeStream.queryName(sink.sink_id).outputMode(sink.output_mode)
+    if once:
+        writer = writer.trigger(availableNow=True)
+    elif sink.trigger:
+        writer = writer.trigger(**sink.trigger)
+    return _to(writer, frame.sparkSession, sink, kind, checkpoint).start()
+
+
+def _to(
+    writer: DataStreamWriter, spark: SparkSession, sink: Sink, kind: str, checkpoint: str
+) -> DataStreamWriter:
+    options = sink.spark_options(checkpoint)
+    if kind == STOCK:
+        return writer.format("kafka").options(**options)
+    if kind == SINGLE_TRANSACTION:
+        from spark_connector.foreach_batch import single_transaction
+
+        write = single_transaction(sink.sink_options(checkpoint))
+        return writer.foreachBatch(write).option("checkpointLocation", checkpoint)
+    if kind == TWO_PHASE:
+        from spark_connector.data_source import BarnabasDataSource
+
+        spark.dataSource.register(BarnabasDataSource)
+        return writer.format(BarnabasDataSource.name()).options(**options)
+    raise WrongOption(f"There is no kind of sink called {kind!r}; use one of {', '.join(KINDS)}.")

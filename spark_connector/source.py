@@ -1,0 +1,112 @@
+"""Where a pipeline reads: Spark's stock Kafka source, seeing committed records only by default."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from spark_connector.errors import WrongOption
+from spark_connector.options import SERVERS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+DEFAULT_SERVERS_VARIABLE = "BARNABAS_SERVERS"
+ISOLATION = "kafka.isolation.level"
+STARTING_OFFSETS = "startingOffsets"
+
+
+def servers_or_default(servers: str | None) -> str:
+    """Return the given addresses, else those of `--servers`, else the broker of this machine."""
+    return servers or os.environ.get(DEFAULT_SERVERS_VARIABLE) or "localhost:9092"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """The topics that a pipeline reads, from their beginning unless told otherwise.
+
+    `options` are those of Spark's Kafka source. A source that fits none of this can be a function
+    of the SparkSession that returns a streaming DataFrame.
+    """
+
+    topic: str | Sequence[str] | None = None
+    pattern: str | None = None
+    """A Java regular expression instead of topics."""
+    servers: str | None = None
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    def load(self, spark: SparkSession) -> DataFrame:
+        """Return the stream."""
+        reader = spark.readStream.format("kafka")
+        return reader.options(**self.spark_options(starting="earliest")).load()
+
+    def topics(self) -> list[str]:
+        """Return the topics by name, none where they are found by a pattern."""
+        if self.topic is None:
+            return []
+        return [self.topic] if isinstance(self.topic, str) else list(self.topic)
+
+    def spark_options(self, *, starting: str | None = None) -> dict[str, str]:
+        """Return what Spark's source is told; raises WrongOption."""
+        return source_options(
+            self.topic, self.pattern, self.servers, self.options, starting=starting
+        )
+
+
+def read(
+    spark: SparkSession,
+    topic: str | Sequence[str] | None = None,
+    *,
+    pattern: str | None = None,
+    servers: str | None = None,
+    **options: object,
+) -> DataFrame:
+    """Read what topics hold now, committed records only: a static DataFrame."""
+    given = source_options(topic, pattern, servers, options)
+    return spark.read.format("kafka").options(**given).load()
+
+
+def read_stream(
+    spark: SparkSession,
+    topic: str | Sequence[str] | None = None,
+    *,
+    pattern: str | None = None,
+    servers: str | None = None,
+    **options: object,
+) -> DataFrame:
+    """Read topics from their beginning on, committed records only: a streaming DataFrame."""
+    return Source(topic=topic, pattern=pattern, servers=servers, options=options).load(spark)
+
+
+def source_options(
+    topic: str | Sequence[str] | None,
+    pattern: str | None,
+    servers: str | None,
+    options: Mapping[str, object],
+    *,
+    starting: str | None = None,
+) -> dict[str, str]:
+    """Return the options of Spark's Kafka source; raises WrongOption."""
+    if (topic is None) == (pattern is None):
+        raise WrongOption("A source needs a topic or a pattern, and not both.")
+    given = {SERVERS: servers_or_default(servers), ISOLATION: "read_committed"}
+    names = {name.lower(): name for name in options}
+    if starting is not None and not any(name.startswith("starting") for name in names):
+        given[STARTING_OFFSETS] = starting
+    for option in ("subscribe", "subscribePattern", "assign"):
+        if option.lower() in names:
+            raise WrongOption(f"The source's option {option} is said with topic= or pattern=.")
+    if SERVERS in names:
+        raise WrongOption(f"The source's option {SERVERS} is said with servers=.")
+    for name, value in options.items():
+        # Spark reads names without their case; a second spelling would be a second option.
+        key = ISOLATION if name.lower() == ISOLATION else name
+        given[key] = str(value).lower() if isinstance(value, bool) else str(value)
+    if pattern is not None:
+        return given | {"subscribePattern": pattern}
+    names_of_topics = [topic] if isinstance(topic, str) else list(topic or ())
+    if not names_of_topics:
+        raise WrongOption("A source needs at least one topic.")
+    return given | {"subscribe": ",".join(names_of_topics)}

@@ -1,0 +1,100 @@
+"""Spark itself: its Java, its jars, its settings, and a file for what it prints."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, Final, Self
+
+from spark_connector.jars import jars_of_installed_spark
+from spark_connector.java import java_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JAR_SETTINGS: Final = {"spark.jars", "spark.jars.packages"}
+LOCAL_SHUFFLE_PARTITIONS: Final = "8"
+"""Spark's 200 are meant for a cluster: each is a task and a state store in every batch."""
+
+
+class SparkLog:
+    """A file for what Spark prints, which goes away unless it is kept; or none, if verbose."""
+
+    def __init__(self, *, verbose: bool) -> None:
+        self._file: IO[bytes] | None = None
+        self._is_kept = False
+        if not verbose:
+            handle, name = tempfile.mkstemp(prefix="barnabas-spark-", suffix=".log")
+            self._file = os.fdopen(handle, "wb")
+            self._path = Path(name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+            if not self._is_kept:
+                self._path.unlink(missing_ok=True)
+
+    def popen_arguments(self) -> dict[str, IO[bytes]]:
+        """Return where the process of Spark writes to."""
+        return {} if self._file is None else {"stdout": self._file, "stderr": self._file}
+
+    def keep(self) -> Path | None:
+        """Leave the file where it is; return its path if there is anything in it."""
+        if self._file is None or not self._path.stat().st_size:
+            return None
+        self._is_kept = True
+        return self._path
+
+
+@contextmanager
+def spark_session(
+    master: str, settings: Mapping[str, str], log: SparkLog
+) -> Iterator[SparkSession]:
+    """Start Spark with the jars and the Java that it needs, and stop it."""
+    all_settings = settings_of(master, settings)
+    if not JAR_SETTINGS & all_settings.keys():
+        all_settings["spark.jars"] = ",".join(str(jar) for jar in jars_of_installed_spark())
+    os.environ["JAVA_HOME"] = str(java_home())
+    if master.startswith("local"):
+        # Otherwise Spark listens on whatever address the machine's name stands for.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    spark = _started(master, all_settings, log)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def settings_of(master: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of Spark: the user's, and ours where there is none."""
+    ours = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    if master.startswith("local"):
+        ours["spark.sql.shuffle.partitions"] = LOCAL_SHUFFLE_PARTITIONS
+    return ours | dict(given)
+
+
+def _started(master: str, settings: Mapping[str, str], log: SparkLog) -> SparkSession:
+    from pyspark import SparkConf, SparkContext, java_gateway
+    from pyspark.sql import SparkSession
+
+    configuration = SparkConf(loadDefaults=False).setMaster(master).setAppName("barnabas")
+    for name, value in settings.items():
+        configuration.set(name, value)
+    launch: Any = java_gateway.launch_gateway  # It has no types.
+    gateway = launch(configuration, popen_kwargs=log.popen_arguments())
+    context = SparkContext(conf=configuration, gateway=gateway)
+    if "spark.log.level" not in settings:
+        context.setLogLevel("WARN")
+    return SparkSession(context)

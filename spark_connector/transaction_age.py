@@ -1,0 +1,84 @@
+"""How long the oldest open transaction of a sink is open: what readers behind it wait for."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.describe_transactions import (
+    DESCRIBE_TRANSACTIONS,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
+from protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
+from spark_connector.cluster import Cluster, NotYet
+from spark_connector.connection import Connection, Disconnected
+from spark_connector.errors import SinkError
+
+_OPEN: Final = ("Ongoing", "PrepareCommit", "PrepareAbort")
+_PATTERN_SINCE: Final = 2
+_LOOKED_AT_MAX: Final = 100
+
+
+class TransactionAges:
+    """Asks a cluster; what it cannot answer now is not known, and no reason to stop a pipeline."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def oldest_ms(self, sink_id: str) -> int | None:
+        """Return the age of the oldest one in milliseconds; None where there is none."""
+        try:
+            return self._oldest_ms(sink_id)
+        except (Disconnected, NotYet, KafkaError, SinkError, OSError):
+            return None
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._cluster.close()
+
+    def _oldest_ms(self, sink_id: str) -> int | None:
+        self._cluster.refresh([], self._cluster.deadline())
+        ids = sorted(
+            each
+            for node_id in self._cluster.node_ids
+            for each in _open_ids(self._cluster.node(node_id), sink_id)
+        )
+        requests = {each: DescribeTransactionsRequest([each]) for each in ids[:_LOOKED_AT_MAX]}
+        answers = self._cluster.ask_coordinators(
+            "Asking for open transactions",
+            DESCRIBE_TRANSACTIONS,
+            requests,
+            error_of=_first_error,
+        )
+        starts = [
+            state.transaction_start_time_ms
+            for answer in answers.values()
+            for state in answer.transaction_states
+            if not state.error_code and state.transaction_start_time_ms > 0
+        ]
+        return max(0, int(time.time() * 1000) - min(starts)) if starts else None
+
+
+def _first_error(response: DescribeTransactionsResponse) -> int:
+    return response.transaction_states[0].error_code if response.transaction_states else 0
+
+
+def _open_ids(connection: Connection, sink_id: str) -> list[str]:
+    """Return the open transactional ids of a sink: its driver's, and those of its tasks."""
+    if not connection.speaks(LIST_TRANSACTIONS, 0):
+        return []
+    own = f"spark.{sink_id}"
+    request = ListTransactionsRequest(state_filters=list(_OPEN))
+    if connection.speaks(LIST_TRANSACTIONS, _PATTERN_SINCE):
+        # A sink id is letters, digits, '_' and '-': nothing that a pattern would read otherwise.
+        request.transactional_id_pattern = rf"spark\.{sink_id}(\..*)?"
+    answer = connection.ask(LIST_TRANSACTIONS, request)
+    if answer.error_code:
+        raise KafkaError(ErrorCode(answer.error_code))
+    return [
+        each.transactional_id
+        for each in answer.transaction_states
+        if each.transactional_id == own or each.transactional_id.startswith(f"{own}.")
+    ]
