@@ -56,9 +56,15 @@ class Listener(ConsumerRebalanceListener):
     group is rebalanced is read again.
     """
 
-    def __init__(self, progress: Progress, forget_offsets: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        progress: Progress,
+        forget_offsets: Callable[[], None],
+        forget_positions: Callable[[], None],
+    ) -> None:
         self._progress = progress
         self._forget_offsets = forget_offsets
+        self._forget_positions = forget_positions
 
     def on_partitions_assigned(self, assigned: list[TopicPartition]) -> None:
         self._forget_offsets()
@@ -66,6 +72,7 @@ class Listener(ConsumerRebalanceListener):
 
     def on_partitions_revoked(self, revoked: list[TopicPartition]) -> None:
         self._progress.note(REVOKED, map(_place, revoked))
+        self._forget_positions()
 
     def on_partitions_lost(self, lost: list[TopicPartition]) -> None:
         self._progress.note(LOST, map(_place, lost))
@@ -92,11 +99,12 @@ class Member:
             metadata_max_age_ms=2000,
             **static,
         )
+        self._is_eager = settings.assignor == "range"
         self._lose_partitions_with_the_membership()
         self._consumer.subscribe(
             topics=() if settings.pattern else list(settings.topics),
             pattern=settings.pattern,
-            listener=Listener(progress, self._forget_offsets),
+            listener=Listener(progress, self._forget_offsets, self._forget_positions),
         )
 
     def _forget_offsets(self) -> None:
@@ -106,6 +114,15 @@ class Member:
         later: a member that got its partitions back then began where the group was long before.
         """
         self._consumer._coordinator._offset_fetch_futures.clear()
+
+    def _forget_positions(self) -> None:
+        """Begin at the committed offsets where the eager protocol has revoked everything.
+
+        kafka-python 3.0.12 keeps the positions of partitions that it gets back, although it may
+        have missed a generation in which another member had them. Java's consumer drops them.
+        """
+        if self._is_eager:
+            self._consumer._subscription.assign_from_subscribed([])
 
     def _lose_partitions_with_the_membership(self) -> None:
         """Let a member that fell out of the group while joining give up its partitions (KIP-429).
