@@ -11,37 +11,50 @@ from tests.bench.load import RequestFailed
 from tests.bench.machine import describe
 from tests.bench.rows import ROWS
 from tests.bench.run import FULL, QUICK, run
+from tests.bench.spark_rows import SPARK_ROWS
+from tests.bench.spark_run import WorkerFailed
 from tests.counterparts.broker_process import BrokerDied
 from tests.counterparts.errors import MissingCounterpart
 
+ALL = (*ROWS, *SPARK_ROWS)
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 
 
 def main() -> int:
     """Measure, print the tables; a whole run of both brokers also writes docs/benchmarks.md."""
     arguments = _parser().parse_args()
-    rows = [row for row in ROWS if arguments.only in (None, row.key)]
+    keys = _with_compared(arguments.only)
+    rows = [row for row in ROWS if row.key in keys]
+    spark_rows = [row for row in SPARK_ROWS if row.key in keys]
     names = ["barnabas", "kafka"] if arguments.brokers == "both" else [arguments.brokers]
     effort = QUICK if arguments.quick else FULL
     # Before the run, which is load enough itself: who else was using the machine?
     load = ("load average before", f"{os.getloadavg()[0]:.1f}")
     try:
-        results = run(names, rows, effort)
-    except (MissingCounterpart, BrokerDied, RequestFailed, OSError) as error:
+        results = run(names, rows, spark_rows, effort)
+    except (MissingCounterpart, BrokerDied, RequestFailed, WorkerFailed, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
     facts = [*describe(Path(tempfile.gettempdir())), load]
-    print(report.page(facts, results, rows, names))
+    page = report.page(facts, results, rows, spark_rows, names)
+    print(page)
     if len(names) == 2 and not arguments.quick and arguments.only is None:
         PAGE.parent.mkdir(exist_ok=True)
-        PAGE.write_text(report.page(facts, results, rows, names))
+        PAGE.write_text(page)
     return 0
+
+
+def _with_compared(only: str | None) -> set[str]:
+    """Return the rows to be run: all, or one and what it is compared with."""
+    chosen = [row for row in ALL if only in (None, row.key)]
+    compared = {versus.key for row in chosen for versus in row.versus}
+    return compared | {row.key for row in chosen}
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one short round: seconds per row")
-    parser.add_argument("--only", choices=[row.key for row in ROWS], help="one row")
+    parser.add_argument("--only", choices=[row.key for row in ALL], help="one row")
     parser.add_argument("--brokers", choices=["barnabas", "kafka", "both"], default="both")
     return parser
 

@@ -16,6 +16,14 @@ class Targets(NamedTuple):
     """At most."""
 
 
+class Versus(NamedTuple):
+    """Another row to be held against, on the same broker."""
+
+    key: str
+    rate: float
+    """At least so much of the other's rate; 0 where there is no target."""
+
+
 class Row(NamedTuple):
     """One kind of load."""
 
@@ -30,6 +38,9 @@ class Row(NamedTuple):
     value_bytes: int = 100
     partitions: int = 1
     """Of one transaction."""
+    plain_in_flight: int = 0
+    """Instead of transactions: plain writes of the same bytes, so many under way."""
+    versus: tuple[Versus, ...] = ()
 
     @property
     def topic_partitions(self) -> int:
@@ -49,12 +60,18 @@ def _transactions(
     connections: int = 1,
     partitions: int = 1,
     records: int = 1,
+    versus: tuple[Versus, ...] = (),
 ) -> Row:
     """Transactions one after the other, KIP-890's protocol."""
     title = f"transactions of {load}"
-    return Row(
-        f"transaction-{key}", title, "transaction", targets, connections, records, 100, partitions
-    )
+    row = Row(f"transaction-{key}", title, "transaction", targets, connections, records)
+    return row._replace(partitions=partitions, versus=versus)
+
+
+def _plain(key: str, load: str, in_flight: int) -> Row:
+    """What `transaction-1000` writes, by an idempotent producer without transactions."""
+    row = Row(f"plain-{key}", load, "transaction", Targets(), connections=1, records=1000)
+    return row._replace(partitions=4, plain_in_flight=in_flight)
 
 
 ROWS = (
@@ -71,8 +88,15 @@ ROWS = (
     _transactions("16", "1 record each in 16 partitions", Targets(rate=10.0), partitions=16),
     _transactions("100", "1 record each in 100 partitions", Targets(rate=8.0), partitions=100),
     _transactions(
-        "1000", "1,000 records in 4 partitions", Targets(rate=3.0), partitions=4, records=1000
+        "1000",
+        "1,000 records in 4 partitions",
+        Targets(rate=3.0),
+        partitions=4,
+        records=1000,
+        versus=(Versus("plain-1000", 0.9), Versus("plain-waiting", 0.0)),
     ),
+    _plain("1000", "1,000 plain records in 4 partitions, 5 requests under way", IN_FLIGHT),
+    _plain("waiting", "1,000 plain records in 4 partitions, one request under way", 1),
     _transactions("producers", "1 record, 16 producers", Targets(rate=3.0), connections=16),
 )
 START_UP_TARGET = 0.15

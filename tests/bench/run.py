@@ -27,6 +27,9 @@ from tests.bench.frames import (
 from tests.bench.load import ClosedLoop, Measurement, RequestFailed
 from tests.bench.rebalance import Rebalance
 from tests.bench.rows import IN_FLIGHT, ROWS, Row
+from tests.bench.spark_job import SparkMeasurement
+from tests.bench.spark_rows import SparkRow
+from tests.bench.spark_run import run_spark
 from tests.bench.transactions import Transactions
 from tests.counterparts.apache_kafka import ApacheKafkaAsItComes
 from tests.counterparts.barnabas_process import BarnabasProcess
@@ -65,12 +68,15 @@ class Results:
     """Medians by broker and row; start-up in seconds and memory in bytes by broker."""
 
     rows: dict[tuple[str, str], Measurement] = field(default_factory=dict)
+    spark: dict[tuple[str, str], SparkMeasurement] = field(default_factory=dict)
     start_up_s: dict[str, float] = field(default_factory=dict)
     idle_bytes: dict[str, int] = field(default_factory=dict)
     loaded_bytes: dict[str, int] = field(default_factory=dict)
 
 
-def run(names: Sequence[str], rows: Sequence[Row], effort: Effort) -> Results:
+def run(
+    names: Sequence[str], rows: Sequence[Row], spark_rows: Sequence[SparkRow], effort: Effort
+) -> Results:
     """Start the brokers, run every row in every round on each of them in turn, take medians."""
     results = Results()
     with ExitStack() as stack:
@@ -85,6 +91,7 @@ def run(names: Sequence[str], rows: Sequence[Row], effort: Effort) -> Results:
         for row in rows:
             for name, measurements in _rounds(brokers, row, effort).items():
                 results.rows[name, row.key] = _median(measurements)
+        results.spark = run_spark(brokers, spark_rows, quick=effort is QUICK)
         for name, broker in brokers.items():
             results.loaded_bytes[name] = broker.resident_bytes()
     return results
@@ -149,6 +156,7 @@ def _run_row(
             producers=row.connections,
             partitions=row.partitions,
             records=row.records,
+            plain_in_flight=row.plain_in_flight,
         )
         return producers.run(warm_up_s, duration_s, broker.cpu_time)
     if row.kind == "commit":

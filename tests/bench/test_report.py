@@ -4,6 +4,8 @@ from tests.bench import report
 from tests.bench.load import Measurement
 from tests.bench.rows import ROWS
 from tests.bench.run import Results
+from tests.bench.spark_job import SparkMeasurement
+from tests.bench.spark_rows import SPARK_ROWS
 
 ROW = ROWS[0]
 OURS = Measurement(1500.0, 0.001, 0.002, 0.00005, 0.2)
@@ -39,7 +41,61 @@ def test_a_busy_client_is_marked():
     assert theirs[-1] == "0.60 client-bound"
 
 
+TRIGGER, SINK, SINGLE = (
+    next(row for row in SPARK_ROWS if row.key == key)
+    for key in ("spark-trigger-stateful", "spark-sink-stock", "spark-sink-single")
+)
+SPARK = {
+    ("barnabas", TRIGGER.key): SparkMeasurement(2.5, 0.4, 0.5, 0.01, 24),
+    ("kafka", TRIGGER.key): SparkMeasurement(1.25, 0.8, 1.6, 0.02, 24),
+    ("barnabas", SINK.key): SparkMeasurement(200_000.0, 1.25, 1.5, 0.5, 5),
+    ("barnabas", SINGLE.key): SparkMeasurement(50_000.0, 5.0, 5.5, 0.7, 5),
+}
+
+
+def test_a_query_is_held_against_the_same_query_on_kafka():
+    rows = cells(report.ratio_table(Results(spark=SPARK), [], SPARK_ROWS))[2:]
+    assert rows == [[TRIGGER.title, "p50", "0.50", "<= 0.5", "met"]]
+
+
+def test_a_sink_is_held_against_the_stock_sink_on_the_same_broker():
+    rows = cells(report.versus_table(Results(spark=SPARK), SPARK_ROWS, ["barnabas", "kafka"]))[2:]
+    assert rows == [[SINGLE.title, SINK.title, "Barnabas", "0.25", ">= 0.3", "missed"]]
+
+
+def test_a_transaction_is_held_against_plain_writes():
+    measured = {
+        ("barnabas", "transaction-1000"): OURS,
+        ("barnabas", "plain-1000"): OURS._replace(rate=1600.0),
+        ("barnabas", "plain-waiting"): OURS._replace(rate=3000.0),
+        ("kafka", "transaction-1000"): THEIRS,
+        ("kafka", "plain-1000"): THEIRS._replace(rate=4000.0),
+    }
+    rows = cells(report.versus_table(Results(rows=measured), ROWS, ["barnabas", "kafka"]))[2:]
+    assert [row[2:] for row in rows] == [
+        ["Barnabas", "0.94", ">= 0.9", "met"],
+        ["Apache Kafka", "0.25", "", ""],
+        ["Barnabas", "0.50", "", ""],
+    ]
+
+
+def test_every_row_that_another_is_held_against_exists():
+    keys = [row.key for row in (*ROWS, *SPARK_ROWS)]
+    assert len(set(keys)) == len(keys)
+    compared = {versus.key for row in (*ROWS, *SPARK_ROWS) for versus in row.versus}
+    assert compared <= set(keys)
+
+
+def test_only_rows_of_which_more_than_the_latency_is_told_have_a_rate():
+    rows = cells(report.spark_table(Results(spark=SPARK), SPARK_ROWS, ["barnabas", "kafka"]))[2:]
+    assert rows[:2] == [
+        [TRIGGER.title, "Barnabas", "", "400.0", "500.0", "10.0", "24"],
+        [TRIGGER.title, "Apache Kafka", "", "800.0", "1,600.0", "20.0", "24"],
+    ]
+    assert rows[2][2:4] == ["200,000", "1,250.0"]
+
+
 def test_the_page_holds_all_of_it():
-    page = report.page([("date", "today")], results(), ROWS, ["barnabas", "kafka"])
+    page = report.page([("date", "today")], results(), ROWS, SPARK_ROWS, ["barnabas", "kafka"])
     assert "| date | today |" in page
     assert "| Apache Kafka | 2,000       | 200            | 900" in page

@@ -3,6 +3,9 @@
 They speak the protocol of KIP-890 as Java's producer does: writing adds the partitions, the answer
 to EndTxn brings the epoch of the next transaction. Where the broker says that the transaction
 before is still ending, they sleep as long as Java's producer sleeps, and ask again.
+
+A plain producer does what Java's does by itself: idempotent, the next requests leave while the
+answers to the last ones are on their way. A transaction has nothing to send while it ends.
 """
 
 from __future__ import annotations
@@ -10,10 +13,15 @@ from __future__ import annotations
 import gc
 import select
 import socket
+import struct
 import time
 from array import array
-from collections.abc import Callable, Generator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from itertools import count
 from typing import Any
+
+from crc32c import crc32c
 
 from protocol.client import NEED_DATA, ClientConnection
 from protocol.errors import ErrorCode
@@ -26,7 +34,7 @@ from protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from protocol.records import Record, encode_batch
+from protocol.records import CRC_START, Record, encode_batch
 from tests.bench.load import Measurement, RequestFailed, summarise
 from tests.counterparts.broker_process import HOST
 from tests.counterparts.usage import CpuTime
@@ -49,39 +57,60 @@ AGAIN = {
 }
 
 Request = tuple[Any, Any, int]
-Step = Request | None
-"""A request to send, or None: sleep for AGAIN_S."""
+Step = Iterable[Request] | None
+"""Requests to send one behind the other, or None: sleep for AGAIN_S."""
+_CRC = struct.Struct(">I")
+_CRC_AT = 17
+_PRODUCER = struct.Struct(">qhi")  # id, epoch, base sequence
+_PRODUCER_AT = 43
+
+
+class Load:
+    """What is written at a time: a batch for each of some partitions, encoded beforehand."""
+
+    def __init__(
+        self, topic: str, partitions: list[int], records: int, *, transactional: bool
+    ) -> None:
+        now_ms = time.time_ns() // 1_000_000
+        self.share = max(1, records // len(partitions))
+        chosen = [Record(number, now_ms, None, bytes(100), ()) for number in range(self.share)]
+        self._batch = bytearray(encode_batch(chosen, transactional=transactional))
+        data = [PartitionProduceData(each, memoryview(self._batch)) for each in partitions]
+        self._topics = [TopicProduceData(topic, partition_data=data)]
+
+    def write(self, key: str | None, producer: tuple[int, int], base_sequence: int) -> Request:
+        """Return the Produce of a producer; it has to be encoded before the next one is made."""
+        _PRODUCER.pack_into(self._batch, _PRODUCER_AT, *producer, base_sequence)
+        with memoryview(self._batch) as view:
+            checksum = crc32c(view[CRC_START:])
+        _CRC.pack_into(self._batch, _CRC_AT, checksum)
+        return PRODUCE, ProduceRequest(key, -1, TIMEOUT_MS, self._topics), PRODUCE_VERSION
 
 
 class Producer:
-    """One transactional id on a connection of its own, as the steps of its life."""
+    """A producer on a connection of its own, as the steps of its life."""
 
-    def __init__(
-        self, port: int, key: str, topic: str, partitions: list[int], records: int
-    ) -> None:
+    def __init__(self, port: int, key: str, load: Load, *, plain_in_flight: int) -> None:
         self.socket = socket.create_connection((HOST, port), timeout=READY_TIMEOUT_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.connection = ClientConnection("bench")
         self.latencies = array("d")
-        self.steps = self._live(key, topic, partitions, records)
+        if plain_in_flight:
+            self.steps = self._live_plainly(load, plain_in_flight)
+        else:
+            self.steps = self._live(key, load)
 
-    def _live(
-        self, key: str, topic: str, partitions: list[int], records: int
-    ) -> Generator[Step, Any, None]:
+    def _live(self, key: str, load: Load) -> Generator[Step, Any, None]:
         find = FindCoordinatorRequest(key_type=TRANSACTION, coordinator_keys=[key])
         yield from self._until_taken(
             (FIND_COORDINATOR, find, FIND_COORDINATOR_VERSION),
             lambda answer: answer.coordinators[0].error_code,
         )
-        begun = yield from self._until_taken(
-            (INIT_PRODUCER_ID, InitProducerIdRequest(key, TIMEOUT_MS), INIT_PRODUCER_ID_VERSION),
-            lambda answer: answer.error_code,
-        )
-        producer = begun.producer_id, begun.producer_epoch
+        producer = yield from self._begin(key)
         while True:
             started = time.perf_counter()
-            written = (PRODUCE, _write(key, topic, partitions, records, producer), PRODUCE_VERSION)
-            yield from self._until_taken(written, _worst)
+            # With KIP-890 sequences begin at 0 in each transaction.
+            yield from self._until_taken(load.write(key, producer, 0), _worst)
             ended = yield from self._until_taken(
                 (END_TXN, EndTxnRequest(key, *producer, True), END_TXN_VERSION),
                 lambda answer: answer.error_code,
@@ -89,12 +118,38 @@ class Producer:
             producer = ended.producer_id, ended.producer_epoch
             self.latencies.append(time.perf_counter() - started)
 
+    def _live_plainly(self, load: Load, in_flight: int) -> Generator[Step, Any, None]:
+        producer = yield from self._begin(None)
+        # One is written and awaited first: a partition may not be ready yet.
+        yield from self._until_taken(load.write(None, producer, 0), _worst)
+        sequences = count(load.share, load.share)
+        started: deque[float] = deque()
+
+        def write() -> Request:
+            started.append(time.perf_counter())
+            return load.write(None, producer, next(sequences))
+
+        answer = yield (write() for _ in range(in_flight))
+        while True:
+            error = _worst(answer)
+            if error:
+                raise RequestFailed(f"Produce answered error code {error}")
+            self.latencies.append(time.perf_counter() - started.popleft())
+            answer = yield [write()]
+
+    def _begin(self, key: str | None) -> Generator[Step, Any, tuple[int, int]]:
+        begun = yield from self._until_taken(
+            (INIT_PRODUCER_ID, InitProducerIdRequest(key, TIMEOUT_MS), INIT_PRODUCER_ID_VERSION),
+            lambda answer: answer.error_code,
+        )
+        return begun.producer_id, begun.producer_epoch
+
     def _until_taken(
         self, request: Request, error_of: Callable[[Any], int]
     ) -> Generator[Step, Any, Any]:
         """Ask until the broker does not say "later" any more."""
         while True:
-            answer = yield request
+            answer = yield [request]
             error = error_of(answer)
             if not error:
                 return answer
@@ -104,19 +159,33 @@ class Producer:
 
 
 class Transactions:
-    """Producers that each write `records` records per transaction, spread over `partitions`."""
+    """Producers that each write `records` records per transaction, spread over `partitions`.
+
+    With `plain_in_flight` there are no transactions: so many such writes are under way.
+    """
 
     def __init__(
-        self, port: int, topic: str, *, producers: int, partitions: int, records: int
+        self,
+        port: int,
+        topic: str,
+        *,
+        producers: int,
+        partitions: int,
+        records: int,
+        plain_in_flight: int = 0,
     ) -> None:
         run = time.time_ns()
         self._producers = [
             Producer(
                 port,
                 f"{topic}-{run}-{number}",
-                topic,
-                [(number * partitions + index) for index in range(partitions)],
-                records,
+                Load(
+                    topic,
+                    [(number * partitions + index) for index in range(partitions)],
+                    records,
+                    transactional=not plain_in_flight,
+                ),
+                plain_in_flight=plain_in_flight,
             )
             for number in range(producers)
         ]
@@ -183,27 +252,9 @@ class Transactions:
         if step is None:
             self._wake[number] = time.perf_counter() + AGAIN_S
             return
-        api, request, version = step
-        _, frame = producer.connection.request(api, version, request)
-        producer.socket.sendall(b"".join(frame))
-
-
-def _write(
-    key: str, topic: str, partitions: list[int], records: int, producer: tuple[int, int]
-) -> ProduceRequest:
-    """One batch for each partition; with KIP-890 sequences begin at 0 in each transaction."""
-    now_ms = time.time_ns() // 1_000_000
-    share = max(1, records // len(partitions))
-    chosen = [Record(number, now_ms, None, bytes(100), ()) for number in range(share)]
-    batch = encode_batch(
-        chosen,
-        producer_id=producer[0],
-        producer_epoch=producer[1],
-        base_sequence=0,
-        transactional=True,
-    )
-    data = [PartitionProduceData(partition, memoryview(batch)) for partition in partitions]
-    return ProduceRequest(key, -1, TIMEOUT_MS, [TopicProduceData(topic, partition_data=data)])
+        for api, request, version in step:
+            _, frame = producer.connection.request(api, version, request)
+            producer.socket.sendall(b"".join(frame))
 
 
 def _worst(answer: Any) -> int:

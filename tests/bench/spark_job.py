@@ -1,0 +1,73 @@
+"""What the benchmark and the process that runs Spark for it tell each other, as JSON."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from typing import NamedTuple
+
+
+class Target(NamedTuple):
+    """A broker to be measured."""
+
+    servers: str
+    pid: int
+
+
+class Job(NamedTuple):
+    """One row for one Spark process; the brokers have their turns in it, round by round."""
+
+    kind: str
+    variant: str
+    cores: int
+    partitions: int
+    rounds: int
+    warm_up_samples: int
+    """Of a round before the first, which is thrown away; 0 for no such round."""
+    samples: int
+    """In each round."""
+    directory: str
+    targets: dict[str, Target]
+
+    def dump(self) -> str:
+        """Return the job as a line of JSON."""
+        return json.dumps(self._asdict())
+
+    @classmethod
+    def load(cls, text: str) -> Job:
+        """Read what `dump` wrote."""
+        fields = json.loads(text)
+        targets = {name: Target(*each) for name, each in fields.pop("targets").items()}
+        return cls(**fields, targets=targets)
+
+
+class Taken(NamedTuple):
+    """One round on one broker: how long each of its samples took, and what they used."""
+
+    times_s: list[float]
+    rows: int
+    """In each sample."""
+    broker_cpu_s: float
+    """Of the broker's CPU, user and system, for all samples."""
+
+
+class SparkMeasurement(NamedTuple):
+    """What all rounds of a row on one broker showed."""
+
+    rate: float
+    """Rows per second while a query works at them."""
+    p50_s: float
+    p95_s: float
+    broker_cpu_s: float
+    """Per sample."""
+    samples: int
+
+
+def summarise(rounds: list[Taken]) -> SparkMeasurement:
+    """Return the medians over all the samples of all rounds."""
+    times = sorted(time_s for taken in rounds for time_s in taken.times_s)
+    count = len(times)
+    p50_s = statistics.median(times)
+    cpu_s = sum(taken.broker_cpu_s for taken in rounds)
+    p95_s = times[min(count - 1, count * 95 // 100)]
+    return SparkMeasurement(rounds[0].rows / p50_s, p50_s, p95_s, cpu_s / count, count)

@@ -1,0 +1,91 @@
+"""Rows per second into a topic, through the stock sink and through the two of spark_connector."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+from tests.bench.spark_job import Job, Taken, Target
+from tests.bench.spark_latency import POLL_S, check
+from tests.counterparts.usage import cpu_time
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+
+BATCH_ROWS = 250_000
+VALUE_BYTES = 100
+WARM_UP_BATCHES = 2
+TIMEOUT_S = 240
+
+
+def generated(spark: SparkSession, partitions: int) -> DataFrame:
+    """Return micro-batches of rows with a key and a value, made while they are written."""
+    source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", BATCH_ROWS)
+    rows = source.option("numPartitions", partitions).load()
+    number = F.col("value").cast("string")
+    value = F.lpad(number, VALUE_BYTES, "barnabas-").cast("binary")
+    return rows.select(number.cast("binary").alias("key"), value.alias("value"))
+
+
+def stock(rows: DataFrame, servers: str, topic: str) -> DataStreamWriter:
+    """Write as Spark's own sink does, at least once."""
+    sink = rows.writeStream.format("kafka").option("topic", topic)
+    return sink.option("kafka.bootstrap.servers", servers)
+
+
+def single(rows: DataFrame, servers: str, topic: str) -> DataStreamWriter:
+    """Write each micro-batch in one transaction of the driver."""
+    from spark_connector.foreach_batch import single_transaction
+
+    return rows.writeStream.foreachBatch(single_transaction(_options(servers, topic)))
+
+
+def two_phase(rows: DataFrame, servers: str, topic: str) -> DataStreamWriter:
+    """Write from the tasks, each in a transaction of its own, which the driver commits."""
+    from spark_connector.data_source import BarnabasDataSource
+
+    rows.sparkSession.dataSource.register(BarnabasDataSource)
+    return rows.writeStream.format("barnabas").options(**_options(servers, topic))
+
+
+SINKS: dict[str, Callable[[DataFrame, str, str], DataStreamWriter]] = {
+    "stock": stock,
+    "single": single,
+    "two-phase": two_phase,
+}
+
+
+def measure_sink(spark: SparkSession, job: Job, target: Target, topic: str, run: str) -> Taken:
+    """Run whole micro-batches and return how long each took, from its planning to its commit."""
+    writer = SINKS[job.variant](generated(spark, job.partitions), target.servers, topic)
+    checkpoint = str(Path(job.directory) / run)
+    query = writer.option("checkpointLocation", checkpoint).start()
+    deadline = time.monotonic() + TIMEOUT_S
+    try:
+        _wait(query, WARM_UP_BATCHES, deadline)
+        before = cpu_time(target.pid).total_s
+        done = len(query.recentProgress)
+        batches = _wait(query, done + job.samples, deadline)[done : done + job.samples]
+        cpu_s = cpu_time(target.pid).total_s - before
+    finally:
+        query.stop()
+    return Taken(batches, BATCH_ROWS, cpu_s)
+
+
+def _wait(query: StreamingQuery, count: int, deadline: float) -> list[float]:
+    """Wait for so many micro-batches; return the seconds of each one so far."""
+    while True:
+        batches = [p["durationMs"]["triggerExecution"] / 1000 for p in query.recentProgress]
+        if len(batches) >= count:
+            return batches
+        check(query, deadline)
+        time.sleep(10 * POLL_S)
+
+
+def _options(servers: str, topic: str) -> dict[str, str]:
+    return {"kafka.bootstrap.servers": servers, "sinkId": topic, "topic": topic}

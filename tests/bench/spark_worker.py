@@ -1,0 +1,96 @@
+"""The process that runs Spark for one row: a job on stdin, what was measured on the last line.
+
+Spark has a process of its own, so that its CPU time and its memory are not the brokers', and each
+row a fresh one. The brokers take turns in it, and the first turn of each is thrown away: the JVM
+compiles then.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.bench.spark_job import Job, Taken, Target
+from tests.bench.spark_latency import RealTime, Triggers
+from tests.bench.spark_sinks import measure_sink
+from tests.counterparts.spark import spark_session
+from tests.counterparts.usage import cpu_time
+from tests.interop.administration import create
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WARM_UP_SHARE = 3
+"""A round begins with one in so many samples that are not counted."""
+
+
+def main() -> None:
+    """Do the job."""
+    job = Job.load(sys.stdin.read())
+    spark = spark_session(Path(job.directory), cores=job.cores)
+    measure = MEASURES[job.kind]
+    results: dict[str, list[Taken]] = {name: [] for name in job.targets}
+    if job.warm_up_samples:
+        short = job._replace(samples=job.warm_up_samples)
+        for name, target in job.targets.items():
+            measure(spark, short, target, f"{name}-0")
+    for number in range(1, job.rounds + 1):
+        for name, target in job.targets.items():
+            results[name].append(measure(spark, job, target, f"{name}-{number}"))
+    spark.stop()
+    print(json.dumps(results))
+
+
+def measure_triggers(spark: SparkSession, job: Job, target: Target, run: str) -> Taken:
+    """Start a query, let it come to its speed, time some triggers."""
+    topics = _topics(job, target, run)
+    triggers = Triggers(spark, target.servers, topics, job.partitions)
+    query = triggers.start(Path(job.directory) / run, stateful=job.variant == "stateful")
+    try:
+        for _ in range(max(job.partitions, job.samples // WARM_UP_SHARE)):
+            triggers.one(query)
+        before = cpu_time(target.pid).total_s
+        times = [triggers.one(query) for _ in range(job.samples)]
+        return Taken(times, 1, cpu_time(target.pid).total_s - before)
+    finally:
+        query.stop()
+
+
+def measure_real_time(spark: SparkSession, job: Job, target: Target, run: str) -> Taken:
+    """Start a query in real-time mode, let it come to its speed, time some records."""
+    real_time = RealTime(spark, target.servers, _topics(job, target, run))
+    query = real_time.start(Path(job.directory) / run)
+    try:
+        real_time.take(query, 1)
+        real_time.take(query, job.samples // WARM_UP_SHARE)
+        before = cpu_time(target.pid).total_s
+        times = real_time.take(query, job.samples)
+        return Taken(times, 1, cpu_time(target.pid).total_s - before)
+    finally:
+        real_time.stop()
+        query.stop()
+
+
+def measure_sinks(spark: SparkSession, job: Job, target: Target, run: str) -> Taken:
+    """Write generated rows with one sink, some micro-batches of them."""
+    return measure_sink(spark, job, target, _topics(job, target, run)[1], run)
+
+
+def _topics(job: Job, target: Target, run: str) -> tuple[str, str]:
+    names = tuple(f"bench-{job.kind}-{job.variant}-{run}-{end}" for end in ("in", "out"))
+    for name in names:
+        create(target.servers, name, partitions=job.partitions)
+    return names[0], names[1]
+
+
+MEASURES: dict[str, Callable[[SparkSession, Job, Target, str], Taken]] = {
+    "trigger": measure_triggers,
+    "real-time": measure_real_time,
+    "sink": measure_sinks,
+}
+
+if __name__ == "__main__":
+    main()
