@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from protocol import compression
@@ -51,7 +51,6 @@ class SinkOptions:
     """Whether a query may begin with a sink id that another query has written with."""
     accepted_batch_id: int | None = None
     """The decided batch that goes on although a part of it was lost; see BatchInDoubt."""
-    given: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SinkOptions:
@@ -90,7 +89,6 @@ class SinkOptions:
                 if "acceptlostbatch" in given
                 else None
             ),
-            given=dict(options),
         )
 
     @property

@@ -1,0 +1,443 @@
+"""The sinks' view of a cluster: who leads and coordinates what, and asking them until it works.
+
+Rules of this file:
+
+1. Every request made here may be made twice: what repeats it is a lost connection, or an error that
+   passes. So it survives the restart of a broker, up to the deadline.
+2. A connection that requests are pipelined on is never used to ask anything else: each broker has
+   one for data and one for the rest.
+3. One thread at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self, TypeVar
+
+from protocol.api import Api
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.find_coordinator import (
+    FIND_COORDINATOR,
+    Coordinator,
+    FindCoordinatorRequest,
+)
+from protocol.messages.metadata import (
+    METADATA,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from spark_connector.connection import Connection, Disconnected
+from spark_connector.deadline import Deadline
+from spark_connector.errors import BrokerTooOld, BrokerUnreachable, NotAllowed, TopicMissing
+from spark_connector.options import SinkOptions, addresses
+
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+Result = TypeVar("Result")
+
+GROUP: Final = 0
+TRANSACTION: Final = 1
+
+DATA: Final = "data"
+CONTROL: Final = "control"
+
+MISSING_TOPIC_MS: Final = 5_000
+"""How long a topic may be missing: just created, or on a broker that has just started."""
+
+_BATCHED_LOOKUP: Final = 4
+_PIPELINED_MAX: Final = 100
+_REMEMBERED_COORDINATORS_MAX: Final = 1_000
+_NOT_ALLOWED: Final = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
+
+
+class TopicPartition(NamedTuple):
+    """A partition by its topic's name; a pair of the two will do wherever one is taken."""
+
+    topic: str
+    partition: int
+
+
+class NotYet(Exception):
+    """An answer that may be another one soon; the message is for whoever waited in vain."""
+
+
+def name_of(code: int) -> str:
+    """An error code in words."""
+    error = ErrorCode(code)
+    return f"{error.message} ({error.name})"
+
+
+class Cluster:
+    """All brokers of a cluster, found from a few addresses; connections are made when needed."""
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        *,
+        client_id: str,
+        timeout_ms: int,
+        request_timeout_ms: int = 30_000,
+    ) -> None:
+        self.servers = bootstrap_servers
+        self.request_timeout_ms = request_timeout_ms
+        self._addresses = addresses(bootstrap_servers)
+        self._client_id = client_id
+        self._timeout_ms = timeout_ms
+        self._nodes: dict[int, tuple[str, int]] = {}
+        self._connections: dict[tuple[int, str], Connection] = {}
+        self._first: Connection | None = None
+        self._leaders: dict[str, dict[int, int]] = {}
+        self._coordinators: dict[tuple[int, str], int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections; whatever is asked next makes new ones."""
+        connections = [*self._connections.values(), *([self._first] if self._first else [])]
+        self._connections.clear()
+        self._first = None
+        for connection in connections:
+            connection.close()
+
+    def deadline(self) -> Deadline:
+        """As long as one thing may take."""
+        return Deadline(self._timeout_ms)
+
+    # ------------------------------------------------------------------------------- connections
+
+    def node(self, node_id: int, lane: str = CONTROL) -> Connection:
+        """Return a connection to a broker that Metadata or FindCoordinator named."""
+        connection = self._connections.get((node_id, lane))
+        if connection is None or not connection.is_open:
+            address = self._nodes.get(node_id)
+            if address is None:
+                raise NotYet(f"broker {node_id} is not there")
+            connection = self._connect(address)
+            self._connections[node_id, lane] = connection
+        return connection
+
+    def any_node(self) -> Connection:
+        """Return a connection to whichever broker takes one; raises Disconnected."""
+        if self._first is None or not self._first.is_open:
+            self._first = self._connect_to_any()
+        return self._first
+
+    def _connect_to_any(self) -> Connection:
+        problems: dict[str, None] = {}
+        for address in dict.fromkeys([*self._addresses, *self._nodes.values()]):
+            try:
+                return self._connect(address)
+            except Disconnected as problem:
+                problems[str(problem)] = None
+        raise Disconnected("; ".join(problems))
+
+    def _connect(self, address: tuple[str, int]) -> Connection:
+        return Connection(address, self._client_id, self.request_timeout_ms)
+
+    # ------------------------------------------------------------------------------------ asking
+
+    def until(self, what: str, deadline: Deadline, attempt: Callable[[], Result]) -> Result:
+        """Attempt something until it works; ``what`` is how an error's sentence begins."""
+        while True:
+            try:
+                return attempt()
+            except (Disconnected, NotYet) as problem:
+                self.forget()
+                if deadline.is_over:
+                    raise self.gave_up(what, deadline, problem) from None
+            except KafkaError as error:
+                if error.code != ErrorCode.UNSUPPORTED_VERSION:
+                    raise
+                raise BrokerTooOld(
+                    f"{what} failed because {error.message}; exactly-once writing needs Apache "
+                    "Kafka 2.5 or later, or Barnabas."
+                ) from None
+            deadline.pause()
+
+    def gave_up(self, what: str, deadline: Deadline, problem: object) -> BrokerUnreachable:
+        """What to raise when the time is over."""
+        return BrokerUnreachable(
+            f"{what} did not succeed within {deadline.timeout_ms / 1000:g} seconds at "
+            f"{self.servers}, the last problem was: {problem}; check that the broker is running "
+            "and start the query again."
+        )
+
+    def forget(self) -> None:
+        """Look up leaders and coordinators anew: one of them was not who we took it for."""
+        self._leaders.clear()
+        self._coordinators.clear()
+
+    def ask_any(
+        self,
+        what: str,
+        api: Api[Request, Response],
+        request: Request,
+        *,
+        error_of: Callable[[Response], int] = lambda _response: 0,
+        deadline: Deadline | None = None,
+        at_most: int | None = None,
+    ) -> Response:
+        """Ask whichever broker answers; errors that pass are waited out."""
+
+        def attempt() -> Response:
+            return self._passed(self.any_node().ask(api, request, at_most), error_of)
+
+        return self.until(what, deadline or self.deadline(), attempt)
+
+    def ask_controller(self, what: str, api: Api[Request, Response], request: Request) -> Response:
+        """Ask the broker that changes topics; by KRaft every broker passes that on."""
+        deadline = self.deadline()
+
+        def attempt() -> Response:
+            controller_id = self.refresh([], deadline).controller_id
+            return self.node(controller_id).ask(api, request)
+
+        return self.until(what, deadline, attempt)
+
+    def ask_leader(
+        self,
+        what: str,
+        place: tuple[str, int],
+        api: Api[Request, Response],
+        request: Request,
+        *,
+        error_of: Callable[[Response], int],
+        deadline: Deadline | None = None,
+        at_most: int | None = None,
+    ) -> Response:
+        """Ask the leader of a partition; errors that pass are waited out."""
+        deadline = deadline or self.deadline()
+
+        def attempt() -> Response:
+            connection = self.node(self.leader(*place, deadline))
+            return self._passed(connection.ask(api, request, at_most), error_of)
+
+        return self.until(what, deadline, attempt)
+
+    def ask_coordinator(
+        self,
+        what: str,
+        kind: int,
+        key: str,
+        api: Api[Request, Response],
+        request: Request,
+        *,
+        error_of: Callable[[Response], int],
+        deadline: Deadline | None = None,
+        at_most: int | None = None,
+    ) -> Response:
+        """Ask the coordinator of a group or transactional id; errors that pass are waited out."""
+        deadline = deadline or self.deadline()
+
+        def attempt() -> Response:
+            node_id = self._find_coordinators(kind, [key])[key]
+            return self._passed(self.node(node_id).ask(api, request, at_most), error_of)
+
+        return self.until(what, deadline, attempt)
+
+    def ask_coordinators(
+        self,
+        what: str,
+        api: Api[Request, Response],
+        requests: Mapping[str, Request],
+        *,
+        error_of: Callable[[Response], int],
+        deadline: Deadline | None = None,
+        at_most: int | None = None,
+    ) -> dict[str, Response]:
+        """Ask the coordinators of many transactional ids, pipelined, until each has its answer."""
+        answers: dict[str, Response] = {}
+
+        def attempt() -> None:
+            missing = [key for key in requests if key not in answers]
+            problem: Disconnected | NotYet | None = None
+            for node_id, keys in self._by_coordinator(missing).items():
+                try:
+                    self._pipelined(node_id, keys, api, requests, error_of, at_most, answers)
+                except (Disconnected, NotYet) as failure:
+                    problem = failure
+            if problem is not None:
+                raise problem
+
+        self.until(what, deadline or self.deadline(), attempt)
+        return answers
+
+    def _pipelined(
+        self,
+        node_id: int,
+        keys: list[str],
+        api: Api[Request, Response],
+        requests: Mapping[str, Request],
+        error_of: Callable[[Response], int],
+        at_most: int | None,
+        answers: dict[str, Response],
+    ) -> None:
+        connection = self.node(node_id)
+        problem: NotYet | None = None
+        try:
+            for start in range(0, len(keys), _PIPELINED_MAX):
+                chosen = keys[start : start + _PIPELINED_MAX]
+                for key in chosen:
+                    connection.send(api, requests[key], at_most)
+                for key in chosen:
+                    answer = connection.receive(api)
+                    try:
+                        answers[key] = self._passed(answer, error_of)
+                    except NotYet as failure:
+                        problem = failure
+        except BaseException:
+            connection.close()  # Answers may be on their way that nobody waits for.
+            raise
+        if problem is not None:
+            raise problem
+
+    def _passed(self, response: Response, error_of: Callable[[Response], int]) -> Response:
+        """Return the response unless its error passes."""
+        code = ErrorCode(error_of(response))
+        if code.retriable or code == ErrorCode.CONCURRENT_TRANSACTIONS:
+            raise NotYet(name_of(code))
+        return response
+
+    # ------------------------------------------------------------------------------ who is where
+
+    def transaction_version(self) -> int:
+        """The level of Kafka's feature `transaction.version`; from 2 on KIP-890 holds."""
+        return self.until(
+            "Connecting", self.deadline(), lambda: self.any_node().transaction_version
+        )
+
+    @property
+    def node_ids(self) -> list[int]:
+        """Every broker that Metadata has named so far."""
+        return sorted(self._nodes)
+
+    def refresh(self, topics: Iterable[str], deadline: Deadline) -> MetadataResponse:
+        """Ask for metadata; none of the topics is created by asking."""
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name=name) for name in topics],
+            allow_auto_topic_creation=False,
+        )
+        response = self.ask_any(
+            "Asking for the cluster's topics", METADATA, request, deadline=deadline
+        )
+        for broker in response.brokers:
+            self._nodes[broker.node_id] = broker.host, broker.port
+        for topic in response.topics:
+            if topic.name is not None and not topic.error_code:
+                self._leaders[topic.name] = {
+                    each.partition_index: each.leader_id for each in topic.partitions
+                }
+        return response
+
+    def existing(self, topics: Iterable[str]) -> dict[str, int]:
+        """Return those of the topics that exist, with the number of their partitions."""
+        wanted = sorted(set(topics))
+        if not wanted:
+            return {}
+        response = self.refresh(wanted, self.deadline())
+        return {
+            topic.name: len(topic.partitions)
+            for topic in response.topics
+            if topic.name is not None and not topic.error_code
+        }
+
+    def partition_count(self, topic: str) -> int:
+        """How many partitions a topic has; raises TopicMissing."""
+        return len(self._partitions(topic, self.deadline()))
+
+    def leader(self, topic: str, partition: int, deadline: Deadline) -> int:
+        """Return the broker that leads a partition; raises NotYet while nobody does."""
+        partitions = self._partitions(topic, deadline)
+        if partition not in partitions:
+            self._leaders.pop(topic)  # There may be more by now.
+            partitions = self._partitions(topic, deadline)
+        if partition not in partitions:
+            raise TopicMissing(
+                f"The topic {topic} has no partition {partition}, only {len(partitions)}; "
+                "correct the column partition, or add partitions to the topic."
+            )
+        leader_id = partitions[partition]
+        if leader_id < 0:
+            self._leaders.pop(topic, None)
+            raise NotYet(f"partition {partition} of {topic} has no leader")
+        return leader_id
+
+    def _partitions(self, topic: str, deadline: Deadline) -> dict[int, int]:
+        missing = Deadline(min(MISSING_TOPIC_MS, deadline.left_ms))
+        while (partitions := self._leaders.get(topic)) is None:
+            (answer,) = self.refresh([topic], deadline).topics
+            code = ErrorCode(answer.error_code)
+            if code in _NOT_ALLOWED:
+                raise NotAllowed(
+                    f"The broker does not let this client see {topic}: {name_of(code)}."
+                )
+            if code and missing.is_over:
+                raise TopicMissing(
+                    f"The topic {topic} does not exist at {self.servers} ({code.name}); create "
+                    "it first, because this sink creates no topics."
+                )
+            if code:
+                missing.pause()
+        return partitions
+
+    def _by_coordinator(self, keys: list[str]) -> dict[int, list[str]]:
+        found = self._find_coordinators(TRANSACTION, keys)
+        nodes: dict[int, list[str]] = {}
+        for key in keys:
+            nodes.setdefault(found[key], []).append(key)
+        return nodes
+
+    def _find_coordinators(self, kind: int, keys: list[str]) -> dict[str, int]:
+        """Who coordinates each key; raises NotYet where somebody is to be asked again."""
+        if len(self._coordinators) > _REMEMBERED_COORDINATORS_MAX:
+            self._coordinators.clear()
+        unknown = [key for key in keys if (kind, key) not in self._coordinators]
+        known = set(keys).difference(unknown)
+        found = {key: self._coordinators[kind, key] for key in known}
+        for start in range(0, len(unknown), _PIPELINED_MAX):
+            for answer in self._look_up(kind, unknown[start : start + _PIPELINED_MAX]):
+                code = ErrorCode(answer.error_code)
+                if code in _NOT_ALLOWED:
+                    raise NotAllowed(f"The broker does not allow {answer.key}: {name_of(code)}.")
+                if code:
+                    raise NotYet(name_of(code))
+                self._nodes[answer.node_id] = answer.host, answer.port
+                self._coordinators[kind, answer.key] = found[answer.key] = answer.node_id
+        return found
+
+    def _look_up(self, kind: int, keys: list[str]) -> list[Coordinator]:
+        connection = self.any_node()
+        if connection.speaks(FIND_COORDINATOR, _BATCHED_LOOKUP):
+            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
+            return connection.ask(FIND_COORDINATOR, request).coordinators
+        return [self._look_up_one(connection, kind, key) for key in keys]
+
+    def _look_up_one(self, connection: Connection, kind: int, key: str) -> Coordinator:
+        answer: Any = connection.ask(FIND_COORDINATOR, FindCoordinatorRequest(key, kind))
+        return Coordinator(key, answer.node_id, answer.host, answer.port, answer.error_code)
+
+
+def connected(options: SinkOptions) -> Cluster:
+    """The cluster that a sink's options name."""
+    return Cluster(
+        options.bootstrap_servers,
+        client_id=options.client_id,
+        timeout_ms=options.delivery_timeout_ms,
+        request_timeout_ms=options.request_timeout_ms,
+    )

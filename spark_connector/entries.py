@@ -1,0 +1,120 @@
+"""Entries of the ledger: what is remembered of a batch, and how it is written down."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, NamedTuple
+
+from spark_connector.errors import CheckpointMismatch, SinkError
+from spark_connector.requests import Identity
+
+VERSION: Final = 1
+HISTORY_MAX: Final = 100
+"""How many earlier fingerprints an entry carries: as many batches as Spark keeps by default."""
+
+
+class Listed(NamedTuple):
+    """A transaction that a batch consists of, as EndTxn has to name it."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+
+    @property
+    def identity(self) -> Identity:
+        """Producer id and epoch."""
+        return Identity(self.producer_id, self.epoch)
+
+
+class Entry(NamedTuple):
+    """What the ledger says of a query: its last batch, and how it was written."""
+
+    batch_id: int
+    fingerprint: str = ""
+    """What the batch consists of, by the offsets it ends at; empty if that was not known."""
+    transactions: tuple[Listed, ...] = ()
+    is_pinned: bool = False
+    """Whether the transactions have no timeout, so that none of them can be lost."""
+    history: tuple[str, ...] = ()
+    """Fingerprints of the batches before, the latest first."""
+
+    def knows(self, batch_id: int) -> str:
+        """The fingerprint of a batch, empty if that is not known any more."""
+        behind = self.batch_id - batch_id
+        if behind == 0:
+            return self.fingerprint
+        return self.history[behind - 1] if 0 < behind <= len(self.history) else ""
+
+    def check(self, batch_id: int, fingerprint: str) -> None:
+        """Raise CheckpointMismatch if a decided batch was another one than this."""
+        known = self.knows(batch_id)
+        if fingerprint and known and fingerprint != known:
+            raise CheckpointMismatch(
+                f"Batch {batch_id} ends at other offsets than the batch {batch_id} that this sink "
+                "has written already, so this checkpoint is not the one it was written with; "
+                "restore that checkpoint, or use another sinkId for the new data."
+            )
+
+    def followed_by(
+        self, batch_id: int, fingerprint: str, transactions: tuple[Listed, ...], *, is_pinned: bool
+    ) -> Entry:
+        """The entry of the batch that comes next."""
+        known = [self.knows(each) for each in range(batch_id - 1, batch_id - 1 - HISTORY_MAX, -1)]
+        while known and not known[-1]:
+            known.pop()
+        return Entry(batch_id, fingerprint, transactions, is_pinned, tuple(known))
+
+
+NO_ENTRY: Final = Entry(-1)
+
+
+def encode(entry: Entry) -> bytes:
+    """An entry as the value of its record."""
+    return json.dumps(
+        {
+            "version": VERSION,
+            "batchId": entry.batch_id,
+            "fingerprint": entry.fingerprint,
+            "transactions": entry.transactions,
+            "pinned": entry.is_pinned,
+            "history": entry.history,
+        },
+        separators=(",", ":"),
+    ).encode()
+
+
+def decode(value: bytes) -> Entry:
+    """Read the value of a record; raises SinkError for one of a later version."""
+    try:
+        fields: dict[str, Any] = json.loads(value)
+        if fields["version"] != VERSION:
+            raise SinkError(
+                f"The ledger has an entry of version {fields['version']}, which a later version "
+                "of this sink has written; use that version."
+            )
+        return Entry(
+            fields["batchId"],
+            fields["fingerprint"],
+            tuple(Listed(*each) for each in fields["transactions"]),
+            fields["pinned"],
+            tuple(fields["history"]),
+        )
+    except (ValueError, TypeError, LookupError) as error:
+        raise SinkError(
+            f"The ledger has an entry of this sink that cannot be read ({error!r}), so what was "
+            "written is not known; somebody else has written to the ledger's topic."
+        ) from None
+
+
+def key_of(sink_id: str, query_id: str) -> bytes:
+    """The key of a query's record."""
+    return json.dumps([sink_id, query_id]).encode()
+
+
+def query_of(key: bytes | None) -> tuple[str, str]:
+    """Sink id and query id of a record; empty ones for a record that is no entry."""
+    try:
+        sink_id, query_id = json.loads(key or b"")
+    except (ValueError, TypeError):
+        return "", ""
+    return str(sink_id), str(query_id)

@@ -1,0 +1,271 @@
+"""Produce of one transaction: batches out to their leaders, in order, each exactly once.
+
+Rules of this file:
+
+1. Up to five requests are on their way to each leader, with at most one batch of a partition in
+   each: as many as a broker recognises when they come again.
+2. A batch keeps its sequence numbers whatever happens. Once something goes wrong (a lost
+   connection, an error that passes), nothing new is sent until every batch whose answer is missing
+   has been sent again, partition by partition in order, and acknowledged.
+3. OUT_OF_ORDER_SEQUENCE_NUMBER behind a batch that failed means: that one first. For the first of
+   its partition it means that acknowledged data are gone, and so is the transaction.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from protocol.errors import ErrorCode
+from protocol.messages.produce import (
+    PRODUCE,
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from protocol.records import increment_sequence
+from spark_connector.cluster import DATA, Cluster, NotYet, TopicPartition
+from spark_connector.connection import Disconnected
+from spark_connector.deadline import Deadline
+from spark_connector.encoded import EncodedBatch, stamp
+from spark_connector.errors import RecordTooLarge
+from spark_connector.requests import Identity, refused
+
+REQUEST_BYTES: Final = 1024 * 1024
+IN_FLIGHT_MAX: Final = 5
+PRODUCE_CLASSIC: Final = 11
+"""The last version of Produce that adds nothing to a transaction by itself."""
+PRODUCE_V2: Final = 12
+"""The last version with topic names; it makes its partitions part of the transaction (KIP-890)."""
+
+_ALL_REPLICAS: Final = -1
+_TOO_LARGE: Final = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
+
+Batches = dict[TopicPartition, EncodedBatch]
+AddPartitions = Callable[[list[TopicPartition]], None]
+
+
+class Sender:
+    """The data of one transaction on its way. Memory is bounded by the requests in flight."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        transactional_id: str,
+        identity: Identity,
+        add_partitions: AddPartitions | None,
+    ) -> None:
+        """``add_partitions`` is asked ahead of the first batch of each, by the classic protocol."""
+        self._cluster = cluster
+        self._transactional_id = transactional_id
+        self._identity = identity
+        self._add_partitions = add_partitions
+        self._at_most = PRODUCE_V2 if add_partitions is None else PRODUCE_CLASSIC
+        self._sequences: dict[TopicPartition, int] = {}
+        self._added: set[TopicPartition] = set()
+        self._leaders: dict[TopicPartition, int] = {}
+        self._collected: dict[int, Batches] = {}
+        self._in_flight: dict[int, collections.deque[Batches]] = {}
+
+    @property
+    def what(self) -> str:
+        """How the sentences of errors begin."""
+        return f"Writing in the transaction {self._transactional_id}"
+
+    def begin_next(self, identity: Identity) -> None:
+        """Go on with the next transaction; the one before must be flushed and ended."""
+        if identity != self._identity:
+            self._sequences.clear()
+        self._identity = identity
+        self._added.clear()
+
+    def send(self, batch: EncodedBatch) -> None:
+        """Send a batch, or keep it until it fills a request."""
+        place = TopicPartition(batch.topic, batch.partition)
+        sequence = self._sequences.get(place, 0)
+        stamp(batch, *self._identity, sequence)
+        self._sequences[place] = increment_sequence(sequence, batch.record_count)
+        node_id = self._leader(place)
+        collected = self._collected.setdefault(node_id, {})
+        size = sum(len(each.records) for each in collected.values())
+        if collected and (place in collected or size + len(batch.records) > REQUEST_BYTES):
+            self._dispatch(node_id)
+        self._collected.setdefault(self._leader(place), {})[place] = batch
+
+    def flush(self) -> None:
+        """Return when every batch is acknowledged."""
+        for node_id in list(self._collected):
+            self._dispatch(node_id)
+        for node_id in list(self._in_flight):
+            while self._in_flight.get(node_id):
+                self._receive(node_id)
+
+    def settle(self) -> None:
+        """Give up: wait for the answers that still come, so that nothing arrives any later."""
+        self._collected.clear()
+        for node_id, requests in self._in_flight.items():
+            for _ in requests:
+                try:
+                    self._answer(node_id)
+                except (Disconnected, NotYet):
+                    break
+        self._in_flight.clear()
+
+    def _leader(self, place: TopicPartition) -> int:
+        """The leader that this partition's batches go to until something goes wrong."""
+        node_id = self._leaders.get(place)
+        if node_id is None:
+            deadline = self._cluster.deadline()
+            node_id = self._cluster.until(
+                self.what, deadline, lambda: self._cluster.leader(*place, deadline)
+            )
+            self._leaders[place] = node_id
+        return node_id
+
+    # ----------------------------------------------------------------------------- the usual way
+
+    def _dispatch(self, node_id: int) -> None:
+        """Send what is collected for a broker."""
+        while len(self._in_flight.get(node_id, ())) >= IN_FLIGHT_MAX:
+            self._receive(node_id)
+        batches = self._collected.pop(node_id, None)
+        if not batches:
+            return  # It went the other way, when an answer was bad.
+        self._add(batches)
+        self._in_flight.setdefault(node_id, collections.deque()).append(batches)
+        try:
+            self._cluster.node(node_id, DATA).send(PRODUCE, self._request(batches), self._at_most)
+        except (Disconnected, NotYet):
+            self._send_again(Batches())
+
+    def _receive(self, node_id: int) -> None:
+        """Take the answer to the oldest request of a broker."""
+        batches = self._in_flight[node_id].popleft()
+        try:
+            failed = self._failed(self._answer(node_id), batches)
+        except (Disconnected, NotYet):
+            failed = batches
+        if failed:
+            self._send_again(failed)
+
+    def _answer(self, node_id: int) -> ProduceResponse:
+        """The next answer of a broker; raises Disconnected where none will come."""
+        connection = self._cluster.node(node_id, DATA)
+        if not connection.in_flight:
+            raise Disconnected(f"{connection.name}: the connection that was asked is gone")
+        return connection.receive(PRODUCE)
+
+    def _add(self, batches: Batches) -> None:
+        new = [place for place in batches if place not in self._added]
+        if new and self._add_partitions is not None:
+            self._add_partitions(new)
+        self._added.update(new)
+
+    def _request(self, batches: Batches) -> ProduceRequest:
+        topics: dict[str, list[PartitionProduceData]] = {}
+        for place, batch in batches.items():
+            data = PartitionProduceData(place.partition, memoryview(batch.records))
+            topics.setdefault(place.topic, []).append(data)
+        return ProduceRequest(
+            self._transactional_id,
+            _ALL_REPLICAS,
+            self._cluster.request_timeout_ms,
+            [TopicProduceData(name, partition_data=data) for name, data in topics.items()],
+        )
+
+    def _failed(
+        self,
+        answer: ProduceResponse,
+        batches: Batches,
+        failed_before: Iterable[TopicPartition] = (),
+    ) -> Batches:
+        """Return the batches that have to be sent again; raises for what no repetition helps."""
+        failed: Batches = {}
+        answered = set()
+        for topic in answer.responses:
+            for partition in topic.partition_responses:
+                place = TopicPartition(topic.name, partition.index)
+                answered.add(place)
+                code = ErrorCode(partition.error_code)
+                if code in {ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}:
+                    continue
+                follows = code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and place in failed_before
+                if not code.retriable and not follows:
+                    raise self._refused(code, batches[place])
+                failed[place] = batches[place]
+        return failed | {place: each for place, each in batches.items() if place not in answered}
+
+    def _refused(self, code: ErrorCode, batch: EncodedBatch) -> Exception:
+        if code in _TOO_LARGE:
+            return RecordTooLarge(
+                f"The topic {batch.topic} does not take a batch of {len(batch.records)} bytes; "
+                "lower the option batchMaxBytes, or raise the topic's max.message.bytes if a "
+                "single record is that large."
+            )
+        return refused(f"{self.what} to {batch.topic}", code)
+
+    # ------------------------------------------------------------------- when something went wrong
+
+    def _send_again(self, failed: Batches) -> None:
+        """Send everything again that is not acknowledged, then go on as usual."""
+        waiting: dict[TopicPartition, collections.deque[EncodedBatch]] = {}
+        for place, batch in failed.items():
+            waiting.setdefault(place, collections.deque()).append(batch)
+        for node_id in list(self._in_flight):
+            for place, batch in self._drain(node_id, frozenset(waiting)):
+                waiting.setdefault(place, collections.deque()).append(batch)
+        self._in_flight.clear()
+        for batches in self._collected.values():
+            for place, batch in batches.items():
+                waiting.setdefault(place, collections.deque()).append(batch)
+        self._collected.clear()
+        self._leaders.clear()
+        deadline = self._cluster.deadline()
+
+        def attempt() -> None:
+            while waiting:
+                self._round(waiting, deadline)
+
+        self._cluster.forget()
+        self._cluster.until(self.what, deadline, attempt)
+
+    def _drain(
+        self, node_id: int, failed_before: Iterable[TopicPartition] = ()
+    ) -> list[tuple[TopicPartition, EncodedBatch]]:
+        """Take the answers that still come from a broker; return what is not acknowledged."""
+        failed: list[tuple[TopicPartition, EncodedBatch]] = []
+        places = set(failed_before)
+        for batches in self._in_flight.get(node_id, ()):
+            try:
+                bad = self._failed(self._answer(node_id), batches, places)
+            except (Disconnected, NotYet):
+                bad = batches
+            failed += bad.items()
+            places.update(bad)
+        return failed
+
+    def _round(
+        self,
+        waiting: dict[TopicPartition, collections.deque[EncodedBatch]],
+        deadline: Deadline,
+    ) -> None:
+        """Send the first waiting batch of each partition and take the answers."""
+        requests: dict[int, Batches] = {}
+        for place, batches in waiting.items():
+            node_id = self._cluster.leader(*place, deadline)
+            requests.setdefault(node_id, {})[place] = batches[0]
+        bad = 0
+        for node_id, chosen in requests.items():
+            self._add(chosen)
+            connection = self._cluster.node(node_id, DATA)
+            answer = connection.ask(PRODUCE, self._request(chosen), self._at_most)
+            failed = self._failed(answer, chosen)
+            bad += len(failed)
+            for place in chosen.keys() - failed.keys():
+                waiting[place].popleft()
+                if not waiting[place]:
+                    del waiting[place]
+        if bad:
+            raise NotYet(f"{bad} partitions cannot be written at the moment")
