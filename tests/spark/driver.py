@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,8 @@ def main() -> None:
         else:
             query = queries[argument]
             if command == "stop":
-                query.stop()
+                # It waits for a sink that may pause somewhere.
+                threading.Thread(target=query.stop, daemon=True).start()
             answer = state_of(query)
         print(json.dumps(answer), file=answers)
     spark.stop()

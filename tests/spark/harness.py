@@ -49,6 +49,8 @@ class SparkDriver:
             VARIABLE: str(self.failpoints),
             "PYTHONPATH": str(REPOSITORY),
             "TMPDIR": str(self._temporary_files),
+            # A task that was given up lives on while it pauses, as it may on a machine far away.
+            "PYSPARK_SUBMIT_ARGS": "--conf spark.python.task.killTimeout=1h pyspark-shell",
             "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={self._temporary_files}",
         }
         with self._output_path.open("ab") as output:
@@ -135,7 +137,7 @@ class SparkDriver:
         return rows
 
     def stop(self, job: Job) -> None:
-        """Stop the query, and wait until it has stopped."""
+        """Stop the query; it may go on until it is released."""
         self._ask("stop", job.name)
 
     # -- places ------------------------------------------------------------------------------------

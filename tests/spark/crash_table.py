@@ -1,0 +1,165 @@
+"""The rows of the crash tables, and how each is played: all on one Spark driver, or on two."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tests.counterparts.broker_process import BrokerProcess
+from tests.counterparts.transaction_client import TransactionClient
+from tests.interop.administration import create
+from tests.interop.transactional import committed_offset
+from tests.spark.harness import SparkDriver
+from tests.spark.job import DATA_SOURCE, SINGLE, TWO_PHASE, Job
+from tests.spark.judge import PARTITIONS, feed, judge, open_transactions, until
+
+BATCH = 200
+RECORDS = 3 * BATCH
+"""One batch before the crash, one in it, one after it."""
+TRANSACTION_TIMEOUT_MS = 20_000
+
+SINGLE_PLACES = ("P1-fenced", "P1-middle", "P1-before-end", "P1-after-end")
+TWO_PHASE_PLACES = (
+    *("W1-middle", "W1", "C1", "C3", "C4-before", "C4-after", "C5-middle", "C5-after"),
+)
+PLACES = {SINGLE: SINGLE_PLACES, TWO_PHASE: TWO_PHASE_PLACES, DATA_SOURCE: TWO_PHASE_PLACES}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A sink at a place where something happens to it."""
+
+    sink: str
+    place: str
+    loses_checkpoint: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.sink}-at-{self.place}{'-without-checkpoint' * self.loses_checkpoint}"
+
+
+class Play:
+    """One row on a broker: its query, started in one driver, continued in another or the same."""
+
+    def __init__(self, row: Row, what: str, broker: BrokerProcess, directory: Path) -> None:
+        self.row = row
+        self._broker = broker
+        name = f"{what}-{row}"
+        self.job = Job(
+            broker.bootstrap_servers, row.sink, name, str(directory / name), per_trigger=BATCH
+        )
+        feed(self.job, range(BATCH))
+
+    def lasting(self, timeout_ms: int) -> Play:
+        """Let its transactions time out sooner."""
+        self.job = replace(self.job, options={"transactionTimeoutMs": str(timeout_ms)})
+        return self
+
+    def to_the_place(self, driver: SparkDriver) -> None:
+        """Write one batch, and pause at the row's place in the second."""
+        self._first_batch(driver)
+        driver.begin_until(self.job, self.row.place)
+
+    def to_the_end(self, driver: SparkDriver, effect: str) -> str | None:
+        """Write one batch, have the effect in the second; return what the query fails of."""
+        self._first_batch(driver)
+        driver.arm(self.row.place, effect)
+        driver.begin(self.job)
+        error = driver.end(self.job)
+        assert not (driver.failpoints / self.row.place).exists(), "the place was not reached"
+        return error
+
+    def _first_batch(self, driver: SparkDriver) -> None:
+        driver.run(self.job)
+        feed(self.job, range(BATCH, RECORDS))
+
+    def go_on(self, driver: SparkDriver) -> None:
+        """Run the query, which starts again from its checkpoint or its group, and judge."""
+        if self.row.loses_checkpoint:
+            self._lose_checkpoint()
+        driver.run(self.job)
+        self.judge()
+
+    def one_more_batch(self, driver: SparkDriver) -> None:
+        """Run the query once more: it clears up what came too late for the batch before."""
+        feed(self.job, range(RECORDS, RECORDS + BATCH))
+        driver.run(self.job)
+        self.judge(RECORDS + BATCH)
+
+    def judge(self, records: int = RECORDS) -> None:
+        judge(self._broker, self.job, records)
+
+    def _lose_checkpoint(self) -> None:
+        shutil.rmtree(self.job.checkpoint)
+        offsets = {
+            str(partition): committed_offset(
+                self.job.servers, self.job.group, self.job.input, partition
+            )
+            for partition in range(PARTITIONS)
+        }
+        starting = json.dumps({self.job.input: offsets})
+        options = {**self.job.options, "newQuery": "true"}
+        self.job = replace(self.job, starting_offsets=starting, options=options)
+
+
+def kill_driver(old: SparkDriver, new: SparkDriver, plays: list[Play]) -> None:
+    """Bring all queries to their places, kill the driver of them all, go on in another."""
+    for play in plays:
+        play.to_the_place(old)
+    old.kill()
+    for_each(plays, lambda play: play.go_on(new))
+
+
+def overtake(old: SparkDriver, new: SparkDriver, plays: list[Play]) -> None:
+    """Let another driver do all that the paused one had still to do; that one must give up."""
+    for play in plays:
+        play.to_the_place(old)
+
+    def one(play: Play) -> None:
+        new.run(play.job)
+        old.release(play.job)
+        assert old.end(play.job) is not None, "the old driver went on as if nothing had happened"
+        play.judge()
+
+    for_each(plays, one)
+
+
+@contextmanager
+def lose_broker(broker: BrokerProcess, driver: SparkDriver, plays: list[Play]) -> Iterator[None]:
+    """Kill the broker while queries pause on it; it is away for longer than transactions may last.
+
+    Meanwhile there is time for something else. A transaction that nobody has pinned times out.
+    """
+    for play in plays:
+        play.lasting(TRANSACTION_TIMEOUT_MS).to_the_place(driver)
+    with TransactionClient(broker) as client:
+        create(broker.bootstrap_servers, "ordinary", partitions=1)
+        client.begin("ordinary", "ordinary", 0, timeout_ms=TRANSACTION_TIMEOUT_MS)
+    broker.kill()
+    over_s = time.monotonic() + TRANSACTION_TIMEOUT_MS / 1000
+    yield
+    time.sleep(max(0.0, over_s - time.monotonic()))
+    broker.restart()
+    until(lambda: open_transactions(broker, "ordinary"), [], "it does not time out")
+
+    def one(play: Play) -> None:
+        driver.release(play.job)
+        driver.end(play.job)
+        play.go_on(driver)
+
+    for_each(plays, one)
+
+
+def for_each(plays: list[Play], do: Callable[[Play], None]) -> None:
+    """Do something with all rows, also when it goes wrong with one, and say with which."""
+    wrong = {}
+    for play in plays:
+        try:
+            do(play)
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            wrong[play.job.name] = error
+    assert wrong == {}

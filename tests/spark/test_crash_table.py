@@ -1,0 +1,86 @@
+"""The most telling rows of the crash tables; full_crash_table.py has all of them.
+
+Spark takes long to start, so one driver has many queries: each is brought to its place and pauses
+there, then the driver is killed for all of them, and another one goes on with them.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.spark.crash_table import (
+    Play,
+    Row,
+    kill_driver,
+    lose_broker,
+    overtake,
+)
+from tests.spark.harness import SparkDriver
+from tests.spark.job import DATA_SOURCE, SINGLE, TWO_PHASE
+
+pytestmark = pytest.mark.timeout(900)
+
+KILLS = (
+    Row(SINGLE, "P1-before-end"),
+    Row(SINGLE, "P1-after-end"),
+    Row(TWO_PHASE, "C3"),
+    Row(TWO_PHASE, "C4-after", loses_checkpoint=True),
+    Row(DATA_SOURCE, "W1"),
+    Row(DATA_SOURCE, "C5-middle"),
+)
+KILLS_ON_KAFKA = (Row(SINGLE, "P1-before-end"), Row(SINGLE, "P1-after-end"))
+OVERTAKEN = (
+    Row(SINGLE, "P1-before-end"),
+    Row(TWO_PHASE, "C4-before"),
+    Row(DATA_SOURCE, "C4-after"),
+)
+LOST_BROKERS = (
+    Row(SINGLE, "P1-before-end"),
+    Row(TWO_PHASE, "C4-after"),
+    Row(DATA_SOURCE, "C4-after"),
+)
+RAISING = (Row(SINGLE, "P1-after-end"), Row(TWO_PHASE, "C4-after"), Row(DATA_SOURCE, "C5-middle"))
+KILLED_WORKERS = (Row(TWO_PHASE, "W1-middle"), Row(DATA_SOURCE, "W1"))
+STOPPED = (Row(TWO_PHASE, "W1"), Row(DATA_SOURCE, "W1-middle"))
+
+
+def test_a_driver_is_overtaken_and_dies_and_a_broker_is_long_away(
+    barnabas, kafka, mortal, driver, tmp_path
+):
+    """All that needs two drivers, since to start one is what takes the time."""
+    with SparkDriver(tmp_path / "old") as old:
+        lost = [Play(row, "lost", mortal, tmp_path) for row in LOST_BROKERS]
+        with lose_broker(mortal, driver, lost):
+            overtake(old, driver, [Play(row, "overtaken", barnabas, tmp_path) for row in OVERTAKEN])
+            plays = [Play(row, "killed", barnabas, tmp_path) for row in KILLS]
+            plays += [Play(row, "killed-on-kafka", kafka, tmp_path) for row in KILLS_ON_KAFKA]
+            kill_driver(old, driver, plays)
+
+
+@pytest.mark.parametrize("row", RAISING, ids=str)
+def test_a_commit_raises(row, barnabas, driver, tmp_path):
+    play = Play(row, "raising", barnabas, tmp_path)
+    error = play.to_the_end(driver, "raise")
+    assert error is not None
+    assert row.place in error
+    play.go_on(driver)
+
+
+@pytest.mark.parametrize("row", KILLED_WORKERS, ids=str)
+def test_a_python_worker_dies(row, barnabas, driver, tmp_path):
+    """Spark tries the task again; what the attempt before has opened is swept."""
+    play = Play(row, "worker", barnabas, tmp_path)
+    assert play.to_the_end(driver, "kill") is None
+    play.judge()
+
+
+@pytest.mark.parametrize("row", STOPPED, ids=str)
+def test_a_query_is_stopped_and_leaves_a_task_behind(row, barnabas, driver, tmp_path):
+    """The task is a zombie: it goes on after the batch was written by others."""
+    play = Play(row, "stopped", barnabas, tmp_path)
+    play.to_the_place(driver)
+    driver.stop(play.job)
+    driver.end(play.job)
+    driver.run(play.job)
+    driver.release(play.job)
+    play.one_more_batch(driver)
