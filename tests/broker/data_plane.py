@@ -257,7 +257,7 @@ def unpack(records: memoryview | None) -> list[Record]:
     ]
 
 
-def until(condition: Any, seconds: float = 10) -> None:
+def until(condition: Any, seconds: float = 60) -> None:
     """Wait for what other threads do."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -8,7 +8,7 @@ from typing import Any, Self
 from protocol.client import NEED_DATA, ClientConnection
 from tests.counterparts.broker_process import HOST, BrokerProcess
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 90.0
 
 
 class Disconnected(ConnectionError):

@@ -8,7 +8,7 @@ from broker.failpoints import VARIABLE
 from storage.journal_format import BLOCK_BYTES, MAGIC, decode_header
 from tests.counterparts.barnabas_process import BarnabasProcess
 
-DEATH_TIMEOUT_S = 60
+DEATH_TIMEOUT_S = 120
 
 
 class FailingBroker(BarnabasProcess):

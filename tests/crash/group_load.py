@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -43,10 +44,16 @@ TOPIC = "committed"
 PARTITIONS = 6
 IN_FLIGHT = 8
 OK = ErrorCode.NONE
-LOAD_SECONDS_MAX = 20
+LOAD_SECONDS_MAX = 90
 
 Offsets = dict[int, tuple[int, str]]
 """Offset and metadata by partition."""
+
+
+def have_worked(workers: Sequence[Worker], answered: Sequence[int]) -> bool:
+    """Whether each has had some answers, and all together many, since ``answered``."""
+    new = [worker.answered - before for worker, before in zip(workers, answered, strict=True)]
+    return min(new) >= 3 and sum(new) >= 8 * len(workers)
 
 
 def fetch(client: WireClient, group: str) -> Offsets:
@@ -333,3 +340,6 @@ class ConsumerMember:
         response = self._beat(client, -1)
         gone = (OK, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND)
         assert response.error_code in gone, (self, response)
+
+
+Worker = Keeper | ClassicMember | ConsumerMember

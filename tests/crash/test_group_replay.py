@@ -22,8 +22,18 @@ from protocol.messages.group_metadata_record import (
 )
 from protocol.records import Record as LogRecord
 from protocol.records import encode_batch
+from tests.broker.data_plane import until
 from tests.counterparts.wire_client import WireClient
-from tests.crash.group_load import PARTITIONS, TOPIC, ClassicMember, ConsumerMember, Keeper, fetch
+from tests.crash.group_load import (
+    LOAD_SECONDS_MAX,
+    PARTITIONS,
+    TOPIC,
+    ClassicMember,
+    ConsumerMember,
+    Keeper,
+    fetch,
+    have_worked,
+)
 from tests.crash.test_kill_groups import everything
 
 GROUPS = 10_000
@@ -41,7 +51,7 @@ def broker():
         yield running
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_groups_survive_crashes_that_lose_what_was_not_synced(broker):
     seed = 11
     print(f"seed {seed}, broker's seed {broker.seed}")
@@ -54,6 +64,7 @@ def test_groups_survive_crashes_that_lose_what_was_not_synced(broker):
     ]
     for _ in range(CRASHES):
         wrong: list[BaseException] = []
+        answered = [worker.answered for worker in workers]
 
         def work(worker, wrong=wrong) -> None:
             try:
@@ -65,6 +76,8 @@ def test_groups_survive_crashes_that_lose_what_was_not_synced(broker):
         for thread in threads:
             thread.start()
         time.sleep(random.uniform(0.05, 0.3))
+        # A busy machine gets the time for something to happen.
+        until(lambda w=wrong, a=answered: w or have_worked(workers, a), LOAD_SECONDS_MAX)
         broker.crash()
         for thread in threads:
             thread.join()
@@ -113,7 +126,7 @@ def write_groups(server) -> None:
         log.append_records(memoryview(bytearray(encode_batch(records))))
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_ten_thousand_groups_are_replayed(broker, capsys):
     broker.call(lambda: write_groups(broker.server))
     broker.restart()  # An orderly stop makes all of it durable.

@@ -33,6 +33,8 @@ from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.wire_client import WireClient
 
 KILLS = 15
+CHANGES_AT_LEAST = 6
+WAIT_S = 60
 NAMES = ("orders", "payments", "shipments", "returns")
 
 
@@ -93,7 +95,7 @@ def write_everywhere(client: WireClient, found: dict[str, int]) -> None:
     batch = encode_batch([Record(0, int(time.time() * 1000), b"key", b"value", ())])
     request = ProduceRequest(
         acks=-1,
-        timeout_ms=10_000,
+        timeout_ms=60_000,
         topic_data=[
             TopicProduceData(
                 name=name,
@@ -116,20 +118,24 @@ def partition_directories(data: Path) -> set[str]:
 def wait_for_directories(data: Path, found: dict[str, int]) -> None:
     """Directories follow on the journal thread: give it a moment."""
     wanted = {f"{name}-{index}" for name, count in found.items() for index in range(count)}
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + WAIT_S
     while partition_directories(data) != wanted and time.monotonic() < deadline:
         time.sleep(0.01)
     assert partition_directories(data) == wanted
 
 
 def test_topics_survive_kills(tmp_path):
-    random = Random(1)
+    random, chance = Random(1), Random(2)
     answers = Answers()
     with BarnabasProcess(tmp_path, barnabas_checkpoint_interval_ms="200") as broker:
         for _ in range(KILLS):
             changes = threading.Thread(target=change_topics, args=(broker, answers, random))
+            enough = answers.changes + CHANGES_AT_LEAST
             changes.start()
-            time.sleep(random.uniform(0.01, 0.4))
+            time.sleep(chance.uniform(0.01, 0.4))
+            # A busy machine gets the time for something to happen.
+            while changes.is_alive() and answers.changes < enough:
+                time.sleep(0.005)
             broker.kill()
             changes.join()
             broker.restart()

@@ -162,7 +162,7 @@ def run_until_killed(broker: BarnabasProcess, workers: list[Worker], seconds: fl
         raise wrong[0]
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 def test_transactions_survive_kills():
     seed = 5
     print(f"seed {seed}")

@@ -180,7 +180,7 @@ def _start_until_killed(broker: BarnabasProcess) -> None:
             raise
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 def test_acknowledged_records_survive_kills():
     seed = 20
     print(f"seed {seed}")
