@@ -55,6 +55,10 @@ class Entry(NamedTuple):
                 "restore that checkpoint, or use another sinkId for the new data."
             )
 
+    def before(self) -> Entry:
+        """The entry of the batch before, for when all of this one was lost."""
+        return Entry(self.batch_id - 1, self.knows(self.batch_id - 1), history=self.history[1:])
+
     def followed_by(
         self, batch_id: int, fingerprint: str, transactions: tuple[Listed, ...], *, is_pinned: bool
     ) -> Entry:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker.dispatch import Deferred, RequestContext, serves
 from coordinator.groups.consumer.patterns import problem_of, whole_match
+from coordinator.transactions.keep import owned
 from coordinator.transactions.state import STORABLE, State, TopicPartition, Transaction
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_transactions import (
@@ -168,8 +169,7 @@ def _described(transactions: Transactions, key: str) -> DescribedTransaction:
         transaction.state.kafka_name,
         transaction.timeout_ms,
         transaction.start_ms,
-        transaction.producer_id,
-        transaction.producer_epoch,
+        *owned(transaction).producer,
         _by_topic(places),
         None if client is None else client.client_id,
         None if client is None else client.host,

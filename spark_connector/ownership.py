@@ -1,0 +1,104 @@
+"""Being the one driver of a sink: fence first, then read the ledger, then decide.
+
+Rules of this file:
+
+1. Whoever begins with the sink's transactional id fences every driver before it and settles what
+   that had under way. Only after that is the ledger the truth.
+2. Who was fenced stays fenced: it touches nothing more, for what it would take for left over may
+   be another driver's.
+3. A failure makes no owner: the next step begins with the fence again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+
+from spark_connector.cluster import Cluster
+from spark_connector.entries import NO_ENTRY, Entry
+from spark_connector.errors import CheckpointMismatch, Fenced
+from spark_connector.failpoints import reach
+from spark_connector.ledger import Ledger
+from spark_connector.options import SinkOptions
+from spark_connector.producer import TransactionalProducer
+from spark_connector.roll_forward import roll_forward
+
+
+class Ownership:
+    """The sink's own producer, and what the ledger says since it began."""
+
+    def __init__(self, options: SinkOptions, cluster: Cluster) -> None:
+        self._options = options
+        self._cluster = cluster
+        self._fenced: Fenced | None = None
+        self.ledger = Ledger(cluster, options.ledger_topic)
+        self.producer = TransactionalProducer(
+            cluster, options.transactional_id, options.transaction_timeout_ms
+        )
+        self.is_owner = False
+        self.entry = NO_ENTRY
+        """The last decided batch of the query; its transactions are committed."""
+
+    @property
+    def is_fenced(self) -> bool:
+        """Whether another driver has begun since."""
+        return self._fenced is not None
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """What is done inside is done by the owner; any failure makes it begin anew."""
+        if self._fenced is not None:
+            raise Fenced(*self._fenced.args)
+        try:
+            yield
+        except BaseException as error:
+            self.is_owner = False
+            if isinstance(error, Fenced):
+                self._fenced = error
+            raise
+
+    def take(self, query_id: str, fenced_place: str) -> Entry:
+        """Fence, read the ledger, and finish what it says is decided; returns the last batch."""
+        if self.is_owner:
+            return self.entry
+        queries = self.fence(fenced_place)
+        entry = queries.get(query_id, NO_ENTRY)
+        if queries and query_id not in queries and not self._options.new_query:
+            self._refuse_another(queries)
+        if not roll_forward(self._cluster, entry, self._options.accepted_batch_id):
+            entry = entry.before()
+        self.entry = entry
+        self.is_owner = True
+        return entry
+
+    def fence(self, fenced_place: str) -> dict[str, Entry]:
+        """Fence every driver before this one; returns what is decided, by query id."""
+        self.is_owner = False
+        self.ledger.ensure()
+        self.producer.begin()
+        reach(fenced_place)
+        return self.ledger.queries(self._options.sink_id)
+
+    def _refuse_another(self, queries: Mapping[str, Entry]) -> None:
+        query_id, entry = next(iter(queries.items()))
+        raise CheckpointMismatch(
+            f"The sink {self._options.sink_id} was written by another query ({query_id}, up to "
+            f"batch {entry.batch_id}), and the checkpoint of this query is a new one or that of "
+            "another pipeline; restore the checkpoint of that query, or use another sinkId, or set "
+            "newQuery to true if this query's data shall come in addition."
+        )
+
+    def write_decision(
+        self, entry: Entry, query_id: str, offsets: Mapping[tuple[str, int], int]
+    ) -> None:
+        """Write the ledger's entry and the source's offsets; nothing is decided yet."""
+        sink_id = self._options.sink_id
+        self.producer.write([self.ledger.entry_batch(sink_id, query_id, entry)])
+        if self._options.source_group_id:
+            self.producer.commit_offsets(self._options.source_group_id, offsets)
+        self.producer.flush()
+
+    def decide(self, entry: Entry) -> None:
+        """Commit the entry: from here on the batch is decided."""
+        self.producer.commit()
+        self.entry = entry

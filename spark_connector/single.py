@@ -1,0 +1,103 @@
+"""P1: a batch, its ledger entry and its source's offsets in one transaction of one producer.
+
+Fence first, then read the ledger, then write. A crash before EndTxn leaves nothing visible, one
+after it leaves a ledger that says so; nothing depends on a batch being the same when it is run
+again. Works with Apache Kafka from 2.5 on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Self
+
+from spark_connector.cluster import Cluster, connected
+from spark_connector.encoded import EncodedBatch
+from spark_connector.errors import BrokerUnreachable, SinkError
+from spark_connector.failpoints import reach
+from spark_connector.options import SinkOptions
+from spark_connector.ownership import Ownership
+
+
+class SingleTransactionSink:
+    """Micro-batches of one query, each in one transaction and exactly once."""
+
+    def __init__(self, options: SinkOptions, query_id: str, cluster: Cluster | None = None) -> None:
+        self._query_id = query_id
+        self._cluster = cluster or connected(options)
+        self._owns_cluster = cluster is None
+        self._ownership = Ownership(options, self._cluster)
+
+    def recover(self) -> int:
+        """Fence whoever wrote before and return the last decided batch, -1 if there is none."""
+        with self._ownership.held():
+            self._ownership.is_owner = False
+            return self._ownership.take(self._query_id, "P1-fenced").batch_id
+
+    def is_decided(self, batch_id: int, fingerprint: str = "") -> bool:
+        """Whether a batch was written before; raises CheckpointMismatch if it was another one."""
+        with self._ownership.held():
+            entry = self._ownership.take(self._query_id, "P1-fenced")
+        if batch_id > entry.batch_id:
+            return False
+        entry.check(batch_id, fingerprint)
+        return True
+
+    def write_batch(
+        self,
+        batch_id: int,
+        batches: Iterable[EncodedBatch],
+        fingerprint: str = "",
+        source_offsets: Mapping[tuple[str, int], int] | None = None,
+    ) -> bool:
+        """Write a batch in one transaction; False, and nothing read, if it was written before."""
+        if self.is_decided(batch_id, fingerprint):
+            return False
+        ownership = self._ownership
+        entry = ownership.entry.followed_by(batch_id, fingerprint, (), is_pinned=False)
+        with ownership.held():
+            with self._aborting():
+                ownership.producer.write(_passing(batches))
+                ownership.write_decision(entry, self._query_id, source_offsets or {})
+            reach("P1-before-end")
+            ownership.decide(entry)
+        reach("P1-after-end")
+        return True
+
+    @contextlib.contextmanager
+    def _aborting(self) -> Iterator[None]:
+        """Let readers not wait for what has failed ahead of the decision."""
+        try:
+            yield
+        except BrokerUnreachable:
+            raise  # There is nobody to tell: the transaction's timeout or the next fence aborts it.
+        except Exception:
+            # If this fails as well, the next fence aborts; what went wrong first is what counts.
+            with contextlib.suppress(SinkError):
+                self._ownership.producer.abort()
+            raise
+
+    def close(self) -> None:
+        """Close the connections; an open transaction stays open."""
+        if self._owns_cluster:
+            self._cluster.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _passing(batches: Iterable[EncodedBatch]) -> Iterator[EncodedBatch]:
+    """The batches, with the place at which the first of them is on its way."""
+    for number, batch in enumerate(batches):
+        yield batch
+        if number == 0:
+            reach("P1-middle")

@@ -1,0 +1,133 @@
+"""Leftovers: open transactions of tasks that no decision names, found and aborted.
+
+They hold up readers of committed records. Which of them nobody can commit any more:
+
+1. Those of this query's decided batches that the ledger does not list: whoever runs such a batch
+   again is told that it is decided.
+2. All others, too, that were open before this driver was seen to be the owner still, for every
+   driver before it is fenced. A driver that has come since could have pinned and decided one
+   by the time it is aborted here; then its epoch is a later one, and the abort is refused. So this
+   needs a broker that pins (KIP-939). On others they end by their timeout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.describe_transactions import (
+    DESCRIBE_TRANSACTIONS,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
+from protocol.messages.list_transactions import (
+    LIST_TRANSACTIONS,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+from spark_connector.cluster import Cluster, NotYet, name_of
+from spark_connector.prepared import query_tag, read_task_transactional_id
+from spark_connector.requests import Identity, end_all, refused
+
+_ONGOING = "Ongoing"
+_PATTERN_SINCE = 2
+
+
+class Decided(NamedTuple):
+    """What a sweep has to know of the query that does it."""
+
+    query_id: str
+    batch_id: int
+    listed: frozenset[str]
+    """Transactional ids of decided batches: never touched."""
+
+
+def sweep(cluster: Cluster, sink_id: str, decided: Decided, owns: Callable[[], bool] | None) -> int:
+    """Abort what is left over of a sink's tasks and return how many transactions that were.
+
+    ``owns`` asks the broker whether this driver is the sink's only one still; without it only what
+    decided batches have left is swept.
+    """
+    if not can_list(cluster):
+        return 0  # Apache Kafka before 3.0: leftovers end by their timeout.
+    found = _open_transactions(cluster, sink_id, decided)
+    identities = describe(cluster, found)
+    doomed = {key for key in identities if _is_of_decided(key, sink_id, decided)}
+    if owns is not None and doomed != identities.keys() and owns():
+        doomed = set(identities)
+    abort_all(cluster, {key: identities[key] for key in doomed})
+    return len(doomed)
+
+
+def abort_all(cluster: Cluster, transactions: dict[str, Identity]) -> None:
+    """Abort transactions that are still as described; others have gone on, or have ended."""
+    if transactions:
+        end_all(cluster, transactions, commit=False)
+
+
+def can_list(cluster: Cluster) -> bool:
+    """Whether the brokers tell of their transactions (Apache Kafka since 3.0)."""
+    connection = cluster.until("Connecting", cluster.deadline(), cluster.any_node)
+    return connection.speaks(LIST_TRANSACTIONS, 0) and connection.speaks(DESCRIBE_TRANSACTIONS, 0)
+
+
+def describe(cluster: Cluster, transactional_ids: Iterable[str]) -> dict[str, Identity]:
+    """The present producer of each id that has an open transaction."""
+    answers = cluster.ask_coordinators(
+        "Describing the transactions of a sink",
+        DESCRIBE_TRANSACTIONS,
+        {key: DescribeTransactionsRequest([key]) for key in transactional_ids},
+        error_of=_description_error,
+    )
+    return {
+        each.transactional_id: Identity(each.producer_id, each.producer_epoch)
+        for answer in answers.values()
+        for each in answer.transaction_states
+        if not each.error_code and each.transaction_state == _ONGOING
+    }
+
+
+def _description_error(response: DescribeTransactionsResponse) -> int:
+    return response.transaction_states[0].error_code
+
+
+def _is_of_decided(transactional_id: str, sink_id: str, decided: Decided) -> bool:
+    task = read_task_transactional_id(sink_id, transactional_id)
+    if task is None:
+        return False
+    return task.query_tag == query_tag(decided.query_id) and task.batch_id <= decided.batch_id
+
+
+def _open_transactions(cluster: Cluster, sink_id: str, decided: Decided) -> list[str]:
+    """The ids of this sink's tasks that have an open transaction which is not listed."""
+    brokers = cluster.refresh([], cluster.deadline()).brokers
+    return [
+        key
+        for broker in brokers
+        for key in _listed_by(cluster, broker.node_id, sink_id)
+        if key not in decided.listed and read_task_transactional_id(sink_id, key) is not None
+    ]
+
+
+def _listed_by(cluster: Cluster, node_id: int, sink_id: str) -> list[str]:
+    """The open transactions that one broker coordinates; brokers filter ids since version 2."""
+    what = "Listing the open transactions of a sink"
+
+    def attempt() -> ListTransactionsResponse:
+        connection = cluster.node(node_id)
+        filtered = connection.speaks(LIST_TRANSACTIONS, _PATTERN_SINCE)
+        pattern = rf"^spark\.{sink_id}\..*" if filtered else None
+        request = ListTransactionsRequest([_ONGOING], [], -1, pattern)
+        answer = connection.ask(LIST_TRANSACTIONS, request)
+        if ErrorCode(answer.error_code).retriable:
+            raise NotYet(name_of(answer.error_code))
+        return answer
+
+    try:
+        answer = cluster.until(what, cluster.deadline(), attempt)
+    except KafkaError as error:
+        raise refused(what, error.code) from None
+    if answer.error_code:
+        raise refused(what, answer.error_code)
+    return [each.transactional_id for each in answer.transaction_states]

@@ -1,0 +1,309 @@
+"""P2: tasks write in transactions of their own, the driver decides about all of them at once.
+
+A task leaves its transaction open and tells the driver (:class:`Participant`). The driver fences
+(C1), reads the ledger (C2), takes the transactions over so that none can time out (C3, KIP-939),
+commits one entry that lists them (C4: the decision) and then each of them (C5). Whatever crashes,
+the next driver reads the ledger: what is listed is committed, the rest is aborted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Final, Self
+
+from protocol.errors import ErrorCode
+from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdResponse
+from spark_connector.cluster import Cluster, connected
+from spark_connector.encoded import EncodedBatch
+from spark_connector.entries import Entry, Listed
+from spark_connector.errors import BrokerUnreachable, Fenced, SinkError, TransactionLost
+from spark_connector.failpoints import reach
+from spark_connector.options import SinkOptions
+from spark_connector.ownership import Ownership
+from spark_connector.prepared import Prepared, task_transactional_id, written
+from spark_connector.producer import TransactionalProducer
+from spark_connector.requests import INIT_TWO_PHASE, NOBODY, Identity, refused, take_over
+from spark_connector.roll_forward import roll_forward
+from spark_connector.sweep import Decided, abort_all, can_list, describe, sweep
+
+__all__ = ["Decider", "Participant", "Prepared"]
+
+_NO_PIN: Final = {
+    ErrorCode.UNSUPPORTED_VERSION,  # KeepPreparedTxn is not there, or two-phase commit is off.
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,  # Enable2Pc, where that is off.
+}
+
+
+class Participant:
+    """One attempt of one task: its rows in a transaction that somebody else will end."""
+
+    def __init__(
+        self,
+        options: SinkOptions,
+        *,
+        batch_id: int,
+        query_id: str,
+        partition: int,
+        task_attempt_id: int,
+        nonce: str,
+        cluster: Cluster | None = None,
+    ) -> None:
+        self._batch_id = batch_id
+        self._query_id = query_id
+        self._id = task_transactional_id(
+            options.sink_id, query_id, batch_id, partition, task_attempt_id, nonce
+        )
+        self._cluster = cluster or connected(options)
+        self._owns_cluster = cluster is None
+        self._producer = TransactionalProducer(
+            self._cluster, self._id, options.transaction_timeout_ms
+        )
+        self._count = 0
+
+    def write(self, batches: Iterable[EncodedBatch]) -> None:
+        """Send batches; the first one opens the transaction."""
+        for batch in batches:
+            if self._producer.identity == NOBODY:
+                self._producer.begin()
+            self._count += self._producer.write([batch])
+            if self._count == batch.record_count:
+                reach("W1-middle")
+
+    def prepared(self) -> Prepared:
+        """Return when everything is acknowledged; the transaction stays open."""
+        if self._count:
+            self._producer.flush()
+        reach("W1")
+        identity = self._producer.identity
+        return Prepared(self._id, *identity, self._count, self._batch_id, self._query_id)
+
+    def discard(self) -> None:
+        """Abort after a failure, so that readers do not wait; if that fails too, the sweep does."""
+        if self._producer.is_open:
+            with contextlib.suppress(SinkError):
+                self._producer.abort()
+
+    def close(self) -> None:
+        """Close the connections; the transaction stays as it is."""
+        if self._owns_cluster:
+            self._cluster.close()
+
+
+class Decider:
+    """The driver's side: one at a time for a sink, and it knows what was decided."""
+
+    def __init__(
+        self, options: SinkOptions, query_id: str | None = None, cluster: Cluster | None = None
+    ) -> None:
+        self._options = options
+        self._query_id = query_id
+        self._cluster = cluster or connected(options)
+        self._owns_cluster = cluster is None
+        self._ownership = Ownership(options, self._cluster)
+        self._pins: bool | None = None
+        self._taken: dict[str, Identity] = {}
+
+    @property
+    def pins(self) -> bool:
+        """Whether the broker can take the timeout off an open transaction (KIP-939).
+
+        Without that a decided batch is lost if its transactions time out before they are committed.
+        """
+        if self._pins is None:
+            connection = self._cluster.until(
+                "Connecting", self._cluster.deadline(), self._cluster.any_node
+            )
+            self._pins = connection.speaks(INIT_PRODUCER_ID, INIT_TWO_PHASE)
+        return self._pins
+
+    def recover(self) -> int:
+        """Become the driver, finish what is decided, abort the rest; the last batch, or -1.
+
+        Before any task of the next batch starts.
+        """
+        assert self._query_id is not None, "recovering needs the query's id"
+        with self._ownership.held():
+            self._ownership.is_owner = False
+            entry = self._ownership.take(self._query_id, "C1")
+            self._sweep(entry)
+        return entry.batch_id
+
+    def is_decided(self, batch_id: int, fingerprint: str = "") -> bool:
+        """Whether a batch was decided before; raises CheckpointMismatch if it was another one."""
+        assert self._query_id is not None, "asking needs the query's id"
+        with self._ownership.held():
+            entry = self._ownership.take(self._query_id, "C1")
+        if batch_id > entry.batch_id:
+            return False
+        entry.check(batch_id, fingerprint)
+        return True
+
+    def commit(
+        self,
+        batch_id: int,
+        prepared: Sequence[Prepared | None],
+        fingerprint: str = "",
+        source_offsets: Mapping[tuple[str, int], int] | None = None,
+    ) -> bool:
+        """Make a batch visible, all of it and once; False if it was decided before.
+
+        May be called again for the same batch, with the same messages or with others.
+        """
+        query_id = self._learn_query(prepared)
+        messages = written(prepared)
+        with self._ownership.held():
+            entry = self._ownership.take(query_id, "C1")
+            if batch_id <= entry.batch_id:
+                entry.check(batch_id, fingerprint)
+                self._discard(messages)
+                self._sweep(entry)
+                return False
+            with self._discarding(messages):
+                listed = self._pin(batch_id, messages)
+                reach("C3")
+                following = entry.followed_by(batch_id, fingerprint, listed, is_pinned=self.pins)
+                self._ownership.write_decision(following, query_id, source_offsets or {})
+            reach("C4-before")
+            self._ownership.decide(following)
+            reach("C4-after")
+            self._finish(following)
+        reach("C5-after")
+        return True
+
+    def abort(self, batch_id: int, prepared: Sequence[Prepared | None]) -> None:
+        """Let nothing of a batch become visible, unless it is decided: then all of it does."""
+        if self._ownership.is_fenced:
+            return  # The driver that came since takes what is left over.
+        query_id = self._learn_query(prepared)
+        with self._ownership.held():
+            if not query_id:
+                self._sweep_unnamed()
+                return
+            entry = self._ownership.take(query_id, "C1")
+            messages = written(prepared)
+            assert all(each.batch_id == batch_id for each in messages), "one batch at a time"
+            self._discard(messages)
+            self._sweep(entry)
+
+    # ---------------------------------------------------------------------------------- the steps
+
+    def _learn_query(self, prepared: Iterable[Prepared | None]) -> str:
+        """The query's id, which the driver's side of a data source has from the messages only."""
+        if self._query_id is None:
+            ids = {each.query_id for each in prepared if each is not None}
+            assert len(ids) <= 1, "one query at a time"
+            self._query_id = ids.pop() if ids else None
+        return self._query_id or ""
+
+    def _pin(self, batch_id: int, messages: Sequence[Prepared]) -> tuple[Listed, ...]:
+        """C3: see that every transaction is still open, and that it stays so if possible."""
+        self._taken = {each.transactional_id: each.identity for each in messages}
+        still_open = self._taken
+        if messages and self.pins:
+            still_open = self._take_over(messages)
+        if not self.pins:
+            is_known = can_list(self._cluster)
+            still_open = describe(self._cluster, self._taken) if is_known else self._taken
+        lost = [key for key, identity in self._taken.items() if still_open.get(key) != identity]
+        if lost:
+            raise TransactionLost(
+                f"Batch {batch_id} cannot be committed because {len(lost)} of its {len(messages)} "
+                "transactions ended before all tasks were done, most likely since they were open "
+                "for longer than transactionTimeoutMs; nothing of the batch is visible, so raise "
+                "that option and start the query again."
+            )
+        return tuple(Listed(key, *self._taken[key]) for key in self._taken)
+
+    def _take_over(self, messages: Sequence[Prepared]) -> dict[str, Identity]:
+        """Pin; returns those that were open as their tasks left them."""
+        timeout_ms = self._options.transaction_timeout_ms
+        answers = take_over(self._cluster, self._taken, timeout_ms)
+        codes = {ErrorCode(answer.error_code) for answer in answers.values()}
+        if codes <= _NO_PIN:
+            self._pins = False
+            return {}
+        for code in codes - {ErrorCode.NONE}:
+            raise refused("Pinning the transactions of a batch", code)
+        pinned = {
+            each.transactional_id: answers[each.transactional_id]
+            for each in messages
+            if _ongoing(answers[each.transactional_id]) == each.identity
+        }
+        for key, answer in pinned.items():
+            self._taken[key] = Identity(answer.producer_id, answer.producer_epoch)
+        return {key: self._taken[key] for key in pinned}
+
+    @contextlib.contextmanager
+    def _discarding(self, messages: Sequence[Prepared]) -> Iterator[None]:
+        """Let readers not wait for a batch that failed ahead of its decision."""
+        try:
+            yield
+        except (BrokerUnreachable, Fenced):
+            raise  # Nobody is there to tell, or another driver takes what is left over.
+        except Exception:
+            # What this leaves the next sweep takes; what went wrong first is what counts.
+            with contextlib.suppress(SinkError):
+                self._ownership.producer.abort()
+            with contextlib.suppress(SinkError):
+                self._discard(messages)
+            raise
+
+    def _finish(self, entry: Entry) -> None:
+        """C5: commit what is listed, abort what is not."""
+        if not roll_forward(self._cluster, entry, self._options.accepted_batch_id):
+            raise TransactionLost(
+                f"Batch {entry.batch_id} was decided, but all of its transactions ended before "
+                "they were committed; nothing of it is visible, so start the query again."
+            )
+        self._taken.clear()
+        self._sweep(entry)
+
+    def _discard(self, messages: Sequence[Prepared]) -> None:
+        """Abort transactions that are in nobody's decision."""
+        listed = {each.transactional_id for each in self._ownership.entry.transactions}
+        abort_all(
+            self._cluster,
+            {
+                each.transactional_id: self._taken.get(each.transactional_id, each.identity)
+                for each in messages
+                if each.transactional_id not in listed
+            },
+        )
+
+    def _sweep(self, entry: Entry) -> None:
+        listed = frozenset(each.transactional_id for each in entry.transactions)
+        self._sweep_all_but(Decided(self._query_id or "", entry.batch_id, listed))
+
+    def _sweep_unnamed(self) -> None:
+        """Sweep for a query that is not known: what any query of the sink has listed stays."""
+        queries = self._ownership.fence("C1")
+        listed = {
+            each.transactional_id for entry in queries.values() for each in entry.transactions
+        }
+        self._sweep_all_but(Decided("", -1, frozenset(listed)))
+
+    def _sweep_all_but(self, decided: Decided) -> None:
+        owns = self._ownership.producer.still_owns if self.pins else None
+        sweep(self._cluster, self._options.sink_id, decided, owns)
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._owns_cluster:
+            self._cluster.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _ongoing(answer: InitProducerIdResponse) -> Identity:
+    return Identity(answer.ongoing_txn_producer_id, answer.ongoing_txn_producer_epoch)
