@@ -39,10 +39,10 @@ class BatchProgress:
         """Return the line for a person."""
         lag = "unknown" if self.lag is None else f"{self.lag:,}"
         age = self.transaction_age_ms
-        is_open = "none open" if age is None else f"open for {age / 1000:.1f} s"
+        is_open = "no transaction open" if age is None else f"transaction open {age / 1000:.1f} s"
         return (
             f"{self.pipeline}: batch {self.batch}, {self.rows:,} rows, {self.rows_per_s:,.0f}"
-            f" rows/s, lag {lag}, transaction {is_open}, last commit {self.committed_at}"
+            f" rows/s, lag {lag}, {is_open}, last commit {self.committed_at}"
         )
 
     def as_json(self) -> str:

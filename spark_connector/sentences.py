@@ -15,6 +15,7 @@ _PYTHON: Final = re.compile(
     re.MULTILINE,
 )
 _JAVA_CAUSE: Final = re.compile(r"^\s*Caused by: ([\w.$]+)(?:: (.*))?$", re.MULTILINE)
+_JAVA_PACKAGE: Final = re.compile(r"(org|com|java|javax|scala|py4j|sun|jdk)\.")
 _JAVA_WRAPPERS: Final = ("Py4J", "SparkException", "StreamingQueryException", "ExecutionException")
 _SQL_HINT: Final = re.compile(r" SQLSTATE: \w+$")
 
@@ -74,7 +75,7 @@ def sentence_of(failure: BaseException) -> str:
     for pattern, sentence in _KNOWN:
         if re.search(pattern, text):
             return sentence
-    if python := _PYTHON.findall(text):
+    if python := [each for each in _PYTHON.findall(text) if not _JAVA_PACKAGE.match(each[0])]:
         kind, message = python[-1]
         return _line(f"{kind.rpartition('.')[2]}: {message}")
     for kind, message in reversed(_JAVA_CAUSE.findall(text)):

@@ -1,0 +1,188 @@
+"""Every wrong option has its sentence, before Spark is started."""
+
+import pytest
+
+from spark_connector import Pipeline, Sink, Source
+from spark_connector.checks import check_columns, check_configuration, check_pipelines
+from spark_connector.errors import WrongOption
+from spark_connector.refusals import WrongUse
+
+RIGHT = [("key", "string"), ("value", "binary")]
+
+
+def pipeline(source=None, **sink):
+    settings = {"sink_id": "a", "topic": "out"} | sink
+    return Pipeline(source=source or Source(topic="in"), sink=Sink(**settings))
+
+
+@pytest.mark.parametrize("kind", ["auto", "two_phase", "single_transaction", "stock"])
+def test_a_pipeline_that_is_right(kind):
+    each = pipeline(kind=kind, trigger={"processingTime": "1 second"})
+    check_pipelines([each, pipeline(sink_id="b")])
+    check_configuration([each], {"spark.driver.memory": "1g"})
+
+
+@pytest.mark.parametrize(
+    ("sink", "says"),
+    [
+        pytest.param({"kind": "triple"}, "no kind of sink called 'triple'", id="kind"),
+        pytest.param({"sink_id": "a b"}, "sink id 'a b' may only have letters", id="sink-id"),
+        pytest.param({"output_mode": "all"}, "no output mode called 'all'", id="mode"),
+        pytest.param({"trigger": {"every": "1s"}}, "none of Spark's", id="trigger"),
+        pytest.param({"trigger": {"realTime": "5 s"}}, "real-time mode cannot", id="real-time"),
+        pytest.param({"trigger": {"continuous": "1 s"}}, "continuous trigger", id="continuous"),
+        pytest.param(
+            {"options": {"asyncprogresstrackingenabled": True}},
+            "asynchronous progress tracking cannot",
+            id="async",
+        ),
+        pytest.param(
+            {"options": {"kafka.acks": "1"}},
+            "kafka.acks has no effect: every record is acknowledged",
+            id="acks",
+        ),
+        pytest.param(
+            {"options": {"kafka.transactional.id": "x"}},
+            "kafka.transactional.id has no effect",
+            id="transactional-id",
+        ),
+        pytest.param(
+            {"options": {"includeHeaders": "true"}}, "includeHeaders has no effect", id="headers"
+        ),
+        pytest.param(
+            {"options": {"checkpointLocation": "/tmp/c"}}, "said with --checkpoint", id="checkpoint"
+        ),
+        pytest.param({"options": {"topic": "x"}}, "said with topic=", id="topic"),
+        pytest.param(
+            {"kind": "stock", "options": {"transactionTimeoutMs": 5}},
+            "transactionTimeoutMs has no effect on kind='stock'",
+            id="stock-ours",
+        ),
+        pytest.param(
+            {"kind": "stock", "options": {"kafka.transactional.id": "x"}},
+            "cannot write in transactions",
+            id="stock-transactional",
+        ),
+    ],
+)
+def test_a_sink_that_is_wrong(sink, says):
+    with pytest.raises(WrongUse, match=says):
+        check_pipelines([pipeline(**sink)])
+
+
+def test_the_stock_sink_may_do_what_it_can():
+    check_pipelines(
+        [
+            pipeline(
+                kind="stock",
+                trigger={"realTime": "5 seconds"},
+                options={"asyncProgressTrackingEnabled": "true", "kafka.acks": "1"},
+            )
+        ]
+    )
+
+
+def test_what_the_sinks_themselves_say_about_their_options():
+    with pytest.raises(WrongOption, match=r"kafka\.security\.protocol is not supported"):
+        check_pipelines([pipeline(options={"kafka.security.protocol": "SSL"})])
+    with pytest.raises(WrongOption, match="transactionTimeoutMs"):
+        check_pipelines([pipeline(options={"transactionTimeoutMs": "soon"})])
+    with pytest.raises(WrongOption, match="host:port"):
+        check_pipelines([pipeline(servers="nowhere")])
+
+
+def test_two_pipelines_with_one_sink_id():
+    with pytest.raises(WrongUse, match="2 pipelines have the sink id 'a'"):
+        check_pipelines([pipeline(), pipeline(topic="other"), pipeline(sink_id="b")])
+
+
+def test_asynchronous_progress_as_a_setting_of_spark():
+    setting = {"spark.sql.streaming.asyncProgressTrackingEnabled": "TRUE"}
+    with pytest.raises(WrongUse, match="asynchronous progress tracking"):
+        check_configuration([pipeline()], setting)
+    check_configuration([pipeline(kind="stock")], setting)
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        pytest.param([("key", "string")], "no column 'value'", id="no-value"),
+        pytest.param([*RIGHT, ("cents", "bigint")], "no column 'cents'", id="unknown"),
+        pytest.param([("value", "bigint")], "'value' has the type bigint", id="value-type"),
+        pytest.param([*RIGHT, ("partition", "bigint")], "must be int: cast it", id="partition"),
+        pytest.param(
+            [*RIGHT, ("headers", "map<string,string>")], "must be array<struct", id="headers"
+        ),
+        pytest.param([*RIGHT, ("timestamp", "bigint")], "must be timestamp", id="timestamp"),
+        pytest.param([*RIGHT, ("topic", "string")], "has a topic=, which would win", id="topic"),
+        pytest.param([*RIGHT, ("value", "string")], "2 columns called 'value'", id="twice"),
+    ],
+)
+def test_columns_that_are_wrong(columns, says):
+    with pytest.raises(WrongUse, match=says):
+        check_columns(columns, pipeline().sink)
+
+
+def test_columns_that_are_right():
+    everything = [
+        *RIGHT,
+        ("partition", "int"),
+        ("headers", "array<struct<key:string,value:binary>>"),
+        ("timestamp", "timestamp"),
+    ]
+    check_columns(everything, pipeline().sink)
+    check_columns([*RIGHT, ("topic", "string")], pipeline(topic=None).sink)
+
+
+def test_where_rows_go_must_be_said():
+    with pytest.raises(WrongUse, match="not said where rows go"):
+        check_columns(RIGHT, pipeline(topic=None).sink)
+
+
+def test_the_stock_sink_has_no_timestamp():
+    with pytest.raises(WrongUse, match="no column 'timestamp'"):
+        check_columns([*RIGHT, ("timestamp", "timestamp")], pipeline(kind="stock").sink)
+
+
+# ----------------------------------------------------------------------------------------- sources
+
+
+def test_a_source_reads_committed_records_from_their_beginning(monkeypatch):
+    monkeypatch.delenv("BARNABAS_SERVERS", raising=False)
+    assert Source(topic=["a", "b"]).spark_options(starting="earliest") == {
+        "kafka.bootstrap.servers": "localhost:9092",
+        "kafka.isolation.level": "read_committed",
+        "startingOffsets": "earliest",
+        "subscribe": "a,b",
+    }
+
+
+def test_what_a_user_says_wins(monkeypatch):
+    monkeypatch.setenv("BARNABAS_SERVERS", "from-the-command:1")
+    options = {"startingTimestamp": 5, "KAFKA.isolation.level": "read_uncommitted"}
+    options["failOnDataLoss"] = False
+    assert Source(pattern="a.*", options=options).spark_options(starting="earliest") == {
+        "kafka.bootstrap.servers": "from-the-command:1",
+        "kafka.isolation.level": "read_uncommitted",
+        "startingTimestamp": "5",
+        "failOnDataLoss": "false",
+        "subscribePattern": "a.*",
+    }
+    assert Source(topic="a", servers="b:1").spark_options()["kafka.bootstrap.servers"] == "b:1"
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        pytest.param(Source(), "a topic or a pattern", id="neither"),
+        pytest.param(Source(topic="a", pattern="b"), "a topic or a pattern", id="both"),
+        pytest.param(Source(topic=[]), "at least one topic", id="none"),
+        pytest.param(Source(topic="a", options={"subscribe": "b"}), "topic= or", id="subscribe"),
+        pytest.param(
+            Source(topic="a", options={"kafka.bootstrap.servers": "b:1"}), "servers=", id="servers"
+        ),
+    ],
+)
+def test_a_source_that_is_wrong(source, says):
+    with pytest.raises(WrongOption, match=says):
+        check_pipelines([pipeline(source)])

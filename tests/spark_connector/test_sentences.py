@@ -1,0 +1,70 @@
+"""One sentence is left of Spark's long reports."""
+
+import pytest
+
+from spark_connector.sentences import sentence_of
+
+FOREACH = """[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in the user provided \
+function in foreach batch sink. Reason: An exception was raised by the Python Proxy. \
+Return Message: Traceback \
+(most recent call last):
+  File "pyspark/sql/utils.py", line 166, in call
+    self.func(df, batch_id)
+spark_connector.errors.Disconnected: the first one
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "spark_connector/single.py", line 5, in write_batch
+spark_connector.errors.Fenced: Another driver of this sink runs; stop one of the two.
+
+\tat py4j.Protocol.getReturnValue(Protocol.java:476)
+"""
+UDF = """Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent \
+failure: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "worker.py", line 1
+    raise ValueError("no amount")
+ValueError: no amount in record 5
+
+\tat org.apache.spark.api.python.BasePythonRunner
+"""
+JAVA = """Job aborted due to stage failure
+JVM stacktrace:
+org.apache.spark.SparkException: Job aborted
+\tat somewhere
+Caused by: java.io.IOException: No space left on device
+\t... 3 more
+Caused by: org.apache.spark.SparkException: wrapped again
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        pytest.param(FOREACH, "Another driver of this sink runs; stop one of the two.", id="ours"),
+        pytest.param(UDF, "ValueError: no amount in record 5", id="python"),
+        pytest.param(JAVA, "IOException: No space left on device", id="java"),
+        pytest.param(
+            "[PARSE_SYNTAX_ERROR] Syntax error at or near 'selct'. SQLSTATE: 42601\n\n== SQL ==",
+            "[PARSE_SYNTAX_ERROR] Syntax error at or near 'selct'.",
+            id="spark",
+        ),
+        pytest.param("", "Exception", id="nothing"),
+    ],
+)
+def test_what_is_left_of_a_report(text, sentence):
+    assert sentence_of(Exception(text)) == sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log.", "another driver runs"),
+        ("Partition in-0's offset was changed from 10 to 3", "gone from the source topic"),
+        ("o.a.k.common.errors.UnknownTopicOrPartitionException: This server", "does not exist"),
+        ("java.lang.OutOfMemoryError: Java heap space", "spark.driver.memory"),
+        ("TimeoutException: Timed out waiting for a node assignment. Call: x", "did not answer"),
+    ],
+)
+def test_what_spark_says_in_other_words(text, says):
+    assert says in sentence_of(Exception(text))
