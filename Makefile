@@ -20,12 +20,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 UNIT := $(wildcard $(addprefix tests/,protocol storage coordinator broker spark_connector \
 	bench counterparts groups history))
 COMPAT_SPARK ?= 4.3.0
-# Unit, property and crash tests run beside each other; the others share brokers and JVMs.
+# Unit, property and crash tests run beside each other.
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 PYTEST := $(BIN)/python -m pytest
 # Also show what is only a warning elsewhere: sockets left open, coroutines never awaited.
 STRICT_PYTEST := PYTHONDEVMODE=1 $(PYTEST)
 PARALLEL := $(if $(filter-out 1,$(JOBS)),--numprocesses=$(JOBS) --dist=worksteal)
+# Two at a time of those that start JVMs; the tests of a file share theirs. Long files first.
+IN_PAIRS := $(if $(filter-out 1,$(JOBS)),--numprocesses=2 --dist=loadfile --no-loadscope-reorder)
 ARGS ?=
 
 define heading
@@ -157,7 +159,7 @@ crash: $(VENV)/.dev ## kill -9, and power cuts on the simulated disk
 .PHONY: interop
 interop: $(VENV)/.counterparts ## Other people's clients, Spark and Apache Kafka's tools
 	$(call heading,interop tests)
-	@$(PYTEST) --quiet $(or $(ARGS),tests/interop tests/soak tests/torture)
+	@$(PYTEST) --quiet $(IN_PAIRS) $(or $(ARGS),tests/interop tests/soak tests/torture)
 
 .PHONY: package
 package: $(VENV)/.dev ## The wheel, installed and run outside of this directory

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # No deadline in either: the machine that runs the tests may be busy with others.
@@ -14,10 +15,35 @@ settings.register_profile("exhaustive", max_examples=5000, print_blob=True, **_C
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "deterministic"))
 
 
-def pytest_configure() -> None:
+SAID = "said"
+"""What a test notes for the log of a run."""
+
+
+class Listener:
+    """Prints what tests have noted, where there is a terminal: not in the workers."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if terminal is not None and report.when == "teardown":
+            for line in (text for key, text in report.user_properties if key == SAID):
+                terminal.ensure_newline()
+                terminal.write_line(f"  {line}")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take long, so that no worker is left alone with one."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Let programs that a test starts be interrupted, also where this one runs in the background.
 
     A shell lets what it starts there ignore SIGINT, and whoever is started inherits that.
     """
+    config.pluginmanager.register(Listener(config))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -18,7 +18,7 @@ def kcat() -> str:
     return found
 
 
-def run_kcat(arguments: list[str], *, stdin: bytes = b"", timeout_s: float = 30) -> bytes:
+def run_kcat(arguments: list[str], *, stdin: bytes = b"", timeout_s: float = 60) -> bytes:
     """Run kcat and return its standard output; raise CalledProcessError when it fails."""
     answer = subprocess.run(
         [kcat(), *arguments], input=stdin, capture_output=True, timeout=timeout_s, check=True

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 
 
 def admin(bootstrap_servers: str) -> AdminClient:

@@ -27,7 +27,7 @@ for library in ("kafka", "aiokafka"):
     logging.getLogger(library).setLevel(logging.CRITICAL)
 
 Headers = tuple[tuple[str, bytes | None], ...]
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 LARGE_BYTES = 8 << 20
 
 

@@ -91,9 +91,9 @@ def now_ms() -> int:
 def produce(client: WireClient, topic: str, index: int, batch: bytes) -> None:
     """Append one batch, as soon as the partition has a leader."""
     data = TopicProduceData(topic, partition_data=[PartitionProduceData(index, memoryview(batch))])
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while True:
-        response = client.ask(PRODUCE, ProduceRequest(None, -1, 10_000, [data]), 9)
+        response = client.ask(PRODUCE, ProduceRequest(None, -1, 60_000, [data]), 9)
         code = response.responses[0].partition_responses[0].error_code
         if code not in NOT_LEADER_YET or time.monotonic() > deadline:
             break

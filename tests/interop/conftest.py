@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import SAID
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
@@ -82,11 +83,13 @@ def _collected() -> Iterator[None]:
 
 
 @pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Callable[[object], None]:
-    """Print a number that belongs into the log of a run, although the test passes."""
+def say(request: pytest.FixtureRequest) -> Callable[[object], None]:
+    """Note a number that belongs into the log of a run, although the test passes.
 
-    def print_it(text: object) -> None:
-        with capsys.disabled():
-            print(f"\n  {text}", flush=True)
+    It travels with the test's report, because nobody sees what a worker of many prints.
+    """
 
-    return print_it
+    def note_it(text: object) -> None:
+        request.node.user_properties.append((SAID, str(text)))
+
+    return note_it

@@ -74,7 +74,7 @@ from tests.interop.transaction_views import (
     transactions_listed,
 )
 
-TIMEOUT_MS = 10_000
+TIMEOUT_MS = 60_000
 NOT_LOADED_YET = 14
 SCRAM_SHA_256 = 1
 
@@ -92,7 +92,7 @@ def create(client: WireClient, name: str, partitions: int) -> None:
 
 
 def new_producer_id(client: WireClient) -> int:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while True:
         response = client.ask(INIT_PRODUCER_ID, InitProducerIdRequest(None, 0), 4)
         if response.error_code != NOT_LOADED_YET or time.monotonic() > deadline:

@@ -110,7 +110,7 @@ def settings_of(broker):
     }
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_barnabas_opens_what_kafka_closed(tmp_path):
     with ApacheKafka(tmp_path) as kafka:
         create_topics(kafka)
@@ -135,7 +135,7 @@ def test_barnabas_opens_what_kafka_closed(tmp_path):
     assert sum(map(len, after.values())) == 2 * RECORDS * len(TOPICS)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_barnabas_refuses_what_kafka_did_not_close(tmp_path):
     with ApacheKafka(tmp_path) as kafka:
         create_topics(kafka)

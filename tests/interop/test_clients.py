@@ -9,7 +9,7 @@ from tests.counterparts.kcat import run_kcat
 from tests.interop.clients import CLIENTS, Client, Confluent, Sent
 
 pytestmark = [
-    pytest.mark.timeout(90),
+    pytest.mark.timeout(600),
     # Client libraries warn about their own use of the standard library.
     pytest.mark.filterwarnings("ignore"),
 ]

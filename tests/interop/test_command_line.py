@@ -25,7 +25,7 @@ from tests.interop.administration import wait_until
 from tests.interop.clients import Confluent, Sent
 from tests.interop.command_line import CommandLine
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 BROKERS: dict[str, type[BrokerProcess]] = {"barnabas": BarnabasProcess, "kafka": ApacheKafka}
 BROKER = 4
 """Resource type of settings of brokers; without a name, of all of them."""

@@ -16,7 +16,7 @@ from tests.counterparts.kafka_tools import DUMP_LOG_SEGMENTS, run_tool
 from tests.interop.command_line import CommandLine, run
 from tests.interop.dump import SUFFIXES
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 SMALL = ("-X", "segment.bytes=1048576", "-X", "index.interval.bytes=1024")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 LINES = 2800

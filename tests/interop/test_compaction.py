@@ -18,7 +18,7 @@ from tests.counterparts.broker_process import BrokerProcess
 from tests.interop.administration import create
 from tests.interop.dump import complaints, segment_files
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
 WAIT_SECONDS = 120
 KEYS = 15

@@ -24,7 +24,7 @@ from tests.counterparts.kafka_tools import DUMP_LOG_SEGMENTS, run_tool
 from tests.counterparts.wire_client import WireClient
 from tests.interop.administration import create
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "100",

@@ -30,7 +30,7 @@ from tests.interop.consumer_group import (
     wait_for_coordinator,
 )
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
 SETTINGS = {
     "group.consumer.max.size": "3",

@@ -128,7 +128,7 @@ class Script:
         name = f"{self.family.replace(' ', '-')}-{name}"
         settings = [CreatableTopicConfig(k.replace("_", "."), v) for k, v in configs.items()]
         asked = CreatableTopic(name, partitions, 1, [], settings)
-        response = self.wire.ask(CREATE_TOPICS, CreateTopicsRequest([asked], 10_000), 7)
+        response = self.wire.ask(CREATE_TOPICS, CreateTopicsRequest([asked], 60_000), 7)
         created = Named(name, response.topics[0].topic_id)
         self.settle(created, partitions)
         return created
@@ -136,7 +136,7 @@ class Script:
     def settle(self, topic: Named, partitions: int) -> None:
         """Wait until every partition is open."""
         asked = [(index, 0) for index in range(partitions)]
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             response = self.wire.fetch((topic, *asked))
             if all(each.error_code == 0 for each in response.responses[0].partitions):
@@ -316,7 +316,7 @@ class Script:
 
     def delete_records(self, topic: Named, offset: int, partition: int = 0) -> None:
         asked = DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(partition, offset)])
-        request = DeleteRecordsRequest([asked], 10_000)
+        request = DeleteRecordsRequest([asked], 60_000)
         response = self.wire.ask(DELETE_RECORDS, request, 2)
         assert response.topics[0].partitions[0].error_code == 0
 

@@ -10,7 +10,7 @@ from tests.interop.administration import admin, create
 from tests.interop.clients import Confluent, Sent
 from tests.interop.dump import SUFFIXES, complaints, segment_files
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 SMALL_SEGMENTS = {"segment.bytes": str(1 << 20), "index.interval.bytes": "512"}
 
 

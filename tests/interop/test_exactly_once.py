@@ -9,7 +9,7 @@ import pytest
 
 from examples.exactly_once.__main__ import DEMONSTRATIONS
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)
 REPOSITORY = Path(__file__).parents[2]
 PAGE = REPOSITORY / "docs" / "exactly-once.md"
 LETTERS = "ABCD"

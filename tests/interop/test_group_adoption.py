@@ -26,7 +26,7 @@ from tests.counterparts.offsets_client import IMPLICIT, OffsetsClient
 from tests.counterparts.wire_client import WireClient
 
 TOPIC = "input"
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 NOT_READY = {
     KafkaError.NOT_COORDINATOR,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
@@ -123,7 +123,7 @@ def committed(broker: BrokerProcess, groups: list[str], *, stable: bool) -> dict
     }
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_groups_of_kafka_are_there(tmp_path):
     with ApacheKafka(tmp_path) as kafka:
         with WireClient(kafka) as client:

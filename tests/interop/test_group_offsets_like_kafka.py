@@ -55,7 +55,7 @@ NOT_READY = {
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 }
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 
 ON_PURPOSE = {
     "fetch a group twice": "a small request must not ask for any amount; Kafka answers again",

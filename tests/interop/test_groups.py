@@ -14,7 +14,7 @@ import pytest
 from tests.groups.scenario import BROKER_SETTINGS, KINDS, PARTITIONS, Outcome, short_life
 from tests.interop.administration import create
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 NAMES = [kind.name for kind in KINDS]
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.interop.administration import create
 from tests.interop.clients import Confluent, kafka
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 PARTITIONS = 3
 # Apache Kafka comes back after twelve seconds only, its old registration has to expire first.
 KILLS = 1 if os.environ.get("INTEROP_BROKER") == "kafka" else 4

@@ -12,7 +12,7 @@ import pytest
 
 from tests.interop.clients import KafkaPython, Sent
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
 Command = Callable[..., Any]
 

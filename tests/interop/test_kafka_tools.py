@@ -9,7 +9,7 @@ from tests.counterparts import kafka_tools
 from tests.counterparts.kafka_tools import run_tool
 from tests.interop.clients import KafkaPython, Sent
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
 
 def tool(broker, main_class, *arguments, stdin=""):

@@ -33,7 +33,7 @@ SET, DELETE = 0, 1
 
 def create(client: WireClient, name: str, **configs: str) -> bytes:
     settings = [CreatableTopicConfig(key.replace("_", "."), text) for key, text in configs.items()]
-    request = CreateTopicsRequest([CreatableTopic(name, 1, 1, [], settings)], 10_000)
+    request = CreateTopicsRequest([CreatableTopic(name, 1, 1, [], settings)], 60_000)
     (result,) = client.ask(CREATE_TOPICS, request, 7).topics
     assert result.error_code == 0
     return result.topic_id
@@ -53,13 +53,13 @@ def administer(client: WireClient) -> dict[bytes, str]:
         client, TOPIC, "kept", ("segment.bytes", SET, "2000000"), ("cleanup.policy", DELETE, None)
     )
     create(client, "gone", retention_ms="5")
-    request = DeleteTopicsRequest([DeleteTopicState("gone")], [], 10_000)
+    request = DeleteTopicsRequest([DeleteTopicState("gone")], [], 60_000)
     client.ask(DELETE_TOPICS, request, 6)
     again = create(client, "gone", segment_ms="60000")
     plain = create(client, "plain")
     change(client, BROKER, "", ("log.retention.ms", SET, "888"))
     change(client, BROKER, "1", ("log.retention.ms", SET, "777"))
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         answer = client.ask(INIT_PRODUCER_ID, InitProducerIdRequest(None, 0), 4)
         if answer.error_code == 0:

@@ -101,7 +101,7 @@ class Script:
     def settle(self, *names: str, partitions: int = 1) -> None:
         """Wait until the topics have leaders: Kafka answers a creation before that."""
         asked = [TopicRequest(name) for name in names]
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             request = DescribeTopicPartitionsRequest(asked)
             response = self.client.ask(DESCRIBE_TOPIC_PARTITIONS, request, 0)
@@ -118,7 +118,7 @@ class Script:
         time.sleep(0.3)
 
     def create(self, label: str, *topics: CreatableTopic, version: int = 7, dry: bool = False):
-        request = CreateTopicsRequest(list(topics), 10_000, dry)
+        request = CreateTopicsRequest(list(topics), 60_000, dry)
         name, answer = self.ask(label, CREATE_TOPICS, request, version)
         for each in answer["topics"]:
             # Kafka's own default of this one comes from a dynamic setting it makes itself.
@@ -249,7 +249,7 @@ class Script:
                 )
                 for name, count, brokers in asked
             ]
-            request = CreatePartitionsRequest(topics, 10_000, dry)
+            request = CreatePartitionsRequest(topics, 60_000, dry)
             return self.ask(f"grow {label}", CREATE_PARTITIONS, request, version)
 
         for version in range(4):
@@ -276,11 +276,11 @@ class Script:
         created = self.client.ask(CREATE_TOPICS, request, 7).topics
         ids = {each.name: each.topic_id for each in created}
         for version in range(1, 6):
-            request = DeleteTopicsRequest([], [names[version], "nope", "b d"], 10_000)
+            request = DeleteTopicsRequest([], [names[version], "nope", "b d"], 60_000)
             yield self.ask(f"delete v{version}", DELETE_TOPICS, request, version)
 
         def delete(label, *topics):
-            request = DeleteTopicsRequest([DeleteTopicState(*each) for each in topics], [], 10_000)
+            request = DeleteTopicsRequest([DeleteTopicState(*each) for each in topics], [], 60_000)
             return self.ask(f"delete {label}", DELETE_TOPICS, request, 6)
 
         yield delete(
@@ -398,7 +398,7 @@ class Script:
             for offset in (-2, -1, 0, 5):
                 asked = [DeleteRecordsPartition(0, offset)]
                 topics = [DeleteRecordsTopic(name, asked) for name in ("r", "compacted", "nope")]
-                request = DeleteRecordsRequest(topics, 10_000)
+                request = DeleteRecordsRequest(topics, 60_000)
                 label = f"delete records below {offset} v{version}"
                 yield self.ask(label, DELETE_RECORDS, request, version)
         for version in range(2, 5):
@@ -414,7 +414,7 @@ class Script:
                 yield self.ask(label, OFFSET_FOR_LEADER_EPOCH, request, version)
 
     def producer_ids(self) -> Iterator[Answer]:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             request = InitProducerIdRequest(None, 0)
             if self.client.ask(INIT_PRODUCER_ID, request, 4).error_code != 14:

@@ -38,7 +38,7 @@ from tests.interop.comparison import Answer, check_alike, comparable
 from tests.interop.dump import complaints, segment_files
 from tests.interop.transactional import Confluent
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)
 
 NONE = ErrorCode.NONE
 PID = 5000

@@ -14,7 +14,7 @@ from kafka.structs import OffsetAndMetadata
 
 from tests.counterparts.broker_process import BrokerProcess
 
-TIMEOUT_SECONDS = 30
+TIMEOUT_SECONDS = 60
 
 
 class WithConfluent:

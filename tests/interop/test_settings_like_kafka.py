@@ -112,12 +112,12 @@ def brokers(tmp_path_factory):
 
 
 def prepare(client: WireClient) -> None:
-    request = CreateTopicsRequest([CreatableTopic(name, 1, 1) for name in ("set", "plain")], 10_000)
+    request = CreateTopicsRequest([CreatableTopic(name, 1, 1) for name in ("set", "plain")], 60_000)
     assert [each.error_code for each in client.ask(CREATE_TOPICS, request, 7).topics] == [0, 0]
     for kind, name, configs in BY_CLIENTS:
         assert alter(client, kind, name, *((key, SET, text) for key, text in configs)) == 0
     # Kafka's broker learns of a change a moment after its controller answered.
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while "46000" not in {each.value for each in described(client, GROUP, "set").values()}:
         assert time.monotonic() < deadline, "the group's setting stays unknown"
         time.sleep(0.05)

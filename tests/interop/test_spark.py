@@ -11,7 +11,7 @@ from tests.counterparts.spark import spark_session
 from tests.interop.administration import create, wait_until
 from tests.interop.transactional import Confluent as Transactional
 
-pytestmark = [pytest.mark.timeout(280), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 RECORDS = 30_000
 REAL_TIME_RECORDS = 100
 WARM_UP_RECORDS = 20

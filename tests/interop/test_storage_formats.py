@@ -20,7 +20,7 @@ from tests.counterparts.kafka_tools import DUMP_LOG_SEGMENTS, run_tool
 from tests.interop.administration import create
 from tests.interop.dump import complaints
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
 TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 NOW_MS = 1_790_000_000_000

@@ -24,7 +24,7 @@ from tests.counterparts.kafka_tools import ToolResult, run_tool
 from tests.counterparts.wire_client import WireClient
 from tests.interop.comparison import now_ms, produce
 
-pytestmark = [pytest.mark.timeout(480), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
 ACLS = "org.apache.kafka.tools.AclCommand"
 ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"

@@ -31,7 +31,7 @@ from tests.interop.transactional import (
     read_with_confluent,
 )
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 WAIT_S = 90
 COPIED = 1000
 TRANSACTION_SIZE = 20

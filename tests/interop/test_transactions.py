@@ -20,7 +20,7 @@ from tests.interop.transactional import (
     read_with_confluent,
 )
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 PARTITIONS = 3
 SHORT_MS = (1000, 5000, 30_000)
 """How long an abandoned transaction may last; more where a busy machine needs longer to open it."""

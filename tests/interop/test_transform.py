@@ -28,7 +28,7 @@ from tests.interop.administration import create, wait_until
 from tests.interop.transactional import COMMITTED, committed_offset, read_with_confluent
 from tests.interop.transform_worker import GIVE_UP, OUTPUT_PARTITIONS, WORKERS, transformed
 
-pytestmark = [pytest.mark.timeout(280), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 REPOSITORY = Path(__file__).parents[2]
 SETTINGS = {
     **BROKER_SETTINGS,

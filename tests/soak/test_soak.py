@@ -17,7 +17,8 @@ DURATION_S = 45
 ROUND_S = 12
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("ignore")
 def test_a_minute_of_soak(broker_class, tmp_path, say):
     """The seed is printed; SOAK_SEED repeats it."""
