@@ -38,6 +38,8 @@ _WANTED = {
     "headers": "an array<struct<key: string, value: binary>>",
     "timestamp": "a timestamp",
 }
+NAMES = frozenset(_WANTED)
+"""The columns that are looked at."""
 
 
 class Rows(NamedTuple):

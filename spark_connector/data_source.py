@@ -1,0 +1,140 @@
+"""The sink ``df.writeStream.format("barnabas")``: tasks write in parallel, the driver decides (P2).
+
+What Spark does that shapes this file (measured, and hardly documented):
+
+1. ``streamWriter`` runs once per batch before the tasks, and again, in another process, before
+   ``commit`` or ``abort``. So it must change nothing: whatever it cleaned up could be the very
+   transactions that ``commit`` is about to decide on.
+2. ``write`` is not told the batch, but the task's local properties have it. ``commit`` is told the
+   batch but not the query, so messages carry the query's id.
+3. Messages may be None in ``abort``, all of them. A batch without partitions has one empty task.
+4. Losing, speculative and zombie attempts have written when they lose. Each attempt has an id of
+   its own, so none can fence the one that wins, and what is not in the messages is swept.
+5. Spark may run a batch again that was decided, and may call ``commit`` or ``abort`` again. The
+   ledger says what was decided, in all cases.
+
+The package has to be installed beside pyspark, in the same Python, on the driver's machine and on
+every executor's.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from spark_connector import checkpoint
+from spark_connector.errors import WrongOption
+from spark_connector.kept_decider import with_decider
+from spark_connector.options import SinkOptions
+from spark_connector.spark_schema import check_frame
+from spark_connector.task import Attempt, write_prepared
+from spark_connector.two_phase import Prepared
+
+BATCH_ID: Final = "streaming.sql.batchId"
+QUERY_ID: Final = "sql.streaming.queryId"
+"""Local properties that Spark gives every task of a streaming query."""
+
+_ASYNC_PROGRESS: Final = "asyncprogresstrackingenabled"
+
+
+class BarnabasDataSource(DataSource):
+    """Register it with ``spark.dataSource.register(BarnabasDataSource)``."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format to write."""
+        return "barnabas"
+
+    def streamWriter(  # noqa: N802 - Spark's name
+        self,
+        schema: StructType,
+        overwrite: bool,  # noqa: ARG002, FBT001 - complete mode: appended
+    ) -> BarnabasStreamWriter:
+        """Check what the query was given; touches no broker (see 1 above)."""
+        options = SinkOptions.parse(self.options)
+        if self.options.get(_ASYNC_PROGRESS, "false").strip().lower() == "true":
+            raise WrongOption(
+                "The option asyncProgressTrackingEnabled cannot be used with this sink: with it"
+                " Spark may change what a batch consists of when it runs again."
+            )
+        check_frame(schema, options.topic)
+        return BarnabasStreamWriter(options, secrets.token_hex(8))
+
+    def writer(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: ARG002, FBT001
+        """Refuse batch writes: there is no batch id by which a second run could be recognised."""
+        raise WrongOption(
+            'The format "barnabas" is for streaming queries only: write a static DataFrame with'
+            ' format("kafka"), or as a stream with trigger(availableNow=True).'
+        )
+
+    def schema(self) -> NoReturn:
+        """Refuse to read: Spark's own source does that."""
+        raise WrongOption(
+            'The format "barnabas" only writes: read with format("kafka") and the option'
+            " kafka.isolation.level=read_committed."
+        )
+
+
+@dataclass(frozen=True)
+class Written(WriterCommitMessage):
+    """What a task tells the driver."""
+
+    prepared: Prepared
+
+
+Messages = Sequence[WriterCommitMessage | None]
+
+
+class BarnabasStreamWriter(DataSourceStreamArrowWriter):
+    """One attempt at one batch; pickled to its tasks, made anew where it is committed."""
+
+    def __init__(self, options: SinkOptions, nonce: str) -> None:
+        self._options = options
+        self._nonce = nonce
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """In a task: write its rows into an open transaction."""
+        return Written(write_prepared(self._options, self._attempt(), iterator))
+
+    def _attempt(self) -> Attempt:
+        context: Any = TaskContext.get()
+        batch_id = context.getLocalProperty(BATCH_ID)
+        query_id = context.getLocalProperty(QUERY_ID)
+        if batch_id is None or query_id is None:
+            raise WrongOption(
+                "Spark does not say which batch this is: this sink works with micro-batches, not"
+                " with continuous processing."
+            )
+        return Attempt(
+            query_id, int(batch_id), context.partitionId(), context.taskAttemptId(), self._nonce
+        )
+
+    def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803 - Spark's name
+        """On the driver: decide that all of these transactions count, and commit them."""
+        prepared = _prepared(messages)
+        location = self._options.checkpoint_location
+        end = checkpoint.batch_end(location, batchId)
+        query_id = next((one.query_id for one in prepared if one is not None), None)
+        with_decider(
+            self._options,
+            query_id or checkpoint.query_id(location),
+            lambda decider: decider.commit(batchId, prepared, end.fingerprint, end.offsets),
+        )
+
+    def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
+        """On the driver: undo what was not decided, and finish what was."""
+        prepared = _prepared(messages)
+        query_id = next((one.query_id for one in prepared if one is not None), None)
+        query_id = query_id or checkpoint.query_id(self._options.checkpoint_location)
+        with_decider(self._options, query_id, lambda decider: decider.abort(batchId, prepared))
+
+
+def _prepared(messages: Messages) -> list[Prepared | None]:
+    return [message.prepared if isinstance(message, Written) else None for message in messages]

@@ -1,0 +1,175 @@
+"""The sinks for ``df.writeStream.foreachBatch(...)``, which run in the driver's own process.
+
+``single_transaction`` (P1) needs no more than Kafka's transactions: executors encode, the driver
+sends everything in one transaction. What is sent passes through the driver, a partition of the
+DataFrame at a time, so one must fit into its memory, twice.
+
+``two_phase`` (P2) is the protocol of the data source ``barnabas``. Here the driver recovers before
+it launches any task, and does not evaluate a batch that was decided.
+
+Both evaluate the DataFrame once. The query's id comes from Spark, so a sink that is made once may
+be used for one query only.
+"""
+
+from __future__ import annotations
+
+import pickle
+import secrets
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from spark_connector import checkpoint
+from spark_connector.data_source import QUERY_ID
+from spark_connector.encoded import EncodedBatch
+from spark_connector.errors import WrongOption
+from spark_connector.options import SinkOptions
+from spark_connector.single import SingleTransactionSink
+from spark_connector.spark_schema import check_frame
+from spark_connector.task import Attempt, borrowed_cluster, encode, write_prepared
+from spark_connector.two_phase import Decider, Prepared
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_ENCODED = "topic string, partition int, record_count int, records binary"
+_ENCODED_ARROW = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("record_count", pa.int32()),
+        ("records", pa.binary()),
+    ]
+)
+_MESSAGE = "message binary"
+
+BatchFunction = Callable[["DataFrame", int], None]
+
+
+def single_transaction(options: SinkOptions | Mapping[str, str]) -> BatchFunction:
+    """Write each batch in one transaction of the driver's; works with Apache Kafka, too."""
+    return _SingleTransaction(_parsed(options))
+
+
+def two_phase(options: SinkOptions | Mapping[str, str]) -> BatchFunction:
+    """Write each batch in transactions of its tasks, which the driver decides on together."""
+    return _TwoPhase(_parsed(options))
+
+
+def _parsed(options: SinkOptions | Mapping[str, str]) -> SinkOptions:
+    return options if isinstance(options, SinkOptions) else SinkOptions.parse(options)
+
+
+def query_id_of(frame: DataFrame) -> str:
+    """The id of the streaming query that calls this function."""
+    try:
+        found = frame.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
+    except Exception as error:
+        # Spark Connect has neither a SparkContext nor, in all versions, the same error for that.
+        raise WrongOption(
+            'With Spark Connect use the data source instead: writeStream.format("barnabas").'
+        ) from error
+    if found is None:
+        raise WrongOption(
+            "This function is for writeStream.foreachBatch(...): call it nowhere else."
+        )
+    return str(found)
+
+
+# --------------------------------------------------------------------------------------------- P1
+
+
+class _SingleTransaction:
+    """Owns the sink from its first batch until something fails."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
+        self._sink: SingleTransactionSink | None = None
+
+    def __call__(self, frame: DataFrame, batch_id: int) -> None:
+        """Write one batch, or nothing if the ledger has it."""
+        check_frame(frame.schema, self._options.topic)
+        end = checkpoint.batch_end(self._options.checkpoint_location, batch_id)
+        sink, self._sink = self._sink, None
+        if sink is None:
+            sink = SingleTransactionSink(self._options, query_id_of(frame))
+        # A generator: no task is launched before the sink asks for the first batch.
+        encoded = self._encoded(frame)
+        try:
+            sink.write_batch(batch_id, encoded, end.fingerprint, end.offsets)
+        except BaseException:
+            sink.close()
+            raise
+        finally:
+            encoded.close()
+        self._sink = sink
+
+    def _encoded(self, frame: DataFrame) -> Generator[EncodedBatch, None, None]:
+        options = self._options
+
+        def encode_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            with borrowed_cluster(options) as cluster:
+                for batch in encode(options, batches, cluster.partition_count):
+                    yield _as_row(batch)
+
+        encoded = frame.mapInArrow(encode_partition, _ENCODED)
+        for row in encoded.toLocalIterator(prefetchPartitions=True):
+            yield EncodedBatch(row.topic, row.partition, row.record_count, bytearray(row.records))
+
+
+def _as_row(batch: EncodedBatch) -> pa.RecordBatch:
+    columns = [
+        pa.array([value], field.type) for value, field in zip(batch, _ENCODED_ARROW, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=_ENCODED_ARROW)
+
+
+# --------------------------------------------------------------------------------------------- P2
+
+
+class _TwoPhase:
+    """Owns the sink from its first batch until something fails."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
+        self._decider: Decider | None = None
+
+    def __call__(self, frame: DataFrame, batch_id: int) -> None:
+        """Write one batch, or only finish what was decided."""
+        check_frame(frame.schema, self._options.topic)
+        end = checkpoint.batch_end(self._options.checkpoint_location, batch_id)
+        decider, self._decider = self._decider, None
+        is_new = decider is None
+        decider = decider or Decider(self._options, query_id_of(frame))
+        try:
+            if is_new:
+                decider.recover()
+            if not decider.is_decided(batch_id, end.fingerprint):
+                prepared = self._run_tasks(frame, batch_id, decider)
+                decider.commit(batch_id, prepared, end.fingerprint, end.offsets)
+        except BaseException:
+            decider.close()
+            raise
+        self._decider = decider
+
+    def _run_tasks(self, frame: DataFrame, batch_id: int, decider: Decider) -> list[Prepared]:
+        options, query_id, nonce = self._options, query_id_of(frame), secrets.token_hex(8)
+
+        def write_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            context: Any = TaskContext.get()
+            attempt = Attempt(
+                query_id, batch_id, context.partitionId(), context.taskAttemptId(), nonce
+            )
+            prepared = write_prepared(options, attempt, batches)
+            yield pa.RecordBatch.from_pydict({"message": [pickle.dumps(tuple(prepared))]})
+
+        try:
+            rows = frame.mapInArrow(write_partition, _MESSAGE).collect()
+        except BaseException:
+            decider.abort(batch_id, [])
+            raise
+        # Written by the tasks above, a moment ago.
+        messages = [pickle.loads(row.message) for row in rows]  # noqa: S301
+        return [Prepared(*cast("tuple[Any, ...]", message)) for message in messages]
