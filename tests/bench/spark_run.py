@@ -16,7 +16,7 @@ from tests.bench.spark_job import Job, SparkMeasurement, Taken, Target, summaris
 from tests.bench.spark_rows import SparkRow
 from tests.counterparts.broker_process import BrokerProcess
 
-TIMEOUT_S = 300
+TIMEOUT_S = 600
 _REPOSITORY = Path(__file__).parents[2]
 _WORKER = [sys.executable, "-m", "tests.bench.spark_worker"]
 

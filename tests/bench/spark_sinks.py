@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BATCH_ROWS = 250_000
 VALUE_BYTES = 100
 WARM_UP_BATCHES = 2
-TIMEOUT_S = 240
+TIMEOUT_S = 480
 
 
 def generated(spark: SparkSession, partitions: int) -> DataFrame:
@@ -32,28 +32,29 @@ def generated(spark: SparkSession, partitions: int) -> DataFrame:
     return rows.select(number.cast("binary").alias("key"), value.alias("value"))
 
 
-def stock(rows: DataFrame, servers: str, topic: str) -> DataStreamWriter:
+def stock(rows: DataFrame, options: dict[str, str]) -> DataStreamWriter:
     """Write as Spark's own sink does, at least once."""
-    sink = rows.writeStream.format("kafka").option("topic", topic)
-    return sink.option("kafka.bootstrap.servers", servers)
+    return rows.writeStream.format("kafka").options(**options)
 
 
-def single(rows: DataFrame, servers: str, topic: str) -> DataStreamWriter:
+def single(rows: DataFrame, options: dict[str, str]) -> DataStreamWriter:
     """Write each micro-batch in one transaction of the driver."""
     from spark_connector.foreach_batch import single_transaction
 
-    return rows.writeStream.foreachBatch(single_transaction(_options(servers, topic)))
+    own = {**options, "sinkId": options["topic"]}
+    return rows.writeStream.foreachBatch(single_transaction(own)).options(**options)
 
 
-def two_phase(rows: DataFrame, servers: str, topic: str) -> DataStreamWriter:
+def two_phase(rows: DataFrame, options: dict[str, str]) -> DataStreamWriter:
     """Write from the tasks, each in a transaction of its own, which the driver commits."""
     from spark_connector.data_source import BarnabasDataSource
 
     rows.sparkSession.dataSource.register(BarnabasDataSource)
-    return rows.writeStream.format("barnabas").options(**_options(servers, topic))
+    own = {**options, "sinkId": options["topic"]}
+    return rows.writeStream.format("barnabas").options(**own)
 
 
-SINKS: dict[str, Callable[[DataFrame, str, str], DataStreamWriter]] = {
+SINKS: dict[str, Callable[[DataFrame, dict[str, str]], DataStreamWriter]] = {
     "stock": stock,
     "single": single,
     "two-phase": two_phase,
@@ -62,9 +63,12 @@ SINKS: dict[str, Callable[[DataFrame, str, str], DataStreamWriter]] = {
 
 def measure_sink(spark: SparkSession, job: Job, target: Target, topic: str, run: str) -> Taken:
     """Run whole micro-batches and return how long each took, from its planning to its commit."""
-    writer = SINKS[job.variant](generated(spark, job.partitions), target.servers, topic)
-    checkpoint = str(Path(job.directory) / run)
-    query = writer.option("checkpointLocation", checkpoint).start()
+    options = {
+        "kafka.bootstrap.servers": target.servers,
+        "topic": topic,
+        "checkpointLocation": str(Path(job.directory) / run),
+    }
+    query = SINKS[job.variant](generated(spark, job.partitions), options).start()
     deadline = time.monotonic() + TIMEOUT_S
     try:
         _wait(query, WARM_UP_BATCHES, deadline)
@@ -85,7 +89,3 @@ def _wait(query: StreamingQuery, count: int, deadline: float) -> list[float]:
             return batches
         check(query, deadline)
         time.sleep(10 * POLL_S)
-
-
-def _options(servers: str, topic: str) -> dict[str, str]:
-    return {"kafka.bootstrap.servers": servers, "sinkId": topic, "topic": topic}
