@@ -7,6 +7,7 @@ import os
 import runpy
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
@@ -41,6 +42,9 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 not understood."""
     parsed = _parser().parse_args(arguments)
+    if not parsed.verbose:
+        # What PySpark warns of is for who writes it; here it would stand between the lines.
+        warnings.filterwarnings("ignore", module="pyspark")
     with SparkLog(verbose=parsed.verbose) as log:
         try:
             _run(parsed, log)
@@ -116,7 +120,9 @@ def pipelines_of(path: Path) -> dict[str, Pipeline]:
     except (Refusal, SinkError):
         raise
     except SyntaxError as error:
-        raise WrongUse(f"{path}, line {error.lineno}: {error.msg}") from error
+        raise WrongUse(f"{error.filename}, line {error.lineno}: {error.msg}") from error
+    except SystemExit as error:
+        raise WrongUse(f"{path} cannot be run: it ends Python itself") from error
     except Exception as error:
         raise WrongUse(
             f"{path} cannot be run: {type(error).__name__}: {_place(error, path)}{error}"

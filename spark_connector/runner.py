@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from spark_connector.checks import check_columns
 from spark_connector.pipeline import Pipeline
@@ -74,7 +74,13 @@ class Running:
     pipeline: Pipeline
     query: StreamingQuery
     watch: BatchWatch
-    ages: TransactionAges | None = None
+    ages: TransactionAges | None
+    """None where the sink has no transactions."""
+
+    @classmethod
+    def of(cls, pipeline: Pipeline, query: StreamingQuery, ages: TransactionAges | None) -> Self:
+        """Return what was just started."""
+        return cls(pipeline, query, BatchWatch(pipeline.name, query), ages)
 
     def ended_batches(self) -> Iterator[BatchProgress]:
         """Yield what there is to report, with what the broker knows about it."""
@@ -109,7 +115,7 @@ def _running(pipeline: Pipeline, query: StreamingQuery) -> Running:
     ages = None
     if pipeline.sink.kind != STOCK:
         ages = TransactionAges(cluster_at(servers_or_default(pipeline.sink.servers)))
-    return Running(pipeline, query, BatchWatch(pipeline.name, query), ages)
+    return Running.of(pipeline, query, ages)
 
 
 def _end(running: Running) -> None:

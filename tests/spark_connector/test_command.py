@@ -1,0 +1,271 @@
+"""The command: files it takes, options it refuses, one line for everything that goes wrong."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+
+import pytest
+
+from broker.testing import Broker
+from spark_connector import Pipeline, Sink, Source
+from spark_connector.__main__ import main, pipelines_of
+from spark_connector.refusals import WrongUse
+from spark_connector.runner import QueryFailed, Running, Stop, checkpoint_of, watch
+from spark_connector.spark_process import SparkLog, settings_of
+
+HEAD = "from spark_connector import Pipeline, Sink, Source\n"
+ONE = 'a = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="{}", topic="out"))\n'
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text):
+        path = tmp_path / "my_pipeline.py"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+@pytest.fixture(autouse=True)
+def _signals_and_servers(monkeypatch):
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    monkeypatch.setenv("BARNABAS_SERVERS", "127.0.0.1:1")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def run(capsys, *arguments):
+    """Return the exit code and the line on standard error."""
+    try:
+        code = main(["run", *map(str, arguments)])
+    except SystemExit as ended:
+        code = ended.code
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    return code, lines[0]
+
+
+def test_a_file_may_have_several_pipelines_and_import_its_neighbours(file, tmp_path):
+    (tmp_path / "neighbour_of_it.py").write_text("NAME = 'b'\n")
+    again = HEAD + "from neighbour_of_it import NAME\n" + ONE.format("a") + "same = a\n"
+    found = pipelines_of(file(again + ONE.format("b").replace("a =", "other =")))
+    assert {name: each.name for name, each in found.items()} == {
+        "a": "a",
+        "same": "a",
+        "other": "b",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        pytest.param("x = 1\n", "has no Pipeline at its top level", id="none"),
+        pytest.param("x = = 1\n", "line 1: invalid syntax", id="syntax"),
+        pytest.param("x = 1\ny = x / 0\n", "ZeroDivisionError: line 2: division", id="raises"),
+        pytest.param("import no_such_module\n", "ModuleNotFoundError: line 1: No mod", id="module"),
+        pytest.param("raise SystemExit(3)\n", "it ends Python itself", id="exit"),
+    ],
+)
+def test_a_file_that_is_wrong(file, capsys, text, says):
+    code, line = run(capsys, file(text))
+    assert (code, says in line) == (2, True), line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        pytest.param(["--conf", "novalue"], "--conf novalue is not KEY=VALUE", id="conf"),
+        pytest.param(["--format", "xml"], "invalid choice: 'xml'", id="format"),
+        pytest.param(["--twice"], "unrecognized arguments: --twice", id="unknown"),
+        pytest.param(["--pipeline", "z"], "no pipeline 'z'; there are a", id="pipeline"),
+        pytest.param(
+            ["--conf", "spark.asyncProgressTrackingEnabled=true"], "asynchronous", id="async"
+        ),
+        pytest.param(["--servers", "nowhere"], "write it as host:port", id="servers"),
+    ],
+)
+def test_usage_errors_are_2(file, capsys, arguments, says):
+    code, line = run(capsys, file(HEAD + ONE.format("a")), *arguments)
+    assert (code, says in line) == (2, True), line
+    assert line.startswith("spark_connector: ")
+
+
+def test_no_file(capsys, tmp_path):
+    assert run(capsys, tmp_path / "none.py") == (
+        2,
+        f"spark_connector: there is no file {tmp_path / 'none.py'}",
+    )
+
+
+def test_two_pipelines_of_one_sink(file, capsys):
+    text = HEAD + ONE.format("a") + ONE.format("a").replace("a =", "b =")
+    code, line = run(capsys, file(text))
+    assert (code, "2 pipelines have the sink id 'a'" in line) == (2, True)
+
+
+def test_what_only_the_broker_knows_is_1_and_does_not_start_spark(file, capsys):
+    with Broker() as broker:
+        servers = broker.bootstrap_servers
+        code, line = run(capsys, file(HEAD + ONE.format("a")), "--servers", servers)
+    assert (code, "reads the topic in, which does not exist" in line) == (1, True)
+
+
+# ------------------------------------------------------------------------------------- the watch
+
+
+@dataclass
+class FakeQuery:
+    """A query with batches that a test ends."""
+
+    isActive: bool = True  # noqa: N815 - Spark's names
+    status: dict = field(default_factory=lambda: {"isTriggerActive": True})
+    recentProgress: list = field(default_factory=list)  # noqa: N815
+    failure: Exception | None = None
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def lastProgress(self):  # noqa: N802
+        return self.recentProgress[-1] if self.recentProgress else None
+
+    def exception(self):
+        return self.failure
+
+    def stop(self):
+        self.isActive = False
+        self.stopped.set()
+
+    def end_batch(self, number):
+        report = {"batchId": number, "timestamp": "2026-11-21T18:00:00Z", "durationMs": {}}
+        report["durationMs"]["addBatch"] = 1
+        self.recentProgress = [*self.recentProgress, report]
+
+
+@pytest.fixture
+def query():
+    return FakeQuery()
+
+
+@pytest.fixture
+def watching(query):
+    """Watch the query in a thread; yields what asks for the end, what was reported, the errors."""
+    pipeline = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="a", topic="out"))
+    running = Running.of(pipeline, query, ages=None)
+    stop, reported, errors = Stop(), [], []
+
+    def work():
+        try:
+            watch([running], lambda batch: reported.append(batch.batch), stop)
+        except QueryFailed as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    yield stop, reported, errors, thread
+    stop.ask()
+    stop.ask()
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_the_running_batch_ends_before_the_query_is_stopped(query, watching):
+    stop, reported, errors, thread = watching
+    query.end_batch(0)
+    wait_for(lambda: reported == [0])
+    stop.ask()
+    assert not query.stopped.wait(0.3)
+    query.end_batch(1)
+    thread.join(60)
+    assert query.stopped.is_set()
+    assert (reported, errors) == ([0, 1], [])
+
+
+def test_a_query_without_a_running_batch_is_stopped_at_once(query, watching):
+    stop, _reported, errors, thread = watching
+    query.status = {"isTriggerActive": False}
+    stop.ask()
+    thread.join(60)
+    assert query.stopped.is_set()
+    assert errors == []
+
+
+def test_who_asks_twice_does_not_want_to_wait(query, watching):
+    stop, _reported, _errors, thread = watching
+    stop.ask()
+    stop.ask()
+    thread.join(60)
+    assert query.stopped.is_set()
+
+
+def test_a_query_that_ends_by_itself(query, watching):
+    _stop, reported, errors, thread = watching
+    query.end_batch(0)
+    query.isActive = False
+    thread.join(60)
+    assert (reported, errors) == ([0], [])
+
+
+def test_a_query_that_fails(query, watching):
+    _stop, _reported, errors, thread = watching
+    query.failure = RuntimeError("x\nspark_connector.errors.Fenced: Another driver runs.\n")
+    thread.join(60)
+    assert errors == ["a: Another driver runs."]
+
+
+def test_sigterm_asks_for_the_end():
+    stop = Stop()
+    stop.on_signals()
+    os.kill(os.getpid(), signal.SIGTERM)
+    wait_for(lambda: stop.is_asked)
+    assert not stop.at_once
+    os.kill(os.getpid(), signal.SIGINT)
+    wait_for(lambda: stop.at_once)
+
+
+# ------------------------------------------------------------------------------ around the query
+
+
+def test_where_checkpoints_are(tmp_path):
+    each = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="a"))
+    assert checkpoint_of(str(tmp_path), each) == f"{tmp_path}/a"
+    assert checkpoint_of("hdfs://host/dir/", each) == "hdfs://host/dir/a"
+
+
+def test_what_a_user_sets_wins():
+    assert settings_of("local[2]", {})["spark.sql.shuffle.partitions"] == "8"
+    assert settings_of("local[2]", {"spark.ui.enabled": "true"})["spark.ui.enabled"] == "true"
+    assert "spark.sql.shuffle.partitions" not in settings_of("spark://host:7077", {})
+
+
+def test_the_log_stays_only_where_something_has_failed():
+    with SparkLog(verbose=False) as log:
+        assert log.keep() is None  # Spark has said nothing.
+        log.popen_arguments()["stderr"].write(b"trouble\n")
+        log.popen_arguments()["stderr"].flush()
+        kept = log.keep()
+    assert kept.read_bytes() == b"trouble\n"
+    kept.unlink()
+    with SparkLog(verbose=False) as log:
+        log.popen_arguments()["stderr"].write(b"all is well\n")
+        path = log._path
+    assert not path.exists()
+    with SparkLog(verbose=True) as log:
+        assert log.popen_arguments() == {}
+
+
+def test_a_refusal_inside_the_file_is_its_own_sentence(file):
+    text = "from spark_connector.refusals import WrongUse\nraise WrongUse('said by the file')\n"
+    with pytest.raises(WrongUse, match=r"^said by the file$"):
+        pipelines_of(file(text))

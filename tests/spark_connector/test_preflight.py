@@ -1,0 +1,99 @@
+"""What a broker is asked before a pipeline starts, and about its transactions while it runs."""
+
+import pytest
+from kafka import KafkaProducer
+
+from broker.testing import KAFKA_3_9, Broker
+from spark_connector import Pipeline, Sink, Source
+from spark_connector.errors import BrokerTooOld, BrokerUnreachable, TopicMissing
+from spark_connector.preflight import check_brokers, cluster_at
+from spark_connector.transaction_age import TransactionAges
+
+TWO_PHASE = {"transaction.two.phase.commit.enable": "true"}
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with Broker(config=TWO_PHASE) as running:
+        running.create_topic("in")
+        running.create_topic("out")
+        yield running
+
+
+def pipeline(broker, *, source="in", sink="out", kind="auto"):
+    servers = broker.bootstrap_servers
+    return Pipeline(
+        source=Source(topic=source, servers=servers),
+        sink=Sink(sink_id="a", topic=sink, servers=servers, kind=kind),
+    )
+
+
+@pytest.mark.parametrize("kind", ["two_phase", "single_transaction", "stock"])
+def test_a_kind_that_was_chosen_stays(broker, kind):
+    assert check_brokers(pipeline(broker, kind=kind)) == kind
+
+
+def test_two_phase_where_the_broker_offers_it(broker):
+    assert check_brokers(pipeline(broker)) == "two_phase"
+
+
+def test_a_single_transaction_elsewhere():
+    with Broker() as plain:
+        plain.create_topic("in")
+        plain.create_topic("out")
+        assert check_brokers(pipeline(plain)) == "single_transaction"
+
+
+def test_topics_that_are_not_there(broker):
+    with pytest.raises(TopicMissing, match=r"reads the topic nowhere, .*topics create nowhere"):
+        check_brokers(pipeline(broker, source=["in", "nowhere"]))
+    with pytest.raises(TopicMissing, match="writes the topic nowhere"):
+        check_brokers(pipeline(broker, sink="nowhere"))
+
+
+def test_a_broker_that_is_too_old():
+    with Broker(max_versions={**KAFKA_3_9, "TxnOffsetCommit": 2}) as old:
+        old.create_topic("in")
+        old.create_topic("out")
+        with pytest.raises(BrokerTooOld, match=r"Kafka 2\.5 or newer"):
+            check_brokers(pipeline(old))
+        assert check_brokers(pipeline(old, kind="stock")) == "stock"
+
+
+def test_a_broker_that_is_not_there(monkeypatch):
+    monkeypatch.setattr("spark_connector.preflight.TIMEOUT_MS", 100)
+    with Broker() as gone:
+        nobody = pipeline(gone)
+    with pytest.raises(BrokerUnreachable, match="check that the broker is running"):
+        check_brokers(nobody)
+
+
+def test_the_age_of_the_oldest_transaction_of_a_sink(broker):
+    ages = TransactionAges(cluster_at(broker.bootstrap_servers))
+    assert ages.oldest_ms("age") is None
+    producers = {}
+    for name in ("spark.age", "spark.age.7.0.1.abc", "spark.agent", "other"):
+        producers[name] = producer = KafkaProducer(
+            bootstrap_servers=broker.bootstrap_servers, transactional_id=name
+        )
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("out", b"x").get(60)
+    age = ages.oldest_ms("age")
+    assert age is not None
+    assert age >= 0
+    producers["spark.age"].commit_transaction()
+    assert ages.oldest_ms("age") is not None
+    producers["spark.age.7.0.1.abc"].abort_transaction()
+    assert ages.oldest_ms("age") is None
+    for producer in producers.values():
+        producer.close()
+    ages.close()
+
+
+def test_an_age_that_cannot_be_asked_for_stops_nothing(monkeypatch):
+    monkeypatch.setattr("spark_connector.preflight.TIMEOUT_MS", 100)
+    with Broker() as gone:
+        ages = TransactionAges(cluster_at(gone.bootstrap_servers))
+    assert ages.oldest_ms("age") is None
+    ages.close()
