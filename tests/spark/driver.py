@@ -49,13 +49,12 @@ def main() -> None:
 
 
 def state_of(query: StreamingQuery) -> dict[str, Any]:
-    """Return whether the query runs, what ended it, and how much it has read."""
+    """Return whether the query runs, and what ended it."""
     active = query.isActive
     failure = query.exception()
     return {
         "active": active,
         "error": None if failure is None else str(failure),
-        "rows": sum(progress["numInputRows"] for progress in query.recentProgress),
     }
 
 

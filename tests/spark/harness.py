@@ -131,10 +131,10 @@ class SparkDriver:
         error: str | None = state["error"]
         return error
 
-    def rows(self, job: Job) -> int:
-        """Return how many rows the query has read."""
-        rows: int = self._ask("look", job.name)["rows"]
-        return rows
+    def is_active(self, job: Job) -> bool:
+        """Whether the query runs."""
+        active: bool = self._ask("look", job.name)["active"]
+        return active
 
     def stop(self, job: Job) -> None:
         """Stop the query; it may go on until it is released."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Self
 
+from examples.spark_ledger import movements
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
@@ -26,13 +28,15 @@ class Job:
     """Topics are `<name>-in` and `<name>-out`, the sink's id is the name."""
     checkpoint: str
     per_trigger: int = 1000
+    payments: str = ""
+    """The topic with payments that is read instead, to make movements of them."""
     starting_offsets: str = "earliest"
     options: Mapping[str, str] = field(default_factory=dict)
     """More options of the sink."""
 
     @property
     def input(self) -> str:
-        return f"{self.name}-in"
+        return self.payments or f"{self.name}-in"
 
     @property
     def output(self) -> str:
@@ -68,6 +72,8 @@ def _transformed(job: Job, spark: SparkSession) -> DataFrame:
     source = source.option("kafka.isolation.level", "read_committed")
     source = source.option("startingOffsets", job.starting_offsets)
     source = source.option("maxOffsetsPerTrigger", str(job.per_trigger))
+    if job.payments:
+        return movements(source.load())
     numbers = source.load().selectExpr("key", "cast(cast(value as string) as long) as number")
     # By chance: no task writes the same records again when a batch is run a second time.
     numbers = numbers.selectExpr("*", "rand() as chance").repartition(TASKS, "chance")
