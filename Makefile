@@ -159,7 +159,12 @@ crash: $(VENV)/.dev ## kill -9, and power cuts on the simulated disk
 .PHONY: interop
 interop: $(VENV)/.counterparts ## Other people's clients, Spark and Apache Kafka's tools
 	$(call heading,interop tests)
-	@$(PYTEST) --quiet $(IN_PAIRS) $(or $(ARGS),tests/interop tests/soak tests/torture)
+	@$(PYTEST) --quiet $(IN_PAIRS) $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
+
+.PHONY: spark-crash
+spark-crash: $(VENV)/.counterparts ## Every row of the crash tables of the Spark sinks; half an hour
+	$(call heading,Spark crash tables)
+	@$(PYTEST) --quiet $(or $(ARGS),tests/spark/full_crash_table.py)
 
 .PHONY: package
 package: $(VENV)/.dev ## The wheel, installed and run outside of this directory
@@ -196,8 +201,8 @@ torture: $(VENV)/.counterparts ## Transactions under random faults for an hour (
 	@$(BIN)/python -m tests.torture --duration $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: demo
-demo: $(VENV)/.counterparts ## Spark reads and writes a million records while the broker is killed
-	@$(BIN)/python -m tests.interop.demo $(ARGS)
+demo: $(VENV)/.counterparts ## Five million payments through Spark while all that runs is killed
+	@$(BIN)/python -m tests.interop.demo_spark $(or $(ARGS),--plot docs/exactly_once_spark.png)
 
 .PHONY: demo-exactly-once
 demo-exactly-once: $(VENV)/.dev ## Exactly once in four scenarios: docs/exactly-once.md

@@ -154,6 +154,31 @@ def lose_broker(broker: BrokerProcess, driver: SparkDriver, plays: list[Play]) -
     for_each(plays, one)
 
 
+def raise_in(driver: SparkDriver, play: Play) -> None:
+    """Let the sink raise on the driver; Spark ends the query, and it is started again."""
+    error = play.to_the_end(driver, "raise")
+    assert error is not None
+    assert play.row.place in error
+    play.go_on(driver)
+
+
+def kill_worker(driver: SparkDriver, play: Play) -> None:
+    """Kill a Python worker: Spark tries the task again, what it had opened before is swept."""
+    error = play.to_the_end(driver, "kill")
+    assert error is None, error
+    play.judge()
+
+
+def stop_query(driver: SparkDriver, play: Play) -> None:
+    """Stop a query and leave a task behind: a zombie that goes on when others wrote its batch."""
+    play.to_the_place(driver)
+    driver.stop(play.job)
+    driver.end(play.job)
+    driver.run(play.job)
+    driver.release(play.job)
+    play.one_more_batch(driver)
+
+
 def for_each(plays: list[Play], do: Callable[[Play], None]) -> None:
     """Do something with all rows, also when it goes wrong with one, and say with which."""
     wrong = {}

@@ -12,13 +12,16 @@ from tests.spark.crash_table import (
     Play,
     Row,
     kill_driver,
+    kill_worker,
     lose_broker,
     overtake,
+    raise_in,
+    stop_query,
 )
 from tests.spark.harness import SparkDriver
 from tests.spark.job import DATA_SOURCE, SINGLE, TWO_PHASE
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 
 KILLS = (
     Row(SINGLE, "P1-before-end"),
@@ -59,28 +62,14 @@ def test_a_driver_is_overtaken_and_dies_and_a_broker_is_long_away(
 
 @pytest.mark.parametrize("row", RAISING, ids=str)
 def test_a_commit_raises(row, barnabas, driver, tmp_path):
-    play = Play(row, "raising", barnabas, tmp_path)
-    error = play.to_the_end(driver, "raise")
-    assert error is not None
-    assert row.place in error
-    play.go_on(driver)
+    raise_in(driver, Play(row, "raising", barnabas, tmp_path))
 
 
 @pytest.mark.parametrize("row", KILLED_WORKERS, ids=str)
 def test_a_python_worker_dies(row, barnabas, driver, tmp_path):
-    """Spark tries the task again; what the attempt before has opened is swept."""
-    play = Play(row, "worker", barnabas, tmp_path)
-    assert play.to_the_end(driver, "kill") is None
-    play.judge()
+    kill_worker(driver, Play(row, "worker", barnabas, tmp_path))
 
 
 @pytest.mark.parametrize("row", STOPPED, ids=str)
 def test_a_query_is_stopped_and_leaves_a_task_behind(row, barnabas, driver, tmp_path):
-    """The task is a zombie: it goes on after the batch was written by others."""
-    play = Play(row, "stopped", barnabas, tmp_path)
-    play.to_the_place(driver)
-    driver.stop(play.job)
-    driver.end(play.job)
-    driver.run(play.job)
-    driver.release(play.job)
-    play.one_more_batch(driver)
+    stop_query(driver, Play(row, "stopped", barnabas, tmp_path))

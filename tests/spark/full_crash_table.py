@@ -1,0 +1,85 @@
+"""All rows of the crash tables: `make spark-crash`. Its name keeps it out of the ordinary tests.
+
+Every sink at every place, on Barnabas, and on Apache Kafka as far as its two-phase commit goes: it
+has none, so there a decided transaction must not be left alone for longer than its timeout.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.spark.crash_table import (
+    PLACES,
+    Play,
+    Row,
+    kill_driver,
+    kill_worker,
+    lose_broker,
+    overtake,
+    raise_in,
+    stop_query,
+)
+from tests.spark.harness import SparkDriver
+from tests.spark.job import DATA_SOURCE, EXACT_SINKS, SINGLE, TWO_PHASE
+
+pytestmark = pytest.mark.timeout(3600)
+
+IN_TASKS = ("W1-middle", "W1")
+ROWS = {sink: [Row(sink, place) for place in PLACES[sink]] for sink in EXACT_SINKS}
+EVERYWHERE = [row for rows in ROWS.values() for row in rows]
+IN_DRIVER = [row for row in EVERYWHERE if row.place not in IN_TASKS]
+IN_WORKERS = [row for row in EVERYWHERE if row.place in IN_TASKS]
+ON_BOTH = [("barnabas", sink) for sink in EXACT_SINKS] + [("kafka", sink) for sink in EXACT_SINKS]
+WITHOUT_CHECKPOINT = {
+    SINGLE: ("P1-middle", "P1-after-end"),
+    TWO_PHASE: ("W1", "C3", "C4-after", "C5-middle"),
+    DATA_SOURCE: ("W1", "C3", "C4-after", "C5-middle"),
+}
+"""Where the group's offsets can be read: not while a transaction has others for it."""
+
+
+@pytest.mark.parametrize(("where", "sink"), ON_BOTH)
+def test_a_driver_dies(where, sink, request, driver, tmp_path):
+    broker = request.getfixturevalue(where)
+    with SparkDriver(tmp_path / "old") as old:
+        plays = [Play(row, f"killed-on-{where}", broker, tmp_path) for row in ROWS[sink]]
+        kill_driver(old, driver, plays)
+
+
+@pytest.mark.parametrize("sink", EXACT_SINKS)
+def test_a_driver_dies_and_its_checkpoint_is_deleted(sink, barnabas, driver, tmp_path):
+    rows = [Row(sink, place, loses_checkpoint=True) for place in WITHOUT_CHECKPOINT[sink]]
+    with SparkDriver(tmp_path / "old") as old:
+        kill_driver(old, driver, [Play(row, "deleted", barnabas, tmp_path) for row in rows])
+
+
+@pytest.mark.parametrize(("where", "sink"), ON_BOTH)
+def test_a_driver_is_overtaken(where, sink, request, driver, tmp_path):
+    broker = request.getfixturevalue(where)
+    with SparkDriver(tmp_path / "old") as old:
+        plays = [Play(row, f"overtaken-on-{where}", broker, tmp_path) for row in ROWS[sink]]
+        overtake(old, driver, plays)
+
+
+@pytest.mark.parametrize("sink", EXACT_SINKS)
+def test_a_broker_is_away_for_longer_than_a_transaction_may_last(sink, mortal, driver, tmp_path):
+    plays = [Play(row, "lost", mortal, tmp_path) for row in ROWS[sink]]
+    with lose_broker(mortal, driver, plays):
+        pass
+
+
+@pytest.mark.parametrize("where", ["barnabas", "kafka"])
+@pytest.mark.parametrize("row", IN_DRIVER, ids=str)
+def test_a_commit_raises(row, where, request, driver, tmp_path):
+    broker = request.getfixturevalue(where)
+    raise_in(driver, Play(row, f"raising-on-{where}", broker, tmp_path))
+
+
+@pytest.mark.parametrize("row", IN_WORKERS, ids=str)
+def test_a_python_worker_dies(row, barnabas, driver, tmp_path):
+    kill_worker(driver, Play(row, "worker", barnabas, tmp_path))
+
+
+@pytest.mark.parametrize("row", IN_WORKERS, ids=str)
+def test_a_query_is_stopped_and_leaves_a_task_behind(row, barnabas, driver, tmp_path):
+    stop_query(driver, Play(row, "stopped", barnabas, tmp_path))
