@@ -12,11 +12,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def spark_session(directory: Path, *, cores: int = 2, attempts: int = 1) -> "SparkSession":
-    """Start a Spark in this process whose files lie in `directory`; stop it with `.stop()`.
-
-    A task is tried so many times as `attempts` says.
-    """
+def spark_session(directory: Path, *, cores: int = 2, master: str = "") -> "SparkSession":
+    """Start a Spark in this process whose files lie in `directory`; stop it with `.stop()`."""
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
@@ -38,7 +35,7 @@ def spark_session(directory: Path, *, cores: int = 2, attempts: int = 1) -> "Spa
         "spark.log.level": "ERROR",
         "spark.sql.session.timeZone": "UTC",
     }
-    builder = builder.master(f"local[{cores},{attempts}]").appName("barnabas-interop")
+    builder = builder.master(master or f"local[{cores}]").appName("barnabas-interop")
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -167,6 +169,16 @@ def kill_worker(driver: SparkDriver, play: Play) -> None:
     error = play.to_the_end(driver, "kill")
     assert error is None, error
     play.judge()
+
+
+def kill_executors(driver: SparkDriver, play: Play) -> None:
+    """Kill all executors at once: Spark starts others and tries their tasks again."""
+    play.to_the_place(driver)
+    for pid in driver.executors():
+        os.kill(pid, signal.SIGKILL)
+    driver.release(play.job)
+    driver.finish(play.job)
+    play.one_more_batch(driver)
 
 
 def stop_query(driver: SparkDriver, play: Play) -> None:

@@ -1,7 +1,7 @@
-"""`python -m tests.spark.driver DIRECTORY`: a Spark driver that does what it is told on stdin.
+"""`python -m tests.spark.driver DIRECTORY MASTER`: a Spark driver that is told what to do.
 
-Commands and answers are JSON, one a line: `["start", job]`, `["look", name]`, `["stop", name]`. It
-ends when its input does.
+On stdin and stdout are commands and answers in JSON, one a line: `["start", job]`,
+`["look", name]`, `["stop", name]`. It ends when its input does.
 """
 
 from __future__ import annotations
@@ -19,17 +19,13 @@ from tests.spark.job import Job
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
-# More than there are processors: tasks that pause somewhere take one each.
-CORES = 16
-ATTEMPTS = 4
-
 
 def main() -> None:
     """Start Spark, say so, and obey."""
     # What Spark's launcher prints must not come between the answers.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    spark = spark_session(Path(sys.argv[1]), cores=CORES, attempts=ATTEMPTS)
+    spark = spark_session(Path(sys.argv[1]), master=sys.argv[2])
     queries: dict[str, StreamingQuery] = {}
     print(json.dumps({"started": spark.version}), file=answers)
     for line in sys.stdin:

@@ -13,13 +13,14 @@ from tests.spark.crash_table import (
     Play,
     Row,
     kill_driver,
+    kill_executors,
     kill_worker,
     lose_broker,
     overtake,
     raise_in,
     stop_query,
 )
-from tests.spark.harness import SparkDriver
+from tests.spark.harness import WITH_EXECUTORS, SparkDriver
 from tests.spark.job import DATA_SOURCE, EXACT_SINKS, SINGLE, TWO_PHASE
 
 pytestmark = pytest.mark.timeout(3600)
@@ -83,3 +84,10 @@ def test_a_python_worker_dies(row, barnabas, driver, tmp_path):
 @pytest.mark.parametrize("row", IN_WORKERS, ids=str)
 def test_a_query_is_stopped_and_leaves_a_task_behind(row, barnabas, driver, tmp_path):
     stop_query(driver, Play(row, "stopped", barnabas, tmp_path))
+
+
+def test_all_executors_die(barnabas, tmp_path):
+    rows = [Row(SINGLE, "P1-middle"), Row(TWO_PHASE, "W1"), Row(DATA_SOURCE, "W1-middle")]
+    with SparkDriver(tmp_path / "cluster", WITH_EXECUTORS) as driver:
+        for row in rows:
+            kill_executors(driver, Play(row, "executors", barnabas, tmp_path))

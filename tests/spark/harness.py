@@ -19,6 +19,9 @@ from tests.spark.job import Job
 REPOSITORY = Path(__file__).parents[2]
 PATIENCE_S = 240
 LOOK_S = 0.02
+# More slots than there are processors, since tasks that pause somewhere take one each.
+ONE_PROCESS = "local[16,4]"
+WITH_EXECUTORS = "local-cluster[2,4,1024]"
 
 
 class DriverDied(Exception):
@@ -28,8 +31,9 @@ class DriverDied(Exception):
 class SparkDriver:
     """One Spark driver; `directory` keeps what it prints, and the places that are armed in it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, master: str = ONE_PROCESS) -> None:
         self._directory = directory
+        self._master = master
         self._process: subprocess.Popen[bytes] | None = None
         self._paused: dict[str, Path] = {}
         """The sign that a query pauses somewhere, by the query's name."""
@@ -55,7 +59,7 @@ class SparkDriver:
         }
         with self._output_path.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.spark.driver", str(self._directory)],
+                [sys.executable, "-m", "tests.spark.driver", str(self._directory), self._master],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=output,
@@ -97,6 +101,11 @@ class SparkDriver:
             if b"pyspark" in _command(pid) and parent and b"pyspark" in _command(parent):
                 found.append(pid)
         return found
+
+    def executors(self) -> list[int]:
+        """Return Spark's executors, where they are processes of their own."""
+        members = _session(self._running.pid)
+        return [pid for pid in members if b"CoarseGrainedExecutorBackend" in _command(pid)]
 
     # -- queries -----------------------------------------------------------------------------------
 
