@@ -38,11 +38,17 @@ class Ownership:
         self.is_owner = False
         self.entry = NO_ENTRY
         """The last decided batch of the query; its transactions are committed."""
+        self._listed_before: frozenset[str] = frozenset()
 
     @property
     def is_fenced(self) -> bool:
         """Whether another driver has begun since."""
         return self._fenced is not None
+
+    @property
+    def listed(self) -> frozenset[str]:
+        """Transactional ids that any query of the sink has decided about: never aborted."""
+        return self._listed_before | _listed(self.entry)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -63,6 +69,10 @@ class Ownership:
             return self.entry
         queries = self.fence(fenced_place)
         entry = queries.get(query_id, NO_ENTRY)
+        for other in queries.keys() - {query_id}:
+            # What another query of this sink has decided stays decided; whether it was whole is
+            # for that query to say.
+            roll_forward(self._cluster, queries[other], queries[other].batch_id)
         if queries and query_id not in queries and not self._options.new_query:
             self._refuse_another(queries)
         if not roll_forward(self._cluster, entry, self._options.accepted_batch_id):
@@ -77,7 +87,9 @@ class Ownership:
         self.ledger.ensure()
         self.producer.begin()
         reach(fenced_place)
-        return self.ledger.queries(self._options.sink_id)
+        queries = self.ledger.queries(self._options.sink_id)
+        self._listed_before = frozenset().union(*map(_listed, queries.values()))
+        return queries
 
     def _refuse_another(self, queries: Mapping[str, Entry]) -> None:
         query_id, entry = next(iter(queries.items()))
@@ -102,3 +114,7 @@ class Ownership:
         """Commit the entry: from here on the batch is decided."""
         self.producer.commit()
         self.entry = entry
+
+
+def _listed(entry: Entry) -> frozenset[str]:
+    return frozenset(each.transactional_id for each in entry.transactions)

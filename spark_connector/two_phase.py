@@ -179,7 +179,8 @@ class Decider:
         query_id = self._learn_query(prepared)
         with self._ownership.held():
             if not query_id:
-                self._sweep_unnamed()
+                self._ownership.fence("C1")
+                self._sweep(None)
                 return
             entry = self._ownership.take(query_id, "C1")
             messages = written(prepared)
@@ -262,7 +263,7 @@ class Decider:
 
     def _discard(self, messages: Sequence[Prepared]) -> None:
         """Abort transactions that are in nobody's decision."""
-        listed = {each.transactional_id for each in self._ownership.entry.transactions}
+        listed = self._ownership.listed
         abort_all(
             self._cluster,
             {
@@ -272,19 +273,10 @@ class Decider:
             },
         )
 
-    def _sweep(self, entry: Entry) -> None:
-        listed = frozenset(each.transactional_id for each in entry.transactions)
-        self._sweep_all_but(Decided(self._query_id or "", entry.batch_id, listed))
-
-    def _sweep_unnamed(self) -> None:
-        """Sweep for a query that is not known: what any query of the sink has listed stays."""
-        queries = self._ownership.fence("C1")
-        listed = {
-            each.transactional_id for entry in queries.values() for each in entry.transactions
-        }
-        self._sweep_all_but(Decided("", -1, frozenset(listed)))
-
-    def _sweep_all_but(self, decided: Decided) -> None:
+    def _sweep(self, entry: Entry | None) -> None:
+        """Abort what no decision names; without an entry the query is not known."""
+        batch_id = entry.batch_id if entry is not None else -1
+        decided = Decided(self._query_id or "", batch_id, self._ownership.listed)
         owns = self._ownership.producer.still_owns if self.pins else None
         sweep(self._cluster, self._options.sink_id, decided, owns)
 

@@ -1,0 +1,388 @@
+"""The cores of the Spark sinks, without Spark, against Barnabas and Apache Kafka 4.3.0.
+
+A crash is simulated at every step, by ending the driver there and starting another one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+import pytest
+
+from protocol.messages.end_txn import END_TXN
+from protocol.messages.init_producer_id import INIT_PRODUCER_ID
+from protocol.messages.produce import PRODUCE
+from spark_connector.connection import Connection, Disconnected
+from spark_connector.errors import (
+    BatchInDoubt,
+    CheckpointMismatch,
+    Fenced,
+    SinkError,
+    TransactionLost,
+    WrongOption,
+)
+from spark_connector.ledger import Ledger
+from spark_connector.requests import Identity, end_all
+from spark_connector.sweep import describe
+from spark_connector.two_phase import Decider
+from tests.counterparts.apache_kafka import ApacheKafka
+from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.interop.administration import create, wait_until
+from tests.interop.spark_sink import (
+    PARTITIONS,
+    PLACES,
+    Crash,
+    Query,
+    check_all_is_settled,
+    crash_at,
+    expected,
+    open_transactions,
+    options,
+    read,
+    restart_after_crash,
+    rows,
+)
+
+pytestmark = pytest.mark.timeout(280)
+
+PINNING = {"transaction.two.phase.commit.enable": "true"}
+CLASSIC = {"barnabas.transaction.version": "1"}
+BROKERS = {
+    "barnabas": (BarnabasProcess, PINNING),
+    "barnabas-classic": (BarnabasProcess, CLASSIC),
+    "kafka": (ApacheKafka, {}),
+}
+
+
+@pytest.fixture(scope="module", params=BROKERS)
+def any_broker(request, tmp_path_factory):
+    broker_class, settings = BROKERS[request.param]
+    with broker_class(tmp_path_factory.mktemp(request.param), **settings) as running:
+        create(running.bootstrap_servers, "source", partitions=1)
+        yield running
+
+
+@pytest.fixture
+def killed_broker(tmp_path):
+    with BarnabasProcess(tmp_path / "broker", **PINNING) as running:
+        create(running.bootstrap_servers, "source", partitions=1)
+        yield running
+
+
+@pytest.fixture
+def sink(any_broker, topic):
+    create(any_broker.bootstrap_servers, topic, partitions=PARTITIONS)
+    return options(any_broker, topic)
+
+
+@pytest.fixture
+def start():
+    """Make queries; what is left of them at the end of a test is stopped."""
+    made = []
+
+    def start_one(*arguments):
+        made.append(Query(*arguments))
+        return made[-1]
+
+    yield start_one
+    for query in made:
+        query.stop()
+
+
+def lose_answers(monkeypatch, api, count):
+    """Break the connection after the broker has done what was asked of it."""
+    left = [count]
+    receive = Connection.receive
+
+    def lossy(self, asked):
+        answer = receive(self, asked)
+        if asked is api and left[0]:
+            left[0] -= 1
+            self.close()
+            raise Disconnected("lost on purpose")
+        return answer
+
+    monkeypatch.setattr(Connection, "receive", lossy)
+    return left
+
+
+# ------------------------------------------------------------------------------ on every broker
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_a_crash_at_every_step(any_broker, sink, monkeypatch, kind, start):
+    query = start(kind, sink)
+    batches = 0
+    for place in PLACES[kind]:
+        batches += 2
+        query.run(batches - 2)
+        if place in {"C1", "P1-fenced"}:
+            query.stop()  # These are passed at a start only.
+        restart_after_crash(monkeypatch, query, place, batches - 1)
+        query.run(batches - 1)
+    check_all_is_settled(any_broker, query, batches)
+
+
+def test_a_crash_while_rolling_forward(any_broker, sink, monkeypatch, start):
+    query = start("two-phase", sink)
+    for place in ("C4-after", "C5-middle", "C5-middle", "C1"):
+        restart_after_crash(monkeypatch, query, place, 0)
+    query.run(0)
+    check_all_is_settled(any_broker, query, 1)
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_of_two_drivers_one_is_fenced(any_broker, sink, kind, start):
+    old, new = start(kind, sink), start(kind, sink)
+    old.run(1)
+    new.finished = 1
+    new.run(2)
+    old.finished = 1
+    with pytest.raises(Fenced, match="another driver"):
+        old.run(2)
+    new.run(3)
+    check_all_is_settled(any_broker, new, 4)
+
+
+@pytest.mark.parametrize("place", ["C3", "C4-before", "C4-after", "C5-middle"])
+def test_another_driver_comes_in_the_middle_of_a_commit(
+    any_broker, sink, monkeypatch, place, start
+):
+    old, new = start("two-phase", sink), start("two-phase", sink)
+    first = Decider(sink, "query", old.connected())
+    first.recover()
+    messages = old.run_tasks(0)
+
+    def overtake(here):
+        if here == place:
+            monkeypatch.undo()
+            new.run(1)
+
+    for module in ("two_phase", "roll_forward"):
+        monkeypatch.setattr(f"spark_connector.{module}.reach", overtake)
+    try:
+        first.commit(0, messages, "ends of 0", {("source", 0): 1})
+    except (Fenced, TransactionLost):
+        assert place in {"C3", "C4-before"}  # Not decided yet.
+        first.abort(0, messages)
+    check_all_is_settled(any_broker, new, 2)
+
+
+def test_a_batch_that_comes_again_is_skipped(any_broker, sink, start):
+    query = start("data-source", sink)
+    messages = query.run_tasks(0)
+    decider = Decider(sink, None, query.connected())
+    offsets = {("source", 0): 1}
+    assert decider.commit(0, messages, "f", offsets)
+    assert not decider.commit(0, messages, "f", offsets)
+    assert not decider.commit(0, query.run_tasks(0), "f", offsets)
+    decider.abort(0, messages)
+    with pytest.raises(CheckpointMismatch, match="ends at other offsets"):
+        decider.commit(0, query.run_tasks(0), "another", offsets)
+    decider.abort(0, [None, None])
+    check_all_is_settled(any_broker, query, 1)
+
+
+def test_losers_and_zombies_are_not_seen_and_hold_nobody_up(any_broker, sink, start):
+    query = start("two-phase", sink)
+    query.run(0)
+    zombie = query.participant(1, 7)
+    zombie.write([rows(sink.topic, 99, 0)])
+    assert zombie.prepared().count
+    late = query.participant(1, 8)
+    late.write([rows(sink.topic, 98, 1)])
+    query.run(1)
+    assert open_transactions(sink) == []
+    zombie.write([rows(sink.topic, 97, 0)])
+    with pytest.raises(SinkError):
+        zombie.prepared()
+    zombie.discard()
+    assert late.prepared().count
+    query.run(2)
+    check_all_is_settled(any_broker, query, 3)
+
+
+def test_an_aborted_batch_leaves_nothing(any_broker, sink, start):
+    query = start("data-source", sink)
+    messages = query.run_tasks(0)
+    decider = Decider(sink, None, query.connected())
+    decider.abort(0, [*messages[:1], None, *messages[2:]])
+    # What no message names is swept where transactions can be pinned; else the next batch does it.
+    assert len(open_transactions(sink)) == (0 if decider.pins else 1)
+    query.run(0)
+    check_all_is_settled(any_broker, query, 1)
+
+
+@pytest.mark.parametrize("kind", ["single", "two-phase"])
+@pytest.mark.parametrize("api", [END_TXN, INIT_PRODUCER_ID, PRODUCE], ids=lambda api: api.name)
+def test_lost_answers_change_nothing(any_broker, sink, monkeypatch, kind, api, start):
+    query = start(kind, sink)
+    query.run(0)
+    if api is INIT_PRODUCER_ID:
+        query.stop()
+    left = lose_answers(monkeypatch, api, 2)
+    query.run(3)
+    assert left == [0]
+    check_all_is_settled(any_broker, query, 4)
+
+
+def test_every_transaction_was_aborted_after_the_decision_so_the_batch_is_run_again(
+    any_broker, sink, monkeypatch, start
+):
+    query = start("two-phase", sink)
+    query.run(0)
+    restart_after_crash(monkeypatch, query, "C4-after", 1)
+    abort_by_hand(query, slice(None))
+    query.run(1)
+    check_all_is_settled(any_broker, query, 2)
+
+
+def test_a_part_that_was_aborted_after_the_decision_is_a_persons_business(
+    any_broker, sink, monkeypatch, topic, start
+):
+    query = start("two-phase", sink)
+    restart_after_crash(monkeypatch, query, "C4-after", 0)
+    abort_by_hand(query, slice(1))
+    with pytest.raises(BatchInDoubt, match="acceptLostBatch to 0"):
+        query.run(0)
+    query.options = options(any_broker, topic, acceptLostBatch="0")
+    query.run(1)
+    seen = read(any_broker, topic, 1)
+    kept = [value for value in expected(1) if value.startswith(b"0:1:")]
+    assert seen == expected(2) - expected(1) + Counter(kept)
+
+
+def abort_by_hand(query, chosen):
+    """Do what an operator may do, or a timeout where transactions are not pinned."""
+    with query.connected() as cluster:
+        entry = Ledger(cluster, query.options.ledger_topic).read(query.options.sink_id, "query")
+        identities = describe(cluster, [each.transactional_id for each in entry.transactions])
+        assert len(identities) == PARTITIONS
+        picked = sorted(identities)[chosen]
+        end_all(cluster, {key: Identity(*identities[key]) for key in picked}, commit=False)
+
+
+def test_another_query_is_refused_and_what_was_decided_stays(
+    any_broker, sink, monkeypatch, topic, start
+):
+    query = start("two-phase", sink)
+    restart_after_crash(monkeypatch, query, "C4-after", 0)
+    other = start("single", sink, "another checkpoint")
+    with pytest.raises(CheckpointMismatch, match="newQuery"):
+        other.run(0)
+    check_all_is_settled(any_broker, query, 1)
+    other.options = options(any_broker, topic, newQuery="true")
+    other.run(0)
+    assert read(any_broker, topic, 2) == expected(1) + expected(1)
+
+
+def test_one_sink_goes_on_where_the_other_stopped(any_broker, sink, monkeypatch, start):
+    query = start("two-phase", sink)
+    restart_after_crash(monkeypatch, query, "C4-after", 2)
+    query.kind = "single"
+    restart_after_crash(monkeypatch, query, "P1-after-end", 4)
+    query.kind = "data-source"
+    query.run(5)
+    check_all_is_settled(any_broker, query, 6)
+
+
+def test_a_ledger_that_forgets_is_refused(any_broker, topic, start):
+    create(any_broker.bootstrap_servers, topic, partitions=1)
+    chosen = options(any_broker, topic, ledgerTopic=topic)
+    with pytest.raises(WrongOption, match=r"cleanup\.policy=delete"):
+        start("single", chosen).run(0)
+
+
+def test_a_timeout_that_is_too_long_is_refused(any_broker, topic, start):
+    create(any_broker.bootstrap_servers, topic, partitions=PARTITIONS)
+    chosen = options(any_broker, topic, transactionTimeoutMs="900001")
+    with pytest.raises(WrongOption, match=r"transaction\.max\.timeout\.ms"):
+        start("single", chosen).run(0)
+
+
+# ------------------------------------------------------------------------- with a broker of its own
+
+
+def test_a_decided_batch_outlives_a_broker_that_is_away_for_longer_than_the_timeout(
+    killed_broker, topic, monkeypatch, start
+):
+    create(killed_broker.bootstrap_servers, topic, partitions=PARTITIONS)
+    timeout_ms = 2000
+    query = start("two-phase", options(killed_broker, topic, transactionTimeoutMs=str(timeout_ms)))
+    query.run(0)
+    # A busy machine may need longer than that for the tasks: then the batch is only run again.
+    for _ in range(20):
+        try:
+            restart_after_crash(monkeypatch, query, "C4-after", 1)
+            break
+        except (TransactionLost, Fenced):
+            continue
+    killed_broker.kill()
+    time.sleep(timeout_ms / 1000 * 1.5)
+    killed_broker.restart()
+    query.run(1)
+    assert read(killed_broker, topic, 2) == expected(2)
+    check_all_is_settled(killed_broker, query, 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "places"),
+    [
+        ("single", ["P1-middle", "P1-before-end"]),
+        ("two-phase", ["W1-middle", "C1", "C3", "C4-after"]),
+    ],
+    ids=["single", "two-phase"],
+)
+def test_a_broker_that_is_killed_in_the_middle_of_a_batch(
+    killed_broker, topic, monkeypatch, kind, places, start
+):
+    create(killed_broker.bootstrap_servers, topic, partitions=PARTITIONS)
+    query = start(kind, options(killed_broker, topic))
+    for batch_id, place in enumerate(places):
+
+        def kill(here, place=place):
+            if here == place:
+                monkeypatch.undo()
+                killed_broker.kill()
+                killed_broker.restart()
+
+        if place in {"C1", "P1-fenced"}:
+            query.stop()
+        for module in ("ownership", "roll_forward", "single", "two_phase"):
+            monkeypatch.setattr(f"spark_connector.{module}.reach", kill)
+        query.run(batch_id)
+    check_all_is_settled(killed_broker, query, len(places))
+
+
+def test_leftovers_of_a_crash_ahead_of_the_decision_are_swept_at_the_start(
+    killed_broker, topic, monkeypatch, start
+):
+    create(killed_broker.bootstrap_servers, topic, partitions=PARTITIONS)
+    query = start("two-phase", options(killed_broker, topic))
+    restart_after_crash(monkeypatch, query, "C3", 0)
+    assert len(open_transactions(query.options)) == PARTITIONS
+    decider = Decider(query.options, "query", query.connected())
+    assert decider.pins
+    assert decider.recover() == -1
+    assert open_transactions(query.options) == []
+    crash_at(monkeypatch, "C1")
+    with pytest.raises(Crash):
+        decider.recover()
+    monkeypatch.undo()
+    query.run(0)
+    check_all_is_settled(killed_broker, query, 1)
+
+
+def test_transactions_that_time_out_are_never_decided(killed_broker, topic, start):
+    create(killed_broker.bootstrap_servers, topic, partitions=PARTITIONS)
+    query = start("data-source", options(killed_broker, topic, transactionTimeoutMs="1000"))
+    messages = query.run_tasks(0)
+    wait_until(lambda: not open_transactions(query.options), "timed out")
+    decider = Decider(query.options, None, query.connected())
+    with pytest.raises(TransactionLost, match="transactionTimeoutMs"):
+        decider.commit(0, messages)
+    decider.abort(0, messages)
+    query.options = options(killed_broker, topic)
+    query.run(0)
+    check_all_is_settled(killed_broker, query, 1)
