@@ -1,0 +1,131 @@
+"""What the data source refuses, and what it hands to its tasks; no Spark is started."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from pyspark.sql.datasource import CaseInsensitiveDict
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DecimalType,
+    LongType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+)
+
+from spark_connector import data_source
+from spark_connector.data_source import BarnabasDataSource, Written
+from spark_connector.errors import SinkError, WrongOption, WrongRows
+from spark_connector.prepared import Prepared
+
+OPTIONS = {"kafka.bootstrap.servers": "localhost:9", "sinkId": "payments", "topic": "out"}
+ROWS = (
+    StructType().add("key", StringType()).add("value", BinaryType()).add("number", DecimalType(5))
+)
+
+
+def writer(rows=ROWS, **options):
+    # As Spark does it: names in lower case.
+    source = BarnabasDataSource(CaseInsensitiveDict({**OPTIONS, **options}))
+    return source.streamWriter(rows, overwrite=False)
+
+
+def test_every_attempt_at_a_batch_is_called_something_else():
+    first, second = writer(), writer()
+    assert first._nonce != second._nonce
+    copy = pickle.loads(pickle.dumps(first))
+    assert (copy._nonce, copy._options) == (first._nonce, first._options)
+    assert first._options.sink_id == "payments"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"sinkId": ""}, "sinkId is missing"),
+        ({"kafka.acks": "1"}, "kafka.acks is not one of"),
+        ({"asyncProgressTrackingEnabled": "true"}, "asyncProgressTrackingEnabled cannot be used"),
+    ],
+    ids=["no-sink-id", "unknown", "async-progress"],
+)
+def test_options_that_cannot_be_exact_are_refused(options, sentence):
+    with pytest.raises(WrongOption, match=sentence):
+        writer(**options)
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (StructType().add("key", StringType()), "Required attribute 'value' not found"),
+        (StructType().add("value", LongType()), "value attribute unsupported type"),
+        (
+            StructType().add("value", BinaryType()).add("headers", ArrayType(StringType())),
+            "headers must be an array",
+        ),
+        (
+            StructType().add("value", BinaryType()).add("timestamp", TimestampNTZType()),
+            "timestamp must be a timestamp",
+        ),
+    ],
+    ids=["no-value", "number-as-value", "headers", "local-time"],
+)
+def test_columns_that_cannot_be_records_are_refused(rows, sentence):
+    with pytest.raises(WrongRows, match=sentence):
+        writer(rows)
+
+
+def test_it_neither_writes_batches_nor_reads():
+    source = BarnabasDataSource(CaseInsensitiveDict(OPTIONS))
+    with pytest.raises(SinkError, match="for streaming queries only"):
+        source.writer(ROWS, overwrite=False)
+    with pytest.raises(SinkError, match="only writes"):
+        source.schema()
+
+
+class Deciding:
+    """Notes what is asked of a decider."""
+
+    def __init__(self, monkeypatch):
+        self.asked = []
+        monkeypatch.setattr(data_source, "with_decider", self)
+
+    def __call__(self, options, query_id, action):
+        self.asked.append(query_id)
+        action(self)
+
+    def commit(self, batch_id, prepared, fingerprint, offsets):
+        self.asked.append(("commit", batch_id, prepared, fingerprint, offsets))
+
+    def abort(self, batch_id, prepared):
+        self.asked.append(("abort", batch_id, prepared))
+
+
+PREPARED = Prepared("spark.payments.x", 7, 0, 5, 3, "the-query")
+
+
+def test_messages_tell_the_query_and_the_checkpoint_the_end(monkeypatch, tmp_path):
+    deciding = Deciding(monkeypatch)
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "3").write_text('v1\n{}\n{"in":{"0":12}}')
+    one = writer(checkpointLocation=str(tmp_path))
+    one.commit([Written(PREPARED), None], 3)
+    query_id, (what, batch_id, prepared, fingerprint, offsets) = deciding.asked
+    assert (query_id, what, batch_id) == ("the-query", "commit", 3)
+    assert prepared == [PREPARED, None]
+    assert (len(fingerprint), offsets) == (64, {("in", 0): 12})
+
+
+def test_without_any_message_the_checkpoint_tells_the_query(monkeypatch, tmp_path):
+    deciding = Deciding(monkeypatch)
+    (tmp_path / "metadata").write_text('{"id":"from-the-checkpoint"}')
+    writer(checkpointLocation=str(tmp_path)).abort([None, None], 3)
+    assert deciding.asked == ["from-the-checkpoint", ("abort", 3, [None, None])]
+    deciding.asked.clear()
+    writer().abort([None], 3)
+    assert deciding.asked == [None, ("abort", 3, [None])]
+
+
+def test_a_message_survives_its_way_to_the_driver():
+    assert pickle.loads(pickle.dumps(Written(PREPARED))) == Written(PREPARED)

@@ -1,0 +1,211 @@
+"""Each sink from end to end: what a reader of committed records gets, and that it gets it once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import confluent_kafka
+import pytest
+from kafka.partitioner.default import murmur2
+
+from spark_connector.data_source import BarnabasDataSource
+from spark_connector.foreach_batch import single_transaction, two_phase
+from tests.counterparts.spark import spark_session
+from tests.interop.administration import create
+from tests.interop.transactional import committed_offset
+from tests.spark.judge import open_transactions, until
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]
+
+KINDS = ("single-transaction", "two-phase", "data-source")
+PARTITIONS = 3
+RECORDS = 60
+BASE_MS = 1_790_000_000_000
+PATIENCE_S = 60
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory):
+    """Tasks are tried again, as on a cluster."""
+    session = spark_session(tmp_path_factory.mktemp("spark"), cores=2, attempts=4)
+    session.dataSource.register(BarnabasDataSource)
+    yield session
+    session.stop()
+
+
+class Received(NamedTuple):
+    """One record of the output."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    timestamp: int
+    partition: int
+
+
+class Pipeline:
+    """Numbers in one topic, whatever a test makes of them in another."""
+
+    def __init__(self, spark, servers: str, kind: str, name: str, directory: Path) -> None:
+        self.spark, self.servers, self.kind, self.sink_id = spark, servers, kind, f"{name}-{kind}"
+        self.input, self.output = f"{self.sink_id}-in", f"{self.sink_id}-out"
+        self.checkpoint = str(directory / "checkpoint")
+        for topic in (self.input, self.output):
+            create(servers, topic, partitions=PARTITIONS)
+
+    def feed(self, numbers: range) -> None:
+        producer = confluent_kafka.Producer({"bootstrap.servers": self.servers})
+        for number in numbers:
+            producer.produce(
+                self.input,
+                b"value-%d" % number,
+                None if number % 10 == 0 else b"key-%d" % number,
+                partition=number % PARTITIONS,
+                headers=[("number", b"%d" % number), ("number", None)][: number % 3],
+                timestamp=BASE_MS + number,
+            )
+        assert producer.flush(PATIENCE_S) == 0
+
+    def source(self, per_trigger: int = 2 * RECORDS):
+        source = self.spark.readStream.format("kafka").option("subscribe", self.input)
+        source = source.option("kafka.bootstrap.servers", self.servers)
+        source = source.option("maxOffsetsPerTrigger", per_trigger)
+        source = source.option("startingOffsets", "earliest").option("includeHeaders", "true")
+        return source.load().select("key", "value", "headers", "timestamp")
+
+    def run(self, frame, **more: str) -> None:
+        """Write what there is; raises what the query failed with."""
+        options = {
+            "kafka.bootstrap.servers": self.servers,
+            "sinkId": self.sink_id,
+            "topic": self.output,
+            "checkpointLocation": self.checkpoint,
+            **more,
+        }
+        writer = frame.writeStream.option("checkpointLocation", self.checkpoint)
+        if self.kind == "data-source":
+            writer = writer.format("barnabas").options(**options)
+        else:
+            make = single_transaction if self.kind == "single-transaction" else two_phase
+            writer = writer.foreachBatch(make(options))
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+
+    def received(self) -> list[Received]:
+        """Read all that is committed, by key and value."""
+        consumer = confluent_kafka.Consumer(
+            {
+                "bootstrap.servers": self.servers,
+                "group.id": "reader",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "isolation.level": "read_committed",
+            }
+        )
+        places = [
+            confluent_kafka.TopicPartition(self.output, partition, 0)
+            for partition in range(PARTITIONS)
+        ]
+        consumer.assign(places)
+        found: list[Received] = []
+        ended = 0
+        while ended < PARTITIONS:
+            message = consumer.poll(PATIENCE_S)
+            assert message is not None, "a partition does not end"
+            if message.error() is None:
+                found.append(_received(message))
+            else:
+                assert message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF
+                ended += 1
+        consumer.close()
+        return sorted(found, key=lambda each: each.timestamp)
+
+
+def _received(message: confluent_kafka.Message) -> Received:
+    headers = tuple(message.headers() or ())
+    _kind, timestamp = message.timestamp()
+    return Received(message.key(), message.value(), headers, timestamp, message.partition())
+
+
+def expected(numbers: range) -> list[tuple]:
+    return [
+        (
+            None if number % 10 == 0 else b"key-%d" % number,
+            b"value-%d" % number,
+            tuple([("number", b"%d" % number), ("number", None)][: number % 3]),
+            BASE_MS + number,
+        )
+        for number in numbers
+    ]
+
+
+@pytest.fixture(params=KINDS)
+def pipeline(request, spark, barnabas, tmp_path):
+    name = request.node.originalname.removeprefix("test_").replace("_", "-")[:40]
+    return Pipeline(spark, barnabas.bootstrap_servers, request.param, name, tmp_path)
+
+
+def test_every_row_arrives_once_with_all_it_has(pipeline, barnabas):
+    """In several batches, over a restart, with the source's offsets in a group."""
+    pipeline.feed(range(RECORDS))
+    pipeline.run(pipeline.source(per_trigger=RECORDS // 2))
+    assert [each[:4] for each in pipeline.received()] == expected(range(RECORDS))
+    pipeline.run(pipeline.source())
+    pipeline.feed(range(RECORDS, 2 * RECORDS))
+    pipeline.run(pipeline.source())
+    received = pipeline.received()
+    assert [each[:4] for each in received] == expected(range(2 * RECORDS))
+    keyed = [each for each in received if each.key is not None]
+    places = [(murmur2(each.key) & 0x7FFFFFFF) % PARTITIONS for each in keyed]
+    assert [each.partition for each in keyed] == places
+    group = f"spark.{pipeline.sink_id}"
+    read = [
+        committed_offset(pipeline.servers, group, pipeline.input, partition)
+        for partition in range(PARTITIONS)
+    ]
+    assert read == [2 * RECORDS // PARTITIONS] * PARTITIONS
+
+
+def test_a_failed_task_is_tried_again(pipeline, barnabas):
+    """Its first attempt fails after some of its rows were taken."""
+
+    def fail_at_first(batches):
+        from pyspark import TaskContext
+
+        for batch in batches:
+            yield batch.slice(0, batch.num_rows // 2)
+            if TaskContext.get().attemptNumber() == 0:
+                raise RuntimeError("the first attempt fails")
+            yield batch.slice(batch.num_rows // 2)
+
+    pipeline.feed(range(RECORDS))
+    source = pipeline.source()
+    pipeline.run(source.mapInArrow(fail_at_first, source.schema))
+    assert [each[:4] for each in pipeline.received()] == expected(range(RECORDS))
+    until(lambda: open_transactions(barnabas, f"spark.{pipeline.sink_id}"), [], "transactions")
+
+
+def test_an_exception_in_the_middle_of_a_batch_leaves_nothing_behind(pipeline, barnabas, tmp_path):
+    obstacle = tmp_path / "obstacle"
+
+    def fail_while_there_is_an_obstacle(batches):
+        yield from batches
+        if obstacle.exists():
+            raise RuntimeError("there is an obstacle")
+
+    def transformed():
+        source = pipeline.source()
+        return source.mapInArrow(fail_while_there_is_an_obstacle, source.schema)
+
+    pipeline.feed(range(RECORDS))
+    pipeline.run(transformed())
+    pipeline.feed(range(RECORDS, 2 * RECORDS))
+    obstacle.touch()
+    with pytest.raises(Exception, match="there is an obstacle"):
+        pipeline.run(transformed())
+    assert [each[:4] for each in pipeline.received()] == expected(range(RECORDS))
+    obstacle.unlink()
+    pipeline.run(transformed())
+    assert [each[:4] for each in pipeline.received()] == expected(range(2 * RECORDS))
+    until(lambda: open_transactions(barnabas, f"spark.{pipeline.sink_id}"), [], "transactions")
