@@ -66,8 +66,8 @@ def query_id_of(frame: DataFrame) -> str:
     """The id of the streaming query that calls this function."""
     try:
         found = frame.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
-    except Exception as error:
-        # Spark Connect has neither a SparkContext nor, in all versions, the same error for that.
+    except (AttributeError, NotImplementedError) as error:
+        # PySpark's own errors for what Spark Connect has not are kinds of these.
         raise WrongOption(
             'With Spark Connect use the data source instead: writeStream.format("barnabas").'
         ) from error
