@@ -28,7 +28,7 @@ PATIENCE_S = 60
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory):
     """Tasks are tried again, as on a cluster."""
-    session = spark_session(tmp_path_factory.mktemp("spark"), cores=2, attempts=4)
+    session = spark_session(tmp_path_factory.mktemp("spark"), master="local[2,4]")
     session.dataSource.register(BarnabasDataSource)
     yield session
     session.stop()
