@@ -37,6 +37,8 @@ def _take(directory: Path, place: str) -> None:
     except FileNotFoundError:
         return
     effect = taken.read_text().strip()
+    if effect != "pause":
+        taken.unlink()
     if effect == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     elif effect == "raise":
