@@ -27,7 +27,6 @@ from tests.spark.harness import SparkDriver
 from tests.spark.job import DATA_SOURCE, SINGLE, STOCK, TWO_PHASE, Job
 
 PARTITIONS = 4
-BATCHES = 50
 INPUT = "payments"
 TITLES = {
     STOCK: "Spark's own Kafka sink",
@@ -51,6 +50,7 @@ def main() -> int:
     """Run the pipeline with each sink; exit 0 when ours were exact."""
     parser = argparse.ArgumentParser(prog="python -m tests.interop.demo_spark", description=__doc__)
     parser.add_argument("--records", type=int, default=5_000_000, help="payments (%(default)s)")
+    parser.add_argument("--batches", type=int, default=50, help="to read them in (%(default)s)")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 20))
     parser.add_argument("--sinks", nargs="+", choices=sorted(TITLES), default=[STOCK, DATA_SOURCE])
     parser.add_argument("--plot", type=Path, help="write the picture to this file")
@@ -99,7 +99,7 @@ def _run_sink(
         sink,
         f"ledger-{sink}",
         str(scratch / f"checkpoint-{sink}"),
-        per_trigger=_per_trigger(records),
+        per_trigger=_per_trigger(arguments),
         payments=INPUT,
     )
     create(broker.bootstrap_servers, job.output, partitions=PARTITIONS)
@@ -112,8 +112,8 @@ def _run_sink(
     return Result(copies, kills, show.failures, seconds)
 
 
-def _per_trigger(records: int) -> int:
-    return max(PARTITIONS, records // BATCHES)
+def _per_trigger(arguments: argparse.Namespace) -> int:
+    return max(PARTITIONS, arguments.records // arguments.batches)
 
 
 def _table(records: int, results: dict[str, Result]) -> None:
@@ -146,7 +146,7 @@ def _plot(arguments: argparse.Namespace, results: dict[str, Result]) -> None:
     )
     found = {TITLES[sink]: each.copies for sink, each in results.items()}
     kills = {TITLES[sink]: each.kills for sink, each in results.items()}
-    plot(arguments.plot, title, _per_trigger(arguments.records), found, kills)
+    plot(arguments.plot, title, _per_trigger(arguments), found, kills)
 
 
 if __name__ == "__main__":
