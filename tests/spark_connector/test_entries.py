@@ -1,0 +1,102 @@
+import json
+
+import pytest
+
+from spark_connector.entries import (
+    HISTORY_MAX,
+    NO_ENTRY,
+    Entry,
+    Listed,
+    decode,
+    encode,
+    key_of,
+    query_of,
+)
+from spark_connector.errors import CheckpointMismatch, SinkError
+from spark_connector.prepared import (
+    Prepared,
+    query_tag,
+    read_task_transactional_id,
+    task_transactional_id,
+    written,
+)
+
+
+def after(batches):
+    entry = NO_ENTRY
+    for batch_id in range(batches):
+        entry = entry.followed_by(batch_id, f"f{batch_id}", (), is_pinned=False)
+    return entry
+
+
+def test_an_entry_comes_back_as_it_was_written():
+    entry = Entry(7, "f", (Listed("spark.s.7.0.1.n", 5, 3),), True, ("e", "d"))
+    assert decode(encode(entry)) == entry
+    assert decode(encode(NO_ENTRY)) == NO_ENTRY
+    assert json.loads(encode(entry))["version"] == 1
+
+
+def test_a_later_version_is_not_guessed_at():
+    value = encode(NO_ENTRY).replace(b'"version":1', b'"version":2')
+    with pytest.raises(SinkError, match="version 2"):
+        decode(value)
+
+
+@pytest.mark.parametrize("value", [b"", b"{", b"[]", b"{}", b'{"version":1}', b"\xff"])
+def test_rubbish_in_the_ledger_is_an_error_in_words(value):
+    with pytest.raises(SinkError, match="cannot be read"):
+        decode(value)
+
+
+def test_keys():
+    assert query_of(key_of("sink", "query")) == ("sink", "query")
+    for other in (None, b"", b"x", b"[1]", b"{}", b"5", b"\xff"):
+        assert query_of(other) == ("", "")
+
+
+def test_a_batch_must_be_the_one_that_was_decided():
+    entry = after(5)
+    for batch_id in range(5):
+        entry.check(batch_id, f"f{batch_id}")
+        with pytest.raises(CheckpointMismatch, match=f"Batch {batch_id} ends at other offsets"):
+            entry.check(batch_id, "another")
+    entry.check(3, "")  # Nobody knows what it ends at.
+    entry.check(9, "f9")
+
+
+def test_what_is_known_of_earlier_batches_is_bounded():
+    entry = after(HISTORY_MAX + 50)
+    assert len(entry.history) == HISTORY_MAX
+    assert entry.knows(49) == "f49"
+    assert not entry.knows(48)
+    assert not entry.knows(HISTORY_MAX + 50)
+
+
+def test_gaps_and_unknown_fingerprints_are_not_compared():
+    entry = after(3).followed_by(10, "f10", (), is_pinned=False)
+    assert [entry.knows(each) for each in (10, 9, 3, 2, 0)] == ["f10", "", "", "f2", "f0"]
+
+
+def test_the_entry_before_is_as_it_was():
+    assert after(5).before() == after(4)
+    assert after(1).before() == NO_ENTRY
+
+
+def test_the_id_of_a_tasks_transaction_says_whose_it_is():
+    key = task_transactional_id("my-sink", "query", 12, 3, 44, "abc")
+    assert key == f"spark.my-sink.12.3.44.{query_tag('query')}abc"
+    task = read_task_transactional_id("my-sink", key)
+    assert task is not None
+    assert (task.batch_id, task.query_tag) == (12, query_tag("query"))
+
+
+@pytest.mark.parametrize(
+    "other", ["spark.my-sink", "spark.my-sink2.1.2.3.n", "spark.my-sink.x.2.3.n", "spark.my-sink.1"]
+)
+def test_other_ids_are_nobodys_task(other):
+    assert read_task_transactional_id("my-sink", other) is None
+
+
+def test_tasks_without_rows_have_no_transaction():
+    message = Prepared("id", 5, 0, 10, 1, "q")
+    assert written([None, message, Prepared("none", -1, -1, 0, 1, "q")]) == [message]

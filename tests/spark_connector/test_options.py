@@ -1,0 +1,68 @@
+import pickle
+
+import pytest
+
+from spark_connector.errors import WrongOption
+from spark_connector.options import SinkOptions, addresses
+
+LEAST = {"kafka.bootstrap.servers": "localhost:9092", "sinkId": "orders"}
+
+
+def test_two_options_are_enough():
+    options = SinkOptions.parse(LEAST)
+    assert options.bootstrap_servers == "localhost:9092"
+    assert options.sink_id == "orders"
+    assert options.transactional_id == "spark.orders"
+    assert options.source_group_id == "spark.orders"
+    assert options.topic is None
+    assert options.transaction_timeout_ms == 900_000
+    assert options.batch_max_bytes == 1024 * 1024 - 64 * 1024
+    assert options.ledger_topic == "__spark_sink_ledger"
+    assert not options.new_query
+
+
+def test_names_are_recognised_in_the_case_that_spark_passes_on():
+    given = {name.lower(): value for name, value in LEAST.items()}
+    options = SinkOptions.parse(given | {"transactiontimeoutms": "5000", "newquery": "TRUE"})
+    assert (options.transaction_timeout_ms, options.new_query) == (5000, True)
+    assert SinkOptions.parse(given | {"acceptlostbatch": "7"}).accepted_batch_id == 7
+
+
+def test_options_travel_to_tasks():
+    options = SinkOptions.parse(LEAST | {"sourceGroupId": "", "checkpointLocation": "/tmp/c"})
+    assert pickle.loads(pickle.dumps(options)) == options
+    assert options.source_group_id == ""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"sinkId": ""}, "sinkId is missing"),
+        ({"sinkId": "a.b"}, "sinkId is 'a.b'"),
+        ({"sinkId": "a" * 101}, "at most 100"),
+        ({"kafka.bootstrap.servers": ""}, "bootstrap.servers is missing"),
+        ({"kafka.bootstrap.servers": "localhost"}, "write it as host:port"),
+        ({"kafka.bootstrap.servers": "localhost:0"}, "write it as host:port"),
+        ({"topic": "no/topic"}, "no topic can be called"),
+        ({"ledgerTopic": ".."}, "no topic can be called"),
+        ({"transactionTimeoutMs": "ten"}, "use a whole number"),
+        ({"transactionTimeoutMs": "999"}, "from 1000"),
+        ({"batchMaxBytes": "1"}, "from 1024"),
+        ({"newQuery": "perhaps"}, "use true or false"),
+        ({"acceptLostBatch": "-1"}, "from 0"),
+        ({"kafka.compression.type": "rar"}, "use one of none, gzip"),
+        ({"kafka.security.protocol": "SSL"}, "not supported yet"),
+        ({"kafka.sasl.mechanism": "PLAIN"}, "not supported yet"),
+        ({"kafka.acks": "1"}, "not one of this sink's"),
+    ],
+    ids=lambda each: next(iter(each.items()))[0] + "-wrong" if isinstance(each, dict) else None,
+)
+def test_a_wrong_option_is_refused_in_one_sentence(wrong, sentence):
+    with pytest.raises(WrongOption, match=r"^The option ") as caught:
+        SinkOptions.parse(LEAST | wrong)
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_addresses():
+    assert addresses("one:1, [::1]:9092") == [("one", 1), ("::1", 9092)]
