@@ -57,6 +57,7 @@ def _configuration(settings: Settings) -> dict[str, Any]:
     if settings.protocol == "consumer":
         # The broker decides about times; librdkafka refuses the classic settings here.
         configuration["group.remote.assignor"] = settings.assignor
+        configuration["debug"] = "cgrp"  # A member that stops its heartbeats must leave a trace.
     else:
         configuration["partition.assignment.strategy"] = settings.assignor
         configuration["session.timeout.ms"] = settings.session_ms

@@ -119,6 +119,14 @@ def test_a_partition_with_two_owners():
     assert checker.owned_twice({"a": first, "b": [assigned(11), revoked(20)]}, ()) == []
 
 
+def test_a_member_that_was_told_it_is_none_holds_nothing_up():
+    refusal = commit(4, 5, "a#1", REFUSED)._replace(error="code=UNKNOWN_MEMBER_ID,val=25")
+    second = [assigned(5), revoked(20)]
+    assert checker.owned_twice({"a": [assigned(1), refusal, revoked(10)], "b": second}, ()) == []
+    other = refusal._replace(error="code=REBALANCE_IN_PROGRESS")
+    assert checker.owned_twice({"a": [assigned(1), other, revoked(10)], "b": second}, ()) != []
+
+
 @pytest.mark.parametrize("later", [{GROUP_PLACE: 1}, {}])
 def test_a_committed_offset_goes_back_or_disappears(later):
     assert checker.moves_back([Seen(1, {GROUP_PLACE: 2}), Seen(2, later)], "g") != []
