@@ -15,7 +15,7 @@ from spark_connector.checks import check_columns
 from spark_connector.pipeline import Pipeline
 from spark_connector.preflight import check_brokers, cluster_at
 from spark_connector.progress import BatchProgress, BatchWatch
-from spark_connector.refusals import Refusal
+from spark_connector.refusals import Refusal, WrongUse
 from spark_connector.sentences import sentence_of
 from spark_connector.sinks import STOCK, start
 from spark_connector.source import servers_or_default
@@ -92,11 +92,13 @@ class Running:
 def run(plan: Plan, report: Callable[[BatchProgress], None], stop: Stop, log: SparkLog) -> None:
     """Run the pipelines until they end or are to end; raises what a query has failed with."""
     kinds = [check_brokers(pipeline) for pipeline in plan.pipelines]
+    if stop.is_asked:
+        return
     with spark_session(plan.master, plan.settings, log) as spark:
         stop.on_signals()
         frames = [pipeline.frame(spark) for pipeline in plan.pipelines]
         for pipeline, frame in zip(plan.pipelines, frames, strict=True):
-            check_columns(frame.dtypes, pipeline.sink)
+            check_frame(pipeline, frame)
         running: list[Running] = []
         try:
             for pipeline, frame, kind in zip(plan.pipelines, frames, kinds, strict=True):
@@ -109,6 +111,23 @@ def run(plan: Plan, report: Callable[[BatchProgress], None], stop: Stop, log: Sp
         finally:
             for each in running:
                 _end(each)
+
+
+def check_frame(pipeline: Pipeline, frame: Any) -> None:  # noqa: ANN401 - a user's function made it
+    """Refuse what a transform has returned if it is no stream that the sink can write."""
+    if not hasattr(frame, "isStreaming"):
+        raise WrongUse(
+            f"{pipeline.name}: transform returned {type(frame).__name__}, not a DataFrame"
+        )
+    if not frame.isStreaming:
+        raise WrongUse(
+            f"{pipeline.name}: transform returned a table, not a stream: read the source with"
+            " Source(...) or read_stream(...), a table only to join it"
+        )
+    try:
+        check_columns(frame.dtypes, pipeline.sink)
+    except WrongUse as error:
+        raise WrongUse(f"{pipeline.name}: {error}") from None
 
 
 def _running(pipeline: Pipeline, query: StreamingQuery) -> Running:

@@ -13,7 +13,14 @@ from broker.testing import Broker
 from spark_connector import Pipeline, Sink, Source
 from spark_connector.__main__ import main, pipelines_of
 from spark_connector.refusals import WrongUse
-from spark_connector.runner import QueryFailed, Running, Stop, checkpoint_of, watch
+from spark_connector.runner import (
+    QueryFailed,
+    Running,
+    Stop,
+    check_frame,
+    checkpoint_of,
+    watch,
+)
 from spark_connector.spark_process import SparkLog, settings_of
 
 HEAD = "from spark_connector import Pipeline, Sink, Source\n"
@@ -235,6 +242,29 @@ def test_sigterm_asks_for_the_end():
 
 
 # ------------------------------------------------------------------------------ around the query
+
+
+@dataclass
+class FakeFrame:
+    isStreaming: bool  # noqa: N815
+    dtypes: list
+
+
+@pytest.mark.parametrize(
+    ("frame", "says"),
+    [
+        (None, "a: transform returned NoneType, not a DataFrame"),
+        (FakeFrame(False, [("value", "string")]), "a: transform returned a table, not a stream"),
+        (FakeFrame(True, [("key", "string")]), "a: there is no column 'value'"),
+    ],
+    ids=["nothing", "table", "columns"],
+)
+def test_what_a_transform_returns_is_checked(frame, says):
+    each = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="a", topic="out"))
+    with pytest.raises(WrongUse) as refused:
+        check_frame(each, frame)
+    assert str(refused.value).startswith(says)
+    check_frame(each, FakeFrame(True, [("value", "string")]))
 
 
 def test_where_checkpoints_are(tmp_path):
