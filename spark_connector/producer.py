@@ -84,6 +84,8 @@ class TransactionalProducer:
         return True
 
     def _start_sender(self) -> None:
+        if self._sender is not None:
+            self._sender.settle()
         add = None if self._is_v2 else self._add_partitions
         self._sender = Sender(self._cluster, self._id, self.identity, add)
 

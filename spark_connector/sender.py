@@ -27,7 +27,7 @@ from protocol.messages.produce import (
 )
 from protocol.records import increment_sequence
 from spark_connector.cluster import DATA, Cluster, NotYet, TopicPartition
-from spark_connector.connection import Disconnected
+from spark_connector.connection import Connection, Disconnected
 from spark_connector.deadline import Deadline
 from spark_connector.encoded import EncodedBatch, stamp
 from spark_connector.errors import RecordTooLarge
@@ -134,9 +134,11 @@ class Sender:
         if not batches:
             return  # It went the other way, when an answer was bad.
         self._add(batches)
-        self._in_flight.setdefault(node_id, collections.deque()).append(batches)
+        in_flight = self._in_flight.setdefault(node_id, collections.deque())
+        in_flight.append(batches)
         try:
-            self._cluster.node(node_id, DATA).send(PRODUCE, self._request(batches), self._at_most)
+            connection = self._connection(node_id, len(in_flight) - 1)
+            connection.send(PRODUCE, self._request(batches), self._at_most)
         except (Disconnected, NotYet):
             self._send_again(Batches())
 
@@ -149,6 +151,17 @@ class Sender:
             failed = batches
         if failed:
             self._send_again(failed)
+
+    def _connection(self, node_id: int, in_flight: int) -> Connection:
+        """A broker's connection, if the answers that it is to bring are those that are awaited.
+
+        Somebody who gave up may have left requests on it: their answers must not be taken for ours.
+        """
+        connection = self._cluster.node(node_id, DATA)
+        if connection.in_flight != in_flight:
+            connection.close()
+            raise Disconnected(f"{connection.name}: other answers are on their way")
+        return connection
 
     def _answer(self, node_id: int) -> ProduceResponse:
         """The next answer of a broker; raises Disconnected where none will come."""
@@ -259,7 +272,7 @@ class Sender:
         bad = 0
         for node_id, chosen in requests.items():
             self._add(chosen)
-            connection = self._cluster.node(node_id, DATA)
+            connection = self._connection(node_id, 0)
             answer = connection.ask(PRODUCE, self._request(chosen), self._at_most)
             failed = self._failed(answer, chosen)
             bad += len(failed)

@@ -175,7 +175,14 @@ def read(broker, topic: str, batches: int) -> Counter[bytes]:
     while True:
         values = read_with_confluent(broker.bootstrap_servers, topic, PARTITIONS, COMMITTED)
         seen = Counter(value for each in values.values() for value in each)
-        if seen.total() >= wanted.total() or time.monotonic() > deadline:
+        if seen.total() >= wanted.total():
+            return seen
+        if time.monotonic() > deadline:
+            everything = read_with_confluent(
+                broker.bootstrap_servers, topic, PARTITIONS, "read_uncommitted"
+            )
+            print("committed", {place: len(each) for place, each in values.items()})
+            print("all", {place: len(each) for place, each in everything.items()})
             return seen
         time.sleep(0.02)
 

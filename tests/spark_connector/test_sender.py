@@ -80,9 +80,12 @@ class Leader:
             answers.append(PartitionProduceResponse(partition, code))
         return ProduceResponse([TopicProduceResponse("t", partition_responses=answers)])
 
-    def broken(self):
+    def close(self):
         self.is_open = False
         self.waiting.clear()
+
+    def broken(self):
+        self.close()
         return Disconnected("broken on purpose")
 
 
@@ -211,6 +214,18 @@ def test_what_passes_changes_nothing(faults):
     for partition in range(3):
         assert numbers(leaders.logs[partition]) == list(range(partition, 40, 3))
     assert not leaders.faults
+
+
+def test_answers_to_somebody_who_gave_up_are_not_taken():
+    leaders = Leaders()
+    for number in range(IN_FLIGHT_MAX):
+        batches = {5: b""}  # It would be acknowledged as whatever is awaited.
+        leaders.node(0, "data").waiting.append(batches)
+        sender = sender_of(leaders)
+        leaders.last.clear()
+        sender.send(batch(0, number))
+        sender.flush()
+    assert numbers(leaders.logs[0]) == list(range(IN_FLIGHT_MAX))
 
 
 @pytest.mark.parametrize("seed", range(60))
