@@ -23,7 +23,8 @@ from tests.spark.judge import PARTITIONS, feed, judge, open_transactions, until
 BATCH = 200
 RECORDS = 3 * BATCH
 """One batch before the crash, one in it, one after it."""
-TRANSACTION_TIMEOUT_MS = 20_000
+TRANSACTION_TIMEOUT_MS = 60_000
+"""Long enough for a batch on a busy machine."""
 
 SINGLE_PLACES = ("P1-fenced", "P1-middle", "P1-before-end", "P1-after-end")
 TWO_PHASE_PLACES = (
@@ -56,14 +57,10 @@ class Play:
         )
         feed(self.job, range(BATCH))
 
-    def lasting(self, timeout_ms: int) -> Play:
-        """Let its transactions time out sooner."""
-        self.job = replace(self.job, options={"transactionTimeoutMs": str(timeout_ms)})
-        return self
-
-    def to_the_place(self, driver: SparkDriver) -> None:
-        """Write one batch, and pause at the row's place in the second."""
+    def to_the_place(self, driver: SparkDriver, **options: str) -> None:
+        """Write one batch, and pause at the row's place in the second, which has more options."""
         self._first_batch(driver)
+        self.job = replace(self.job, options=options)
         driver.begin_until(self.job, self.row.place)
 
     def to_the_end(self, driver: SparkDriver, effect: str) -> str | None:
@@ -137,7 +134,7 @@ def lose_broker(broker: BrokerProcess, driver: SparkDriver, plays: list[Play]) -
     Meanwhile there is time for something else. A transaction that nobody has pinned times out.
     """
     for play in plays:
-        play.lasting(TRANSACTION_TIMEOUT_MS).to_the_place(driver)
+        play.to_the_place(driver, transactionTimeoutMs=str(TRANSACTION_TIMEOUT_MS))
     with TransactionClient(broker) as client:
         create(broker.bootstrap_servers, "ordinary", partitions=1)
         client.begin("ordinary", "ordinary", 0, timeout_ms=TRANSACTION_TIMEOUT_MS)
