@@ -12,11 +12,10 @@ Rules of this file:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from types import TracebackType
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from protocol.api import Api
-from protocol.errors import ErrorCode, KafkaError
+from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import (
     FIND_COORDINATOR,
     Coordinator,
@@ -29,9 +28,12 @@ from protocol.messages.metadata import (
     MetadataResponse,
 )
 from spark_connector.connection import Connection, Disconnected
+from spark_connector.connections import CONTROL, DATA, Connections, NotYet, name_of
 from spark_connector.deadline import Deadline
-from spark_connector.errors import BrokerTooOld, BrokerUnreachable, NotAllowed, TopicMissing
-from spark_connector.options import SinkOptions, addresses
+from spark_connector.errors import NotAllowed, TopicMissing
+from spark_connector.options import SinkOptions
+
+__all__ = ["CONTROL", "DATA", "Cluster", "NotYet", "TopicPartition", "connected", "name_of"]
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -39,9 +41,6 @@ Result = TypeVar("Result")
 
 GROUP: Final = 0
 TRANSACTION: Final = 1
-
-DATA: Final = "data"
-CONTROL: Final = "control"
 
 MISSING_TOPIC_MS: Final = 5_000
 """How long a topic may be missing: just created, or on a broker that has just started."""
@@ -64,18 +63,8 @@ class TopicPartition(NamedTuple):
     partition: int
 
 
-class NotYet(Exception):
-    """An answer that may be another one soon; the message is for whoever waited in vain."""
-
-
-def name_of(code: int) -> str:
-    """An error code in words."""
-    error = ErrorCode(code)
-    return f"{error.message} ({error.name})"
-
-
-class Cluster:
-    """All brokers of a cluster, found from a few addresses; connections are made when needed."""
+class Cluster(Connections):
+    """A cluster, found from a few addresses, whose brokers are asked for what they are."""
 
     def __init__(
         self,
@@ -85,98 +74,16 @@ class Cluster:
         timeout_ms: int,
         request_timeout_ms: int = 30_000,
     ) -> None:
-        self.servers = bootstrap_servers
-        self.request_timeout_ms = request_timeout_ms
-        self._addresses = addresses(bootstrap_servers)
-        self._client_id = client_id
-        self._timeout_ms = timeout_ms
-        self._nodes: dict[int, tuple[str, int]] = {}
-        self._connections: dict[tuple[int, str], Connection] = {}
-        self._first: Connection | None = None
+        super().__init__(
+            bootstrap_servers,
+            client_id=client_id,
+            timeout_ms=timeout_ms,
+            request_timeout_ms=request_timeout_ms,
+        )
         self._leaders: dict[str, dict[int, int]] = {}
         self._coordinators: dict[tuple[int, str], int] = {}
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close all connections; whatever is asked next makes new ones."""
-        connections = [*self._connections.values(), *([self._first] if self._first else [])]
-        self._connections.clear()
-        self._first = None
-        for connection in connections:
-            connection.close()
-
-    def deadline(self) -> Deadline:
-        """As long as one thing may take."""
-        return Deadline(self._timeout_ms)
-
-    # ------------------------------------------------------------------------------- connections
-
-    def node(self, node_id: int, lane: str = CONTROL) -> Connection:
-        """Return a connection to a broker that Metadata or FindCoordinator named."""
-        connection = self._connections.get((node_id, lane))
-        if connection is None or not connection.is_open:
-            address = self._nodes.get(node_id)
-            if address is None:
-                raise NotYet(f"broker {node_id} is not there")
-            connection = self._connect(address)
-            self._connections[node_id, lane] = connection
-        return connection
-
-    def any_node(self) -> Connection:
-        """Return a connection to whichever broker takes one; raises Disconnected."""
-        if self._first is None or not self._first.is_open:
-            self._first = self._connect_to_any()
-        return self._first
-
-    def _connect_to_any(self) -> Connection:
-        problems: dict[str, None] = {}
-        for address in dict.fromkeys([*self._addresses, *self._nodes.values()]):
-            try:
-                return self._connect(address)
-            except Disconnected as problem:
-                problems[str(problem)] = None
-        raise Disconnected("; ".join(problems))
-
-    def _connect(self, address: tuple[str, int]) -> Connection:
-        return Connection(address, self._client_id, self.request_timeout_ms)
-
     # ------------------------------------------------------------------------------------ asking
-
-    def until(self, what: str, deadline: Deadline, attempt: Callable[[], Result]) -> Result:
-        """Attempt something until it works; ``what`` is how an error's sentence begins."""
-        while True:
-            try:
-                return attempt()
-            except (Disconnected, NotYet) as problem:
-                self.forget()
-                if deadline.is_over:
-                    raise self.gave_up(what, deadline, problem) from None
-            except KafkaError as error:
-                if error.code != ErrorCode.UNSUPPORTED_VERSION:
-                    raise
-                raise BrokerTooOld(
-                    f"{what} failed because {error.message}; exactly-once writing needs Apache "
-                    "Kafka 2.5 or later, or Barnabas."
-                ) from None
-            deadline.pause()
-
-    def gave_up(self, what: str, deadline: Deadline, problem: object) -> BrokerUnreachable:
-        """What to raise when the time is over."""
-        return BrokerUnreachable(
-            f"{what} did not succeed within {deadline.timeout_ms / 1000:g} seconds at "
-            f"{self.servers}, the last problem was: {problem}; check that the broker is running "
-            "and start the query again."
-        )
 
     def forget(self) -> None:
         """Look up leaders and coordinators anew: one of them was not who we took it for."""
