@@ -23,6 +23,7 @@ from spark_connector.spark_process import SparkLog, spark_session
 from spark_connector.transaction_age import TransactionAges
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
 LOOK_S: Final = 0.2
@@ -101,16 +102,26 @@ def run(plan: Plan, report: Callable[[BatchProgress], None], stop: Stop, log: Sp
             check_frame(pipeline, frame)
         running: list[Running] = []
         try:
-            for pipeline, frame, kind in zip(plan.pipelines, frames, kinds, strict=True):
-                if stop.is_asked:
-                    break
-                checkpoint = checkpoint_of(plan.checkpoints, pipeline)
-                query = start(frame, pipeline.sink, kind, checkpoint, once=plan.once)
-                running.append(_running(pipeline, query))
+            for query in _started(plan, frames, kinds, stop):
+                running.append(query)  # noqa: PERF402 - each is to be ended if the next one fails
             watch(running, report, stop)
         finally:
             for each in running:
                 _end(each)
+
+
+def _started(
+    plan: Plan, frames: Sequence[DataFrame], kinds: Sequence[str], stop: Stop
+) -> Iterator[Running]:
+    for pipeline, frame, kind in zip(plan.pipelines, frames, kinds, strict=True):
+        if stop.is_asked:
+            return
+        checkpoint = checkpoint_of(plan.checkpoints, pipeline)
+        query = start(frame, pipeline.sink, kind, checkpoint, once=plan.once)
+        ages = None
+        if kind != STOCK:
+            ages = TransactionAges(cluster_at(servers_or_default(pipeline.sink.servers)))
+        yield Running.of(pipeline, query, ages)
 
 
 def check_frame(pipeline: Pipeline, frame: Any) -> None:  # noqa: ANN401 - a user's function made it
@@ -128,13 +139,6 @@ def check_frame(pipeline: Pipeline, frame: Any) -> None:  # noqa: ANN401 - a use
         check_columns(frame.dtypes, pipeline.sink)
     except WrongUse as error:
         raise WrongUse(f"{pipeline.name}: {error}") from None
-
-
-def _running(pipeline: Pipeline, query: StreamingQuery) -> Running:
-    ages = None
-    if pipeline.sink.kind != STOCK:
-        ages = TransactionAges(cluster_at(servers_or_default(pipeline.sink.servers)))
-    return Running.of(pipeline, query, ages)
 
 
 def _end(running: Running) -> None:
