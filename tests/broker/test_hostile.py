@@ -40,6 +40,13 @@ def running():
         yield broker
 
 
+@pytest.fixture(scope="module")
+def patient():
+    """A broker that waits for the rest of a request: one that hangs up has another reason."""
+    with Broker(config={"barnabas.request.receive.timeout.ms": "600000"}) as broker:
+        yield broker
+
+
 @pytest.fixture(autouse=True)
 def _no_trace_is_left(running, caplog, monkeypatch):
     """Nothing is logged above WARNING, and no file descriptor stays open."""
@@ -71,7 +78,7 @@ def connections(running) -> int:
     return running.call(lambda: len(running.server.sockets.connections))
 
 
-def wait_until(condition, seconds: float = 5) -> None:
+def wait_until(condition, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -79,7 +86,7 @@ def wait_until(condition, seconds: float = 5) -> None:
 
 
 def alive(running) -> bool:
-    with socket.create_connection(running.address, 5) as sock:
+    with socket.create_connection(running.address, 60) as sock:
         sock.sendall(ECHO)
         return receive(sock, 8)[4:] == struct.pack(">i", 77)
 
@@ -94,7 +101,7 @@ def receive(sock: socket.socket, size: int) -> bytes:
     return data
 
 
-def hung_up(sock: socket.socket, seconds: float = 5) -> bool:
+def hung_up(sock: socket.socket, seconds: float = 60) -> bool:
     """Whether the broker closes; what it still sends is read and dropped."""
     sock.settimeout(seconds)
     try:
@@ -108,7 +115,7 @@ def hung_up(sock: socket.socket, seconds: float = 5) -> bool:
 
 
 def dial(running) -> socket.socket:
-    return socket.create_connection(running.address, 5)
+    return socket.create_connection(running.address, 60)
 
 
 def valid_frames(running):
@@ -148,18 +155,18 @@ def test_noise_is_refused(running):
 @pytest.mark.parametrize(
     "greeting", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01", b"SSH-2.0-x\n"]
 )
-def test_other_protocols_are_refused_at_once(running, greeting):
-    with dial(running) as sock:
+def test_other_protocols_are_refused_at_once(patient, greeting):
+    with dial(patient) as sock:
         sock.sendall(greeting)
-        assert hung_up(sock, 0.3)
+        assert hung_up(sock)
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 0, 1, 9, 2**31 - 1, 100 * 1024 * 1024 + 1])
-def test_absurd_lengths_are_refused_before_anything_is_allocated(running, size):
+def test_absurd_lengths_are_refused_before_anything_is_allocated(patient, size):
     before = resident_bytes()
-    with dial(running) as sock:
+    with dial(patient) as sock:
         sock.sendall(struct.pack(">i", size))
-        assert hung_up(sock, 0.3)
+        assert hung_up(sock)
     assert resident_bytes() - before < 50_000_000
 
 
@@ -167,7 +174,7 @@ def test_absurd_array_lengths_are_refused(running):
     for count in (0x7FFFFFFF, -2, 1_000_001):
         with dial(running) as sock:
             sock.sendall(request(3, struct.pack(">i", count), version=1))
-            assert hung_up(sock, 0.5)
+            assert hung_up(sock)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +183,7 @@ def test_absurd_array_lengths_are_refused(running):
 def test_unknown_keys_and_versions_are_refused(running, key, version):
     with dial(running) as sock:
         sock.sendall(request(key, version=version, tags=b"\0"))
-        assert hung_up(sock, 0.5)
+        assert hung_up(sock)
 
 
 def test_a_good_request_before_a_bad_one_is_answered(running):
@@ -191,13 +198,13 @@ def test_half_a_request_runs_out_of_time(running):
     for sent in (ECHO[:3], ECHO[:4], ECHO[:9], struct.pack(">i", 5_000_000) + b"x" * 10_000):
         with dial(running) as sock:
             sock.sendall(sent)
-            assert hung_up(sock, 3)
+            assert hung_up(sock)
 
 
 def test_a_trickle_runs_out_of_time(running):
     with dial(running) as sock:
         sock.sendall(struct.pack(">i", 1000))
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             try:
                 sock.sendall(b"x")
@@ -205,7 +212,7 @@ def test_a_trickle_runs_out_of_time(running):
                 break
             if select.select([sock], [], [], 0.02)[0]:
                 break
-        assert hung_up(sock, 0.5)
+        assert hung_up(sock)
 
 
 def test_one_who_never_reads_costs_a_bounded_amount(running):

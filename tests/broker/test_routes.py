@@ -65,7 +65,7 @@ def ask(address, api, version, request):
     connection.request(api, version, request)  # notes what is expected back
     body = as_kio_writes_it(api, request, version)
     header = encode_request_header(RequestHeader(api.key, version, 0, "sample"))
-    with socket.create_connection(address, 5) as sock:
+    with socket.create_connection(address, 60) as sock:
         sock.sendall(struct.pack(">i", len(header) + len(body)) + header + body)
         while (answer := connection.next_response()) is NEED_DATA:
             data = sock.recv(65536)

@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -287,7 +286,7 @@ def ready(line):
     if fault == "eio":
         LocalFile.pwritev_durable = fails
     if fault == "stuck":
-        LocalFile.pwritev_durable = lambda *_: time.sleep(100)
+        LocalFile.pwritev_durable = lambda *_: (print("stuck", flush=True), time.sleep(1000))
     print(line, flush=True)
 
 config = BrokerConfig(
@@ -338,7 +337,7 @@ def listening_port(process):
 def test_a_signal_ends_the_process_with_0(start, number):
     process = start()
     process.send_signal(number)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 0
     assert "Traceback" not in errors
 
@@ -348,7 +347,7 @@ def test_an_fsync_error_ends_the_process_with_1_and_no_traceback(start):
     address = "127.0.0.1", listening_port(process)
     with WireClient(address) as client, pytest.raises(ConnectionError):
         client.ask(PRODUCE, produce_request("t"), 9)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 1
     assert "broker stops: what was written is not safe" in errors
     assert "Traceback" not in errors
@@ -359,12 +358,17 @@ def test_a_second_signal_does_not_wait(start):
     with WireClient(("127.0.0.1", listening_port(process))) as client:
         _, chunks = client._connection.request(PRODUCE, 9, produce_request("t"))
         client._socket.sendall(b"".join(chunks))
-        time.sleep(0.2)
+        assert process.stdout.readline().strip() == "stuck"
         process.send_signal(signal.SIGTERM)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.5)
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=20)
+        # Two that come at once are one: a busy machine may not have looked at the first one yet.
+        for _ in range(120):
+            process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.5)
+                break
+        process.communicate(timeout=120)
     assert process.returncode == 128 + signal.SIGTERM
 
 

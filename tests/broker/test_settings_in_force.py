@@ -10,7 +10,7 @@ from broker.testing import Broker
 def produce(broker, *values):
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers, enable_idempotence=True)
     for value in values:
-        producer.send("t", value).get(timeout=10)
+        producer.send("t", value).get(timeout=60)
     producer.close()
 
 
@@ -24,7 +24,7 @@ def test_fetch_max_bytes_bounds_one_answer():
         consumer.assign([TopicPartition("t", 0)])
         consumer.seek(TopicPartition("t", 0), 0)
         sizes = []
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while sum(sizes) < 6 and time.monotonic() < deadline:
             sizes.append(sum(map(len, consumer.poll(timeout_ms=500).values())))
         consumer.close()

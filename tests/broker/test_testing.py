@@ -125,7 +125,7 @@ def test_a_waiting_fetch_is_let_go_by_the_clock(broker):
         waits = broker.server.fetch_waits
         wait_until(lambda: len(waits))
         broker.clock.advance(minutes=1)
-        client._socket.settimeout(5)
+        client._socket.settimeout(60)
         assert client._socket.recv(4)
 
 
@@ -263,7 +263,7 @@ def test_a_waiting_fetch_can_be_late_and_is_still_hurried(broker):
             while (answer := client._connection.next_response()) is not NEED_DATA:
                 answers.append(type(answer[1]).__name__)
         assert answers == ["FetchResponse", "MetadataResponse"]
-        assert 0.1 <= time.monotonic() - started < 10
+        assert 0.1 <= time.monotonic() - started < 50
 
 
 def test_who_waits_for_a_late_answer_may_go(broker):
@@ -278,7 +278,7 @@ def test_who_waits_for_a_late_answer_may_go(broker):
 
 
 def wait_until(condition):
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.002)

@@ -102,5 +102,5 @@ def _formatted() -> dict[str, bytes]:
         )
         tool = [str(java()), "-cp", kafka_class_path(), "kafka.tools.StorageTool", "format"]
         arguments = ["-t", CLUSTER_ID, "-c", str(properties)]
-        subprocess.run([*tool, *arguments], capture_output=True, timeout=120, check=True)
+        subprocess.run([*tool, *arguments], capture_output=True, timeout=300, check=True)
         return {path.name: path.read_bytes() for path in data.iterdir() if path.is_file()}

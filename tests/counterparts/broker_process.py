@@ -29,7 +29,7 @@ class BrokerProcess:
     """
 
     name = "broker"
-    start_timeout_s = 60.0
+    start_timeout_s = 180.0
 
     def __init__(self, directory: Path | None = None, **overrides: str) -> None:
         self._temporary = tempfile.TemporaryDirectory(prefix="broker-") if not directory else None

@@ -41,7 +41,7 @@ def run_tool(
     main_class: str,
     *arguments: str,
     stdin: str = "",
-    timeout_s: float = 120,
+    timeout_s: float = 300,
     jvm_options: Sequence[str] | None = None,
 ) -> ToolResult:
     """Run one of Kafka's tools to its end; raise TimeoutExpired when it takes too long."""

@@ -59,7 +59,7 @@ def run(*words: object, stdin: bytes = b"", cwd: Path | None = None) -> Ran:
         capture_output=True,
         env=environment(),
         cwd=cwd,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     ran = Ran(ended.returncode, ended.stdout.decode(), ended.stderr.decode())

@@ -35,7 +35,7 @@ def complaints(files: list[Path], *, compacted: bool = False) -> list[str]:
     """
     assert files, "there is nothing to judge"
     arguments = ["--deep-iteration", "--files", ",".join(map(str, files))]
-    result = run_tool(DUMP_LOG_SEGMENTS, *arguments, timeout_s=120)
+    result = run_tool(DUMP_LOG_SEGMENTS, *arguments, timeout_s=300)
     lines = result.output.splitlines()
     found = [line for line in lines if _COMPLAINT.search(line)]
     if compacted:

@@ -374,7 +374,7 @@ def test_a_broker_that_restarts_in_the_middle(own_broker, topic):
                 )
                 own_broker.kill()
                 own_broker.restart()
-        stdout, stderr = producer.communicate(timeout=60)
+        stdout, stderr = producer.communicate(timeout=300)
     assert (producer.returncode, stderr) == (0, "")
     assert stdout == f"{topic}-0: 2,000 records, offsets 0 to 1999\n"
     lines = barnabas("consume", topic, "-o", "beginning", "-e").lines

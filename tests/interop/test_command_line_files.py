@@ -94,7 +94,7 @@ def dumped(files: list[Path]) -> dict[str, list[dict[str, Any]]]:
 def kafka_dumped(files: list[Path]) -> dict[str, list[str]]:
     """What Kafka's tool says, by file."""
     arguments = ["--deep-iteration", "--files", ",".join(map(str, files))]
-    result = run_tool(DUMP_LOG_SEGMENTS, *arguments, timeout_s=100)
+    result = run_tool(DUMP_LOG_SEGMENTS, *arguments, timeout_s=300)
     assert result.exit_code == 0
     found: dict[str, list[str]] = {}
     current: list[str] = []

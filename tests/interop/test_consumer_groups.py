@@ -232,7 +232,7 @@ def _kinds(data_directory: Path) -> set[int]:
     logs = data_directory.glob("__consumer_offsets-*/*.log")
     files = ",".join(str(path) for path in logs if path.stat().st_size)
     arguments = ["--offsets-decoder", "--files", files]
-    output = run_tool(DUMP_LOG_SEGMENTS, *arguments, timeout_s=120).output
+    output = run_tool(DUMP_LOG_SEGMENTS, *arguments, timeout_s=300).output
     lines = [line for line in output.splitlines() if line.startswith("| offset")]
     known = [re.search(r'key: \{"type":"(\d+)","data":\{', line) for line in lines]
     assert all(known), [line for line, found in zip(lines, known, strict=True) if not found]

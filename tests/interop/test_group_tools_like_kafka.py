@@ -274,7 +274,7 @@ def run_kafka_python(broker: BrokerProcess, *arguments: str) -> ToolResult:
         [*command, "--format", "json", "groups", *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     return ToolResult(answer.returncode, answer.stdout)

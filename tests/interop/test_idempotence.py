@@ -1,6 +1,7 @@
 """Idempotent producers through kill -9 of the broker: no loss, no duplicate, order kept."""
 
 import asyncio
+import operator
 import os
 import threading
 import time
@@ -10,7 +11,7 @@ import aiokafka
 import confluent_kafka
 import pytest
 
-from tests.interop.administration import create
+from tests.interop.administration import create, wait_until
 from tests.interop.clients import Confluent, kafka
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
@@ -18,11 +19,13 @@ PARTITIONS = 3
 # Apache Kafka comes back after twelve seconds only, its old registration has to expire first.
 KILLS = 1 if os.environ.get("INTEROP_BROKER") == "kafka" else 4
 BETWEEN_KILLS_S = 0.7
-FLUSH_S = 60
+RECORDS_BETWEEN_KILLS = 30
+"""Per partition, at least."""
+FLUSH_S = 120
 Counts = list[int]
 
 
-def produce_with_confluent(servers: str, topic: str, stop: threading.Event) -> Counts:
+def produce_with_confluent(servers: str, topic: str, stop: threading.Event, counts: Counts) -> None:
     errors = []
     producer = confluent_kafka.Producer(
         {
@@ -39,7 +42,6 @@ def produce_with_confluent(servers: str, topic: str, stop: threading.Event) -> C
         if error is not None:
             errors.append(error)
 
-    counts = [0] * PARTITIONS
     while not stop.is_set():
         for partition in range(PARTITIONS):
             value = b"%d" % counts[partition]
@@ -49,20 +51,20 @@ def produce_with_confluent(servers: str, topic: str, stop: threading.Event) -> C
         time.sleep(0.0005)
     assert producer.flush(FLUSH_S) == 0
     assert errors == []
-    return counts
 
 
-def produce_with_kafka_python(servers: str, topic: str, stop: threading.Event) -> Counts:
+def produce_with_kafka_python(
+    servers: str, topic: str, stop: threading.Event, counts: Counts
+) -> None:
     producer = kafka.KafkaProducer(
         bootstrap_servers=servers,
         enable_idempotence=True,
         linger_ms=2,
         reconnect_backoff_max_ms=200,
         delivery_timeout_ms=FLUSH_S * 1000,
-        request_timeout_ms=10_000,
+        request_timeout_ms=30_000,
     )
     futures = []
-    counts = [0] * PARTITIONS
     try:
         while not stop.is_set():
             for partition in range(PARTITIONS):
@@ -75,13 +77,11 @@ def produce_with_kafka_python(servers: str, topic: str, stop: threading.Event) -
             future.get(timeout=FLUSH_S)
     finally:
         producer.close(timeout=5)
-    return counts
 
 
-def produce_with_aiokafka(servers: str, topic: str, stop: threading.Event) -> Counts:
-    async def produce() -> Counts:
+def produce_with_aiokafka(servers: str, topic: str, stop: threading.Event, counts: Counts) -> None:
+    async def produce() -> None:
         futures = []
-        counts = [0] * PARTITIONS
         async with aiokafka.AIOKafkaProducer(
             bootstrap_servers=servers,
             enable_idempotence=True,
@@ -95,9 +95,8 @@ def produce_with_aiokafka(servers: str, topic: str, stop: threading.Event) -> Co
                     counts[partition] += 1
                 await asyncio.sleep(0.001)
             await asyncio.wait_for(asyncio.gather(*futures), FLUSH_S)
-        return counts
 
-    return asyncio.run(produce())
+    asyncio.run(produce())
 
 
 PRODUCERS = {
@@ -108,21 +107,33 @@ PRODUCERS = {
 
 
 class InBackground(threading.Thread):
-    """Runs a producer until told to stop; its result or its exception is handed on."""
+    """Runs a producer until told to stop; its exception is handed on.
 
-    def __init__(self, produce: Callable[..., Counts], servers: str, topic: str) -> None:
+    ``counts`` says how many records it has handed to its client for each partition.
+    """
+
+    def __init__(self, produce: Callable[..., None], servers: str, topic: str) -> None:
         super().__init__(daemon=True)
         self.stop = threading.Event()
-        self._arguments = (servers, topic, self.stop)
+        self.counts: Counts = [0] * PARTITIONS
+        self._arguments = (servers, topic, self.stop, self.counts)
         self._produce = produce
-        self._counts: Counts = []
         self._error: BaseException | None = None
 
     def run(self) -> None:
         try:
-            self._counts = self._produce(*self._arguments)
+            self._produce(*self._arguments)
         except BaseException as error:  # noqa: BLE001 - raised again by `finish`
             self._error = error
+
+    def work(self) -> None:
+        """Let it work for a while, on a busy machine for as long as it takes to do something."""
+        wanted = [count + RECORDS_BETWEEN_KILLS for count in self.counts]
+        time.sleep(BETWEEN_KILLS_S)
+        wait_until(
+            lambda: not self.is_alive() or all(map(operator.ge, self.counts, wanted)),
+            "the producer works",
+        )
 
     def finish(self) -> Counts:
         self.stop.set()
@@ -130,7 +141,7 @@ class InBackground(threading.Thread):
         assert not self.is_alive(), "the producer hangs"
         if self._error is not None:
             raise self._error
-        return self._counts
+        return self.counts
 
 
 @pytest.mark.parametrize("name", PRODUCERS)
@@ -140,10 +151,10 @@ def test_nothing_is_lost_doubled_or_reordered_through_kills(own_broker, topic, n
     producer = InBackground(PRODUCERS[name], servers, topic)
     producer.start()
     for _ in range(KILLS):
-        time.sleep(BETWEEN_KILLS_S)
+        producer.work()
         own_broker.kill()
         own_broker.restart()
-    time.sleep(BETWEEN_KILLS_S)
+    producer.work()
     counts = producer.finish()
     assert min(counts) > 100
     for partition, count in enumerate(counts):

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
@@ -10,6 +11,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.interop.administration import create
 
+WAIT_S = 60
 README = Path(__file__).parents[2] / "README.md"
 
 
@@ -23,9 +25,10 @@ def test_the_example_makes_one_invoice_of_every_order():
         for number in range(2):  # The second life goes on where the first one has ended.
             orders = [b"order %d of %d" % (each, number) for each in range(50)]
             produce(broker.bootstrap_servers, orders)
-            subprocess.run([sys.executable, "-c", program], timeout=120, check=True)
+            subprocess.run([sys.executable, "-c", program], timeout=300, check=True)
             expected = sorted(expected_before(number) + orders)
-            assert sorted(committed_invoices(broker.bootstrap_servers)) == expected
+            found = committed_invoices(broker.bootstrap_servers, len(expected))
+            assert sorted(found) == expected
 
 
 def expected_before(number: int) -> list[bytes]:
@@ -39,14 +42,20 @@ def produce(servers: str, values: list[bytes]) -> None:
     producer.close()
 
 
-def committed_invoices(servers: str) -> list[bytes]:
+def committed_invoices(servers: str, count: int) -> list[bytes]:
+    """Wait for so many, then a little for one too many."""
     consumer = KafkaConsumer(
         bootstrap_servers=servers,
         isolation_level="read_committed",
         auto_offset_reset="earliest",
-        consumer_timeout_ms=3000,
     )
     consumer.assign([TopicPartition("invoices", index) for index in range(2)])
-    found = [record.value for record in consumer]
+    found: list[bytes] = []
+    deadline = time.monotonic() + WAIT_S
+    has_all = False
+    while not has_all and time.monotonic() < deadline:
+        has_all = len(found) >= count
+        for records in consumer.poll(1000).values():
+            found += [record.value for record in records]
     consumer.close()
     return found

@@ -86,7 +86,7 @@ def test_a_broker_of_the_wheel(bin_directory, tmp_path):
         run(barnabas, "ready", "-b", f"127.0.0.1:{port}", cwd=tmp_path)
         assert (tmp_path / "data").is_dir()
         broker.send_signal(signal.SIGTERM)
-        assert broker.wait(timeout=20) == 0
+        assert broker.wait(timeout=120) == 0
     finally:
         broker.kill()
         broker.wait()

@@ -26,7 +26,7 @@ with warnings.catch_warnings():
     import kafka
     from kafka.errors import KafkaError
 
-VISIT_S = 15
+VISIT_S = 60
 TOPIC = "visitors"
 GROUP = "visitors"
 Visit = Callable[[BrokerProcess, random.Random], None]

@@ -34,7 +34,7 @@ def command(*arguments):
     return [sys.executable, "-m", "broker", *map(str, arguments)]
 
 
-def barnabas(*arguments, cwd, env=None, timeout_s=30):
+def barnabas(*arguments, cwd, env=None, timeout_s=120):
     """Run a command to its end. Nothing may ever look like a traceback."""
     result = subprocess.run(
         command(*arguments),
@@ -88,14 +88,14 @@ class Served:
             stderr=subprocess.PIPE,
             text=True,
         )
-        readable, _, _ = select.select([self.process.stdout], [], [], 30)
+        readable, _, _ = select.select([self.process.stdout], [], [], 120)
         self.ready_line = self.process.stdout.readline() if readable else ""
         if not self.ready_line:
             self.process.kill()
             raise AssertionError(self.process.communicate()[1])
         return self
 
-    def stop(self, number=signal.SIGTERM, timeout_s=20):
+    def stop(self, number=signal.SIGTERM, timeout_s=120):
         """Send a signal, wait for the end; return exit code, standard output and error."""
         self.process.send_signal(number)
         stdout, stderr = self.process.communicate(timeout=timeout_s)
@@ -108,7 +108,7 @@ class Served:
         self.process.communicate()
 
 
-def wait_until(condition, timeout_s=10):
+def wait_until(condition, timeout_s=60):
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline

@@ -253,7 +253,7 @@ def test_it_follows_until_ctrl_c(shell, tmp_path, ten):
         shell("produce", ten, "-p", "0", stdin=b"new\n")
         assert process.stdout.readline() == "new\n"
         process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=30)
+        stdout, stderr = process.communicate(timeout=120)
     assert (process.returncode, stdout, stderr) == (130, "", "")
 
 
@@ -263,4 +263,4 @@ def test_a_reader_that_has_seen_enough(shell, tmp_path, ten):
         process.stdout.close()
         shell("produce", ten, "-p", "0", stdin=b"new\n")
         assert process.stderr.read() == ""
-        assert process.wait(timeout=30) == 1
+        assert process.wait(timeout=120) == 1

@@ -75,7 +75,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
     ) as process:
         process.stdout.close()
         assert process.stderr.read() == ""
-        assert process.wait(timeout=30) == 1
+        assert process.wait(timeout=120) == 1
 
 
 def shell(line, tmp_path):
@@ -86,7 +86,7 @@ def shell(line, tmp_path):
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
 

@@ -377,5 +377,5 @@ def test_lines_are_written_as_they_come(shell, tmp_path):
         process.stdin.flush()
         ended = shell("consume", "live", "-o", "beginning", "-n", "1")
         assert ended.stdout == "first\n"
-        stdout, stderr = process.communicate(b"second\n", timeout=30)
+        stdout, stderr = process.communicate(b"second\n", timeout=120)
     assert (stdout, stderr) == (b"live-0: 2 records, offsets 0 to 1\n", b"")

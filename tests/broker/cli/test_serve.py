@@ -108,15 +108,15 @@ def test_health_and_metrics_over_http(tmp_path):
     port = free_port()
     address = f"http://127.0.0.1:{port}"
     with Served(tmp_path, f"-Xbarnabas.http.listener=127.0.0.1:{port}") as broker:
-        with urlopen(f"{address}/readyz", timeout=10) as answer:
+        with urlopen(f"{address}/readyz", timeout=60) as answer:
             assert json.load(answer)["status"] == "ok"
-        with urlopen(f"{address}/metrics", timeout=10) as answer:
+        with urlopen(f"{address}/metrics", timeout=60) as answer:
             assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
             lines = answer.read().decode().splitlines()
         assert "kafka_server_kafkaserver_brokerstate 3" in lines
         assert broker.stop()[0] == 0
     with pytest.raises(URLError):
-        urlopen(f"{address}/livez", timeout=10)
+        urlopen(f"{address}/livez", timeout=60)
 
 
 def test_an_address_that_is_not_ours(tmp_path):

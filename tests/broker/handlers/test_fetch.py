@@ -301,8 +301,8 @@ class TestLeaderEpochs:
                 def ask(offset, epoch):
                     asked = FetchPartition(0, -1, offset, epoch, partition_max_bytes=1000)
                     started = time.monotonic()
-                    response = wire.fetch((topic, asked), version=version, max_wait_ms=20_000)
-                    assert time.monotonic() - started < 10, "a divergence is told at once"
+                    response = wire.fetch((topic, asked), version=version, max_wait_ms=80_000)
+                    assert time.monotonic() - started < 60, "a divergence is told at once"
                     return response.responses[0].partitions[0]
 
                 for offset, epoch in ((4, old), (2, old), (4, new), (0, new)):

@@ -90,7 +90,7 @@ def records_of(broker: Broker) -> list[bytes]:
 
 
 def wait_until(condition) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.005)

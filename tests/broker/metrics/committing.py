@@ -20,7 +20,7 @@ def commit(broker, group, topic, offsets):
     request = OffsetCommitRequest(
         group_id=group, topics=[OffsetCommitRequestTopic(topic, partitions=partitions)]
     )
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     with WireClient(broker.address) as client:
         while True:
             client.ask(FIND_COORDINATOR, FindCoordinatorRequest(key=group), 2)

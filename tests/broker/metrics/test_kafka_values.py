@@ -28,7 +28,7 @@ def traffic(bootstrap_servers: str) -> None:
         {"bootstrap.servers": bootstrap_servers, "group.id": "g", "enable.auto.commit": False}
     )
     consumer.assign([TopicPartition("orders", 0, 0)])
-    received, deadline = 0, time.monotonic() + 20
+    received, deadline = 0, time.monotonic() + 60
     while received < RECORDS:
         assert time.monotonic() < deadline
         received += len(consumer.consume(RECORDS, 0.2))
