@@ -10,6 +10,8 @@ from collections import Counter
 
 import pytest
 
+from protocol.client import AdvertisedVersions
+from protocol.messages import registry
 from protocol.messages.end_txn import END_TXN
 from protocol.messages.init_producer_id import INIT_PRODUCER_ID
 from protocol.messages.produce import PRODUCE
@@ -299,6 +301,66 @@ def test_a_timeout_that_is_too_long_is_refused(any_broker, topic, start):
     chosen = options(any_broker, topic, transactionTimeoutMs="900001")
     with pytest.raises(WrongOption, match=r"transaction\.max\.timeout\.ms"):
         start("single", chosen).run(0)
+
+
+KAFKA_2_5 = {
+    "Produce": 8,
+    "Fetch": 11,
+    "ListOffsets": 5,
+    "Metadata": 9,
+    "FindCoordinator": 3,
+    "InitProducerId": 3,
+    "AddPartitionsToTxn": 1,
+    "AddOffsetsToTxn": 1,
+    "EndTxn": 1,
+    "TxnOffsetCommit": 3,
+    "CreateTopics": 5,
+    "DescribeConfigs": 2,
+}
+"""What Apache Kafka 2.5 speaks of what the sinks send; transactions cannot be listed there."""
+
+
+@pytest.fixture
+def as_kafka_2_5(monkeypatch):
+    """Let the client see no more of a broker than Apache Kafka 2.5 has."""
+
+    def introduce(self):
+        real(self)
+        names = {api.key: KAFKA_2_5[api.name] for api in registry.APIS if api.name in KAFKA_2_5}
+        ranges = self.versions._ranges
+        self.versions = AdvertisedVersions(
+            {key: (ranges[key][0], min(ranges[key][1], last)) for key, last in names.items()}
+        )
+        self.transaction_version = 0
+
+    real = Connection._introduce
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "_introduce", introduce)
+        yield patch
+
+
+def test_a_crash_at_every_step_as_with_apache_kafka_2_5(
+    any_broker, sink, monkeypatch, as_kafka_2_5, start
+):
+    query = start("single", sink)
+    for batch_id, place in enumerate(PLACES["single"]):
+        query.stop()
+        restart_after_crash(monkeypatch, query, place, batch_id)
+        query.run(batch_id)
+    query.stop()
+    query.kind = "two-phase"
+    query.run(5)
+    query.stop()
+    query.run(6)
+    old, new = query, start("single", sink)
+    new.finished = 6
+    new.run(7)
+    with pytest.raises(Fenced):
+        old.run(7)
+    as_kafka_2_5.undo()
+    # What the fenced driver's tasks left over would end by its timeout: nobody can list it there.
+    Decider(sink, "query", new.connected()).recover()
+    check_all_is_settled(any_broker, new, 8)
 
 
 # ------------------------------------------------------------------------- with a broker of its own
