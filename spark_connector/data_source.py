@@ -31,7 +31,7 @@ from pyspark.sql.types import StructType
 
 from spark_connector import checkpoint
 from spark_connector.errors import WrongOption
-from spark_connector.kept_decider import with_decider
+from spark_connector.kept_decider import abort_with_decider, commit_with_decider
 from spark_connector.options import SinkOptions
 from spark_connector.spark_schema import check_frame
 from spark_connector.task import Attempt, write_prepared
@@ -122,9 +122,10 @@ class BarnabasStreamWriter(DataSourceStreamArrowWriter):
         location = self._options.checkpoint_location
         end = checkpoint.batch_end(location, batchId)
         query_id = next((one.query_id for one in prepared if one is not None), None)
-        with_decider(
+        commit_with_decider(
             self._options,
             query_id or checkpoint.query_id(location),
+            batchId,
             lambda decider: decider.commit(batchId, prepared, end.fingerprint, end.offsets),
         )
 
@@ -133,7 +134,9 @@ class BarnabasStreamWriter(DataSourceStreamArrowWriter):
         prepared = _prepared(messages)
         query_id = next((one.query_id for one in prepared if one is not None), None)
         query_id = query_id or checkpoint.query_id(self._options.checkpoint_location)
-        with_decider(self._options, query_id, lambda decider: decider.abort(batchId, prepared))
+        abort_with_decider(
+            self._options, query_id, lambda decider: decider.abort(batchId, prepared)
+        )
 
 
 def _prepared(messages: Messages) -> list[Prepared | None]:

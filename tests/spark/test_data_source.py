@@ -89,11 +89,12 @@ class Deciding:
 
     def __init__(self, monkeypatch):
         self.asked = []
-        monkeypatch.setattr(data_source, "with_decider", self)
+        monkeypatch.setattr(data_source, "commit_with_decider", self)
+        monkeypatch.setattr(data_source, "abort_with_decider", self)
 
-    def __call__(self, options, query_id, action):
+    def __call__(self, options, query_id, *more):
         self.asked.append(query_id)
-        action(self)
+        more[-1](self)
 
     def commit(self, batch_id, prepared, fingerprint, offsets):
         self.asked.append(("commit", batch_id, prepared, fingerprint, offsets))

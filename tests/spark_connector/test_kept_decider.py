@@ -4,7 +4,7 @@ import pytest
 
 from spark_connector import kept_decider
 from spark_connector.errors import Fenced, TransactionLost
-from spark_connector.kept_decider import with_decider
+from spark_connector.kept_decider import abort_with_decider, commit_with_decider
 from spark_connector.options import SinkOptions
 
 OPTIONS = SinkOptions("localhost:9", "sink")
@@ -30,52 +30,74 @@ def made(monkeypatch):
     return FakeDecider.made
 
 
+def nothing(_decider):
+    pass
+
+
+def failing_with(error):
+    def fail(_decider):
+        raise error
+
+    return fail
+
+
 def test_a_decider_is_kept_for_the_next_batch(made):
     used = []
-    with_decider(OPTIONS, "query", used.append)
-    with_decider(OPTIONS, "query", used.append)
-    assert used == [made[0], made[0]]
+    for batch_id in (5, 6, 7):
+        commit_with_decider(OPTIONS, "query", batch_id, used.append)
+    assert used == [made[0]] * 3
     assert len(made) == 1
     assert not made[0].is_closed
 
 
+def test_whoever_did_not_commit_the_batch_before_makes_way_for_a_new_one(made):
+    for batch_id in (5, 7, 7):
+        commit_with_decider(OPTIONS, "query", batch_id, nothing)
+    assert [each.is_closed for each in made] == [True, True, False]
+
+
 def test_only_the_last_one_is_kept(made):
     for query_id in ("one", "two", "one"):
-        with_decider(OPTIONS, query_id, lambda decider: None)
+        commit_with_decider(OPTIONS, query_id, 0, nothing)
     assert [each.name[1] for each in made] == ["one", "two", "one"]
     assert [each.is_closed for each in made] == [True, True, False]
 
 
 def test_whoever_failed_is_not_used_again(made):
-    def fail(_decider):
-        raise TransactionLost("gone")
-
-    with_decider(OPTIONS, "query", lambda decider: None)
+    commit_with_decider(OPTIONS, "query", 0, nothing)
     with pytest.raises(TransactionLost):
-        with_decider(OPTIONS, "query", fail)
+        commit_with_decider(OPTIONS, "query", 1, failing_with(TransactionLost("gone")))
     assert made[0].is_closed
-    with_decider(OPTIONS, "query", lambda decider: None)
+    commit_with_decider(OPTIONS, "query", 1, nothing)
     assert len(made) == 2
 
 
-def test_a_kept_decider_that_was_fenced_makes_way_for_a_new_one(made):
-    def fenced_at_first(decider):
-        if decider is made[0] and kept:
-            raise Fenced("another worker")
-        kept.append(decider)
+def test_whoever_was_fenced_gives_up_and_is_asked_to_abort(made):
+    """It knows that it has to leave alone what is there now; a new one would take the sink."""
+    aborted = []
+    commit_with_decider(OPTIONS, "query", 0, nothing)
+    with pytest.raises(Fenced):
+        commit_with_decider(OPTIONS, "query", 1, failing_with(Fenced("another driver")))
+    abort_with_decider(OPTIONS, "query", aborted.append)
+    assert aborted == made
+    assert made[0].is_closed
 
-    kept = []
-    with_decider(OPTIONS, "query", fenced_at_first)
-    with_decider(OPTIONS, "query", fenced_at_first)
-    assert kept == made
+
+def test_a_query_that_is_started_again_is_not_fenced_for_ever(made):
+    commit_with_decider(OPTIONS, "query", 0, nothing)
+    with pytest.raises(Fenced):
+        commit_with_decider(OPTIONS, "query", 1, failing_with(Fenced("another driver")))
+    commit_with_decider(OPTIONS, "query", 1, nothing)
     assert [each.is_closed for each in made] == [True, False]
 
 
-def test_a_new_decider_that_is_fenced_is_fenced(made):
-    def fenced(_decider):
-        raise Fenced("another driver")
-
-    with pytest.raises(Fenced):
-        with_decider(OPTIONS, "query", fenced)
-    assert len(made) == 1
+@pytest.mark.parametrize("query_id", ["query", None], ids=["known", "unknown"])
+def test_the_kept_one_aborts_and_is_not_kept(made, query_id):
+    aborted = []
+    commit_with_decider(OPTIONS, "query", 0, nothing)
+    abort_with_decider(OPTIONS, query_id, aborted.append)
+    assert aborted == [made[0]]
     assert made[0].is_closed
+    abort_with_decider(OPTIONS, query_id, aborted.append)
+    assert aborted == made
+    assert [each.is_closed for each in made] == [True, True]
