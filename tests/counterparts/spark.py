@@ -1,6 +1,7 @@
 """A local Spark with its stock Kafka connector."""
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ def spark_session(directory: Path, *, cores: int = 2, master: str = "") -> "Spar
     except ImportError as error:
         raise MissingCounterpart("PySpark is needed: `pip install pyspark==4.2.0`") from error
     os.environ["JAVA_HOME"] = str(java_home())
+    # Otherwise it is the `python3` of the PATH, which may have nothing of ours.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     # Otherwise Spark binds to whatever address the machine's name stands for.
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     builder: SparkSession.Builder = SparkSession.builder

@@ -21,7 +21,7 @@ from tests.spark.crash_table import (
 from tests.spark.harness import SparkDriver
 from tests.spark.job import DATA_SOURCE, SINGLE, TWO_PHASE
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(1500), pytest.mark.slow]
 
 KILLS = (
     Row(SINGLE, "P1-before-end"),
