@@ -11,6 +11,7 @@ from spark_connector.entries import Entry, Listed
 from spark_connector.errors import BatchInDoubt
 from spark_connector.failpoints import reach
 from spark_connector.requests import end_all, refused
+from spark_connector.sweep import describe
 
 _LOST: Final = {
     ErrorCode.PRODUCER_FENCED,
@@ -30,6 +31,8 @@ def roll_forward(cluster: Cluster, entry: Entry, accepted_batch_id: int | None) 
     if codes:
         reach("C5-middle")
     codes += _commit(cluster, entry.transactions[1:])
+    if entry.is_pinned and _LOST.intersection(codes):
+        codes = _commit_as_described(cluster, entry.transactions, codes)
     lost = sum(code in _LOST for code in codes)
     # An id that nobody knows any more has completed and expired: what is pinned stays open until
     # it is ended. Without the pin it may have timed out before it was forgotten.
@@ -59,4 +62,25 @@ def _commit(cluster: Cluster, transactions: Sequence[Listed]) -> list[ErrorCode]
         return []
     identities = {each.transactional_id: each.identity for each in transactions}
     answers = end_all(cluster, identities, commit=True)
-    return [ErrorCode(answer.error_code) for answer in answers.values()]
+    return [ErrorCode(answers[each.transactional_id].error_code) for each in transactions]
+
+
+def _commit_as_described(
+    cluster: Cluster, transactions: Sequence[Listed], codes: Sequence[ErrorCode]
+) -> list[ErrorCode]:
+    """Commit what is open still: a request to pin that arrived late has given it a later epoch.
+
+    Nobody but the decider may end a pinned transaction, so what is listed and open is the batch's.
+    """
+    refused_ids = [
+        each.transactional_id
+        for each, code in zip(transactions, codes, strict=True)
+        if code in _LOST
+    ]
+    still_open = describe(cluster, refused_ids)
+    again = [Listed(key, *identity) for key, identity in still_open.items()]
+    ended = dict(zip(still_open, _commit(cluster, again), strict=True))
+    return [
+        ended.get(each.transactional_id, code)
+        for each, code in zip(transactions, codes, strict=True)
+    ]

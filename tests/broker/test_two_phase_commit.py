@@ -14,6 +14,10 @@ from protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
 )
 from protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
+from protocol.messages.describe_transactions import (
+    DESCRIBE_TRANSACTIONS,
+    DescribeTransactionsRequest,
+)
 from protocol.messages.end_txn import END_TXN, EndTxnRequest
 from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from tests.broker.data_plane import Named, Wire, batch
@@ -135,6 +139,16 @@ def test_pinning_again_fences_whoever_pinned_before(wire):
     assert second == (writer[0], first[1] + 1)
     assert end(wire, first).error_code == ErrorCode.PRODUCER_FENCED
     assert end(wire, second).error_code == ErrorCode.NONE
+
+
+def test_a_description_names_the_present_owner(wire):
+    writer = open_transaction(wire)
+    for _ in range(2):
+        owner, _ = pin(wire)
+        answer = wire.ask(DESCRIBE_TRANSACTIONS, DescribeTransactionsRequest([KEY]), 0)
+        (described,) = answer.transaction_states
+        assert described.transaction_state == "Ongoing"
+        assert (described.producer_id, described.producer_epoch) == owner != writer
 
 
 def test_a_transaction_that_is_only_kept_still_times_out(broker, wire):

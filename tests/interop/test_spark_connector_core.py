@@ -25,7 +25,7 @@ from spark_connector.errors import (
     WrongOption,
 )
 from spark_connector.ledger import Ledger
-from spark_connector.requests import Identity, end_all
+from spark_connector.requests import Identity, end_all, take_over
 from spark_connector.sweep import describe
 from spark_connector.two_phase import Decider
 from tests.counterparts.apache_kafka import ApacheKafka
@@ -434,6 +434,17 @@ def test_leftovers_of_a_crash_ahead_of_the_decision_are_swept_at_the_start(
     monkeypatch.undo()
     query.run(0)
     check_all_is_settled(killed_broker, query, 1)
+
+
+def test_a_request_to_pin_that_arrives_late_loses_nothing(killed_broker, topic, monkeypatch, start):
+    create(killed_broker.bootstrap_servers, topic, partitions=PARTITIONS)
+    query = start("two-phase", options(killed_broker, topic))
+    restart_after_crash(monkeypatch, query, "C4-after", 0)
+    with query.connected() as cluster:
+        entry = Ledger(cluster, query.options.ledger_topic).read(query.options.sink_id, "query")
+        take_over(cluster, [entry.transactions[1].transactional_id], 60_000)
+    query.run(1)
+    check_all_is_settled(killed_broker, query, 2)
 
 
 def test_transactions_that_time_out_are_never_decided(killed_broker, topic, start):
