@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -70,6 +71,9 @@ def spark_session(
     if master.startswith("local"):
         # Otherwise Spark listens on whatever address the machine's name stands for.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        # Otherwise its workers are of the `python3` of the PATH, which may be another one.
+        if "spark.pyspark.python" not in all_settings:
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = _started(master, all_settings, log)
     try:
         yield spark
