@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import confluent_kafka
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from tests.bench.spark_job import Job, Taken, Target
@@ -76,6 +77,7 @@ def measure_sink(spark: SparkSession, job: Job, target: Target, topic: str, run:
         done = len(query.recentProgress)
         batches = _wait(query, done + job.samples, deadline)[done : done + job.samples]
         cpu_s = cpu_time(target.pid).total_s - before
+        _check_arrival(target.servers, topic, job.partitions, (done + job.samples) * BATCH_ROWS)
     finally:
         query.stop()
     return Taken(batches, BATCH_ROWS, cpu_s)
@@ -89,3 +91,14 @@ def _wait(query: StreamingQuery, count: int, deadline: float) -> list[float]:
             return batches
         check(query, deadline)
         time.sleep(10 * POLL_S)
+
+
+def _check_arrival(servers: str, topic: str, partitions: int, rows: int) -> None:
+    """Raise unless so many rows can be read: what is fast because it writes little is no sink."""
+    settings = {"group.id": "bench-sinks", "isolation.level": "read_committed"}
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": servers, **settings})
+    places = [confluent_kafka.TopicPartition(topic, number) for number in range(partitions)]
+    ends = [consumer.get_watermark_offsets(place, timeout=30)[1] for place in places]
+    consumer.close()
+    if sum(ends) < rows:
+        raise RuntimeError(f"{sum(ends)} rows came through the sink, not {rows}")
