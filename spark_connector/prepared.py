@@ -17,7 +17,7 @@ class Prepared(NamedTuple):
     transactional_id: str
     producer_id: int
     epoch: int
-    count: int
+    record_count: int
     """Records in it; with none there is no transaction either."""
     batch_id: int
     query_id: str

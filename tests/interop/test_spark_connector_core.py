@@ -191,7 +191,7 @@ def test_losers_and_zombies_are_not_seen_and_hold_nobody_up(any_broker, sink, st
     query.run(0)
     zombie = query.participant(1, 7)
     zombie.write([rows(sink.topic, 99, 0)])
-    assert zombie.prepared().count
+    assert zombie.prepared().record_count
     late = query.participant(1, 8)
     late.write([rows(sink.topic, 98, 1)])
     query.run(1)
@@ -200,7 +200,7 @@ def test_losers_and_zombies_are_not_seen_and_hold_nobody_up(any_broker, sink, st
     with pytest.raises(SinkError):
         zombie.prepared()
     zombie.discard()
-    assert late.prepared().count
+    assert late.prepared().record_count
     query.run(2)
     check_all_is_settled(any_broker, query, 3)
 
