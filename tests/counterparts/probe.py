@@ -1,9 +1,17 @@
 """Ask a broker for its Metadata from a raw socket, independently of any client or codec."""
 
+import contextlib
+import itertools
+import os
+import random
 import socket
 import struct
+from collections.abc import Iterator
 
 METADATA_KEY = 3
+FIRST_PORT = 12_000
+PORTS_EACH = 1_250
+WORKERS = 16
 # Version 1 with an empty topic list: "no topics", understood by every broker since 0.10.
 _METADATA_REQUEST = struct.pack(">hhih5si", METADATA_KEY, 1, 1, 5, b"probe", 0)
 
@@ -24,8 +32,23 @@ def answers_metadata(host: str, port: int, *, timeout_s: float = 1.0) -> bool:
 
 
 def free_port() -> int:
-    """Return a loopback port that nobody listens on at this moment."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+    """Return a loopback port that nobody uses, and that nobody is given while its broker is down.
+
+    It lies below those that the system gives to clients, and each worker of pytest has its own.
+    """
+    for port in itertools.islice(_PORTS, PORTS_EACH):
+        with socket.socket() as listener, contextlib.suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no port is free")
+
+
+def _my_ports() -> Iterator[int]:
+    """Go round from anywhere: other runs of the tests on this machine do so, too."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % WORKERS
+    first = FIRST_PORT + worker * PORTS_EACH
+    start = random.randrange(PORTS_EACH)
+    return (first + (start + each) % PORTS_EACH for each in itertools.count())
+
+
+_PORTS = _my_ports()

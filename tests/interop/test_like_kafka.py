@@ -54,6 +54,12 @@ from protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from protocol.messages.list_offsets import (
+    LIST_OFFSETS,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
 from protocol.messages.offset_for_leader_epoch import (
     OFFSET_FOR_LEADER_EPOCH,
@@ -71,6 +77,8 @@ from tests.interop.comparison import Answer, check_alike, comparable
 TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = range(4)
 UNKNOWN_ID = bytes([9] * 16)
+FOLLOWED = "followed"
+"""A topic whose setting shows that the broker has followed its controller."""
 
 ON_PURPOSE = {
     "create colliding names in one request": "Kafka creates both, its metrics mix them up",
@@ -94,6 +102,7 @@ class Script:
 
     def __init__(self, client: WireClient) -> None:
         self.client = client
+        self.followed = 0
 
     def ask(self, label: str, api: Any, request: Any, version: int) -> Answer:
         return f"{label}", comparable(self.client.ask(api, request, version))
@@ -111,11 +120,50 @@ class Script:
                 and all(each.leader_id >= 0 and not each.error_code for each in topic.partitions)
                 for topic in response.topics
             ]
-            if all(led):
-                break
+            # Leadership is told before the log is open.
+            if all(led) and self._are_open(response.topics):
+                return
             time.sleep(0.05)
-        # Leadership is told before the log is open.
-        time.sleep(0.3)
+        raise TimeoutError(f"no leader for {names}")
+
+    def _are_open(self, topics: Any) -> bool:
+        asked = [
+            ListOffsetsTopic(
+                topic.name,
+                [ListOffsetsPartition(each.partition_index, -1, -1) for each in topic.partitions],
+            )
+            for topic in topics
+        ]
+        answers = self.client.ask(LIST_OFFSETS, ListOffsetsRequest(-1, 0, asked), 5).topics
+        return not any(each.error_code for topic in answers for each in topic.partitions)
+
+    def follow(self) -> None:
+        """Wait until Kafka's broker does by what its controller has answered.
+
+        A change that can be seen may still be on its way to where it works, with all that came
+        together with it. The second one comes later.
+        """
+        for _ in range(2):
+            self.followed += 1
+            resource = (TOPIC, FOLLOWED, [("segment.ms", SET, str(60_000 + self.followed))])
+            self._alter([resource], 1, dry=False)
+            deadline = time.monotonic() + 60
+            while self._followed() != str(60_000 + self.followed):
+                assert time.monotonic() < deadline, "the broker does not follow"
+                time.sleep(0.01)
+
+    def _followed(self) -> str | None:
+        asked = DescribeConfigsResource(TOPIC, FOLLOWED, ["segment.ms"])
+        (found,) = self.client.ask(DESCRIBE_CONFIGS, DescribeConfigsRequest([asked]), 4).results
+        return found.configs[0].value if found.configs else None
+
+    def _alter(self, resources: Any, version: int, *, dry: bool) -> Any:
+        asked = [
+            AlterConfigsResource(kind, name, [AlterableConfig(*each) for each in configs])
+            for kind, name, configs in resources
+        ]
+        request = IncrementalAlterConfigsRequest(asked, dry)
+        return self.client.ask(INCREMENTAL_ALTER_CONFIGS, request, version)
 
     def create(self, label: str, *topics: CreatableTopic, version: int = 7, dry: bool = False):
         request = CreateTopicsRequest(list(topics), 60_000, dry)
@@ -299,21 +347,17 @@ class Script:
         return self.ask(f"settings {label}", DESCRIBE_CONFIGS, request, version)
 
     def change(self, label, *resources, version=1, dry=False) -> Answer:
-        asked = [
-            AlterConfigsResource(kind, name, [AlterableConfig(*each) for each in configs])
-            for kind, name, configs in resources
-        ]
-        request = IncrementalAlterConfigsRequest(asked, dry)
-        answer = self.ask(label, INCREMENTAL_ALTER_CONFIGS, request, version)
-        # Kafka's brokers learn of a change a moment after its controller answered.
-        time.sleep(0.1)
+        answer = label, comparable(self._alter(resources, version, dry=dry))
+        self.follow()
         return answer
 
     def settings(self) -> Iterator[Answer]:
         configs = [("retention.ms", "60000"), ("cleanup.policy", "compact")]
-        request = CreateTopicsRequest([topic("s", configs=configs), topic("plain")])
+        request = CreateTopicsRequest(
+            [topic("s", configs=configs), topic("plain"), topic(FOLLOWED)]
+        )
         self.client.ask(CREATE_TOPICS, request, 7)
-        self.settle("s", "plain")
+        self.settle("s", "plain", FOLLOWED)
         keys = ["retention.ms", "segment.bytes", "nope"]
         for version in range(1, 5):
             for flag in (True, False):
@@ -386,7 +430,7 @@ class Script:
                 resource = LegacyResource(kind, name, [LegacyConfig(key, text)])
                 request = AlterConfigsRequest([resource])
                 yield self.ask(f"replace {label} v{version}", ALTER_CONFIGS, request, version)
-        time.sleep(0.1)
+        self.follow()
         yield self.describe("replaced", (TOPIC, "plain", ["segment.ms", "cleanup.policy"]))
 
     def records_and_epochs(self) -> Iterator[Answer]:

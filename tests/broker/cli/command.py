@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import select
 import signal
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from tests.counterparts import probe
 
 ROOT = Path(__file__).parents[3]
 READY = (
@@ -60,8 +61,7 @@ def error_of(result, exit_code):
 
 
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
+    return probe.free_port()
 
 
 class Served:
