@@ -17,6 +17,7 @@ import json
 import os
 import platform
 import warnings
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -112,7 +113,7 @@ def _read(location: str, name: str) -> str | None:
         _unreachable(location, "there is no such local directory")
         return None
     try:
-        with open(os.path.join(path, name), encoding="utf-8") as file:
+        with Path(path, name).open(encoding="utf-8") as file:
             return file.read(_LARGEST_FILE_BYTES)
     except FileNotFoundError:
         return _checked(b"", location, name)
