@@ -289,6 +289,12 @@ def test_one_sink_goes_on_where_the_other_stopped(any_broker, sink, monkeypatch,
     check_all_is_settled(any_broker, query, 6)
 
 
+def test_whether_transactions_can_be_pinned_is_known(any_broker, sink, start):
+    with Decider(sink, "query", start("two-phase", sink).connected()) as decider:
+        decider.recover()
+        assert decider.pins == (any_broker.overrides == PINNING)
+
+
 def test_a_ledger_that_forgets_is_refused(any_broker, topic, start):
     create(any_broker.bootstrap_servers, topic, partitions=1)
     chosen = options(any_broker, topic, ledgerTopic=topic)

@@ -1,0 +1,117 @@
+"""What a sink says of brokers that are not there, do not answer, or are no brokers."""
+
+import socket
+import threading
+
+import pytest
+
+from protocol.client import AdvertisedVersions
+from protocol.errors import ErrorCode
+from protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from protocol.messages.end_txn import END_TXN, EndTxnRequest
+from spark_connector.cluster import Cluster
+from spark_connector.connection import Connection, Disconnected
+from spark_connector.errors import (
+    BrokerTooOld,
+    BrokerUnreachable,
+    Fenced,
+    NotAllowed,
+    SinkError,
+    TransactionLost,
+)
+from spark_connector.requests import refused
+
+
+@pytest.fixture
+def listener():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server
+
+
+def address(server):
+    return server.getsockname()[:2]
+
+
+def cluster_of(server, timeout_ms=300):
+    host, port = address(server)
+    return Cluster(
+        f"{host}:{port}", client_id="test", timeout_ms=timeout_ms, request_timeout_ms=100
+    )
+
+
+def serve(server, *answers):
+    """Answer each connection with bytes, and close it."""
+
+    def run():
+        for answer in answers:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(answer)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def test_a_broker_that_is_not_there_is_named(listener):
+    with cluster_of(listener) as cluster:
+        listener.close()
+        with pytest.raises(BrokerUnreachable, match="Connection refused; check that") as caught:
+            cluster.transaction_version()
+    assert cluster.servers in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_broker_that_does_not_answer_is_not_waited_for_for_ever(listener):
+    with cluster_of(listener) as cluster, pytest.raises(BrokerUnreachable, match="no answer in"):
+        cluster.partition_count("topic")
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "not Kafka's"),
+        (b"\x00\x00\x00\x02\x00\x00", "not Kafka's"),
+        (b"\xff\xff\xff\xff", "not Kafka's"),
+        (b"\x00\x00", "closed before an answer"),
+        (b"", "closed before an answer"),
+    ],
+    ids=range(5),
+)
+def test_what_is_no_broker_is_found_out(listener, answer, problem):
+    thread = serve(listener, answer)
+    with pytest.raises(Disconnected, match=problem):
+        Connection(address(listener), "test", 60_000)
+    thread.join()
+
+
+def test_a_request_that_the_broker_lacks_is_said_so(listener, monkeypatch):
+    def introduce(self):
+        self.versions = AdvertisedVersions.from_response(
+            ApiVersionsResponse(api_keys=[ApiVersion(END_TXN.key, 9, 10)])
+        )
+
+    monkeypatch.setattr(Connection, "_introduce", introduce)
+    with cluster_of(listener) as cluster, pytest.raises(BrokerTooOld, match=r"Kafka 2\.5") as error:
+        cluster.ask_any("Ending", END_TXN, EndTxnRequest("id", 1, 1, committed=True))
+    assert str(error.value).startswith("Ending failed because the broker speaks versions 9-10")
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (ErrorCode.PRODUCER_FENCED, Fenced),
+        (ErrorCode.INVALID_PRODUCER_EPOCH, Fenced),
+        (ErrorCode.TRANSACTION_ABORTABLE, TransactionLost),
+        (ErrorCode.GROUP_AUTHORIZATION_FAILED, NotAllowed),
+        (ErrorCode.UNKNOWN_SERVER_ERROR, SinkError),
+    ],
+    ids=lambda each: each.name if isinstance(each, ErrorCode) else None,
+)
+def test_each_error_is_one_sentence(code, kind):
+    error = refused("Doing this", code)
+    assert type(error) is kind
+    assert str(error).startswith("Doing this ")
+    assert str(error).endswith(".")
+    assert code.name in str(error)
