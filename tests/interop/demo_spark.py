@@ -109,6 +109,7 @@ def _run_sink(
         seconds = show.run(kills)
     say("all read; counting what a reader of committed records sees")
     copies = judge(broker.bootstrap_servers, job.output, records, PARTITIONS)
+    say(f"{copies.records:,} results, {copies.duplicates:,} duplicates, {copies.losses:,} losses")
     return Result(copies, kills, show.failures, seconds)
 
 
