@@ -63,6 +63,15 @@ class SparkMeasurement(NamedTuple):
     samples: int
 
 
+def turns(names: list[str], rounds: int) -> list[tuple[int, str]]:
+    """Return whose turn it is in which round; the JVM gets faster, so nobody is always first."""
+    return [
+        (number, name)
+        for number in range(1, rounds + 1)
+        for name in (names if number % 2 else names[::-1])
+    ]
+
+
 def summarise(rounds: list[Taken]) -> SparkMeasurement:
     """Return the medians over all the samples of all rounds."""
     times = sorted(time_s for taken in rounds for time_s in taken.times_s)

@@ -39,8 +39,8 @@ FULL = {
     "sink": Effort(rounds=1, warm_up_samples=0, samples=5),
 }
 QUICK = {
-    "trigger": Effort(rounds=1, warm_up_samples=0, samples=4),
-    "real-time": Effort(rounds=1, warm_up_samples=0, samples=100),
+    "trigger": Effort(rounds=1, warm_up_samples=4, samples=4),
+    "real-time": Effort(rounds=1, warm_up_samples=50, samples=100),
     "sink": Effort(rounds=1, warm_up_samples=0, samples=2),
 }
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.bench.spark_job import Job, Taken, Target
+from tests.bench.spark_job import Job, Taken, Target, turns
 from tests.bench.spark_latency import RealTime, Triggers
 from tests.bench.spark_sinks import measure_sink
 from tests.counterparts.spark import spark_session
@@ -37,9 +37,8 @@ def main() -> None:
         short = job._replace(samples=job.warm_up_samples)
         for name, target in job.targets.items():
             measure(spark, short, target, f"{name}-0")
-    for number in range(1, job.rounds + 1):
-        for name, target in job.targets.items():
-            results[name].append(measure(spark, job, target, f"{name}-{number}"))
+    for number, name in turns(list(job.targets), job.rounds):
+        results[name].append(measure(spark, job, job.targets[name], f"{name}-{number}"))
     spark.stop()
     print(json.dumps(results))
 

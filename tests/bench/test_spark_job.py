@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.bench.spark_job import Job, Taken, Target, summarise
+from tests.bench.spark_job import Job, Taken, Target, summarise, turns
 from tests.bench.spark_rows import SPARK_ROWS
 from tests.bench.spark_run import FULL, QUICK, WorkerFailed, measured_on, run_worker
 
@@ -21,6 +21,21 @@ def test_medians_are_over_the_samples_of_all_rounds():
     assert measured.rate == pytest.approx(500)
     assert measured.broker_cpu_s == pytest.approx(0.1)
     assert measured.samples == 5
+
+
+def test_brokers_take_turns_at_being_first():
+    assert turns(["barnabas", "kafka"], 2) == [
+        (1, "barnabas"),
+        (1, "kafka"),
+        (2, "kafka"),
+        (2, "barnabas"),
+    ]
+
+
+def test_no_broker_is_measured_in_a_jvm_that_has_not_run_the_query_yet():
+    for row in (row for row in SPARK_ROWS if row.against_kafka):
+        assert FULL[row.kind].warm_up_samples > 0
+        assert QUICK[row.kind].warm_up_samples > 0
 
 
 def test_each_kind_of_row_has_its_effort():
