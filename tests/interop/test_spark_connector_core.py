@@ -50,17 +50,21 @@ pytestmark = pytest.mark.timeout(280)
 
 PINNING = {"transaction.two.phase.commit.enable": "true"}
 CLASSIC = {"barnabas.transaction.version": "1"}
-BROKERS = {
-    "barnabas": (BarnabasProcess, PINNING),
-    "barnabas-classic": (BarnabasProcess, CLASSIC),
-    "kafka": (ApacheKafka, {}),
-}
+BROKERS = {"barnabas": (BarnabasProcess, PINNING), "kafka": (ApacheKafka, {})}
 
 
 @pytest.fixture(scope="module", params=BROKERS)
 def any_broker(request, tmp_path_factory):
     broker_class, settings = BROKERS[request.param]
     with broker_class(tmp_path_factory.mktemp(request.param), **settings) as running:
+        create(running.bootstrap_servers, "source", partitions=1)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def classic_broker(tmp_path_factory):
+    """No KIP-890, no KIP-939."""
+    with BarnabasProcess(tmp_path_factory.mktemp("classic"), **CLASSIC) as running:
         create(running.bootstrap_servers, "source", partitions=1)
         yield running
 
@@ -112,18 +116,34 @@ def lose_answers(monkeypatch, api, count):
 # ------------------------------------------------------------------------------ on every broker
 
 
-@pytest.mark.parametrize("kind", PLACES)
-def test_a_crash_at_every_step(any_broker, sink, monkeypatch, kind, start):
-    query = start(kind, sink)
+def crash_at_every_step(broker, query, monkeypatch):
     batches = 0
-    for place in PLACES[kind]:
+    for place in PLACES[query.kind]:
         batches += 2
         query.run(batches - 2)
         if place in {"C1", "P1-fenced"}:
             query.stop()  # These are passed at a start only.
         restart_after_crash(monkeypatch, query, place, batches - 1)
         query.run(batches - 1)
-    check_all_is_settled(any_broker, query, batches)
+    check_all_is_settled(broker, query, batches)
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_a_crash_at_every_step(any_broker, sink, monkeypatch, kind, start):
+    crash_at_every_step(any_broker, start(kind, sink), monkeypatch)
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_a_crash_at_every_step_by_the_classic_protocol(
+    classic_broker, topic, monkeypatch, kind, start
+):
+    create(classic_broker.bootstrap_servers, topic, partitions=PARTITIONS)
+    query = start(kind, options(classic_broker, topic))
+    crash_at_every_step(classic_broker, query, monkeypatch)
+    for api in (END_TXN, PRODUCE):
+        lose_answers(monkeypatch, api, 2)
+        query.run(query.finished + 2)
+    check_all_is_settled(classic_broker, query, query.finished + 1)
 
 
 def test_a_crash_while_rolling_forward(any_broker, sink, monkeypatch, start):
