@@ -203,8 +203,9 @@ class TransactionalProducer:
 
         What was not delivered leaves a gap in the sequence numbers, which only a new epoch closes.
         """
-        sender, self._sender = self._sending, None
-        sender.settle()
+        sender, self._sender = self._sender, None
+        if sender is not None:
+            sender.settle()
         if self._is_open:
             self._end(commit=False)
 

@@ -18,7 +18,14 @@ from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdR
 from spark_connector.cluster import Cluster, connected
 from spark_connector.encoded import EncodedBatch
 from spark_connector.entries import Entry, Listed
-from spark_connector.errors import BrokerUnreachable, Fenced, SinkError, TransactionLost
+from spark_connector.errors import (
+    BatchInDoubt,
+    BrokerUnreachable,
+    CheckpointMismatch,
+    Fenced,
+    SinkError,
+    TransactionLost,
+)
 from spark_connector.failpoints import reach
 from spark_connector.options import SinkOptions
 from spark_connector.ownership import Ownership
@@ -154,9 +161,8 @@ class Decider:
         query_id = self._learn_query(prepared)
         messages = written(prepared)
         with self._ownership.held():
-            entry = self._ownership.take(query_id, "C1")
+            entry = self._checked(query_id, batch_id, messages, fingerprint)
             if batch_id <= entry.batch_id:
-                entry.check(batch_id, fingerprint)
                 self._discard(messages)
                 self._sweep(entry)
                 return False
@@ -197,6 +203,20 @@ class Decider:
             assert len(ids) <= 1, "one query at a time"
             self._query_id = ids.pop() if ids else None
         return self._query_id or ""
+
+    def _checked(
+        self, query_id: str, batch_id: int, messages: Sequence[Prepared], fingerprint: str
+    ) -> Entry:
+        """C1 and C2; what is refused after the ledger was read leaves nothing open."""
+        try:
+            entry = self._ownership.take(query_id, "C1")
+            if batch_id <= entry.batch_id:
+                entry.check(batch_id, fingerprint)
+        except (CheckpointMismatch, BatchInDoubt):
+            with contextlib.suppress(SinkError):
+                self._discard(messages)
+            raise
+        return entry
 
     def _pin(self, batch_id: int, messages: Sequence[Prepared]) -> tuple[Listed, ...]:
         """C3: see that every transaction is still open, and that it stays so if possible."""

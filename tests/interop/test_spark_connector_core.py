@@ -293,6 +293,8 @@ def test_another_query_is_refused_and_what_was_decided_stays(
     other = start("single", sink, "another checkpoint")
     with pytest.raises(CheckpointMismatch, match="newQuery"):
         other.run(0)
+    with pytest.raises(CheckpointMismatch, match="newQuery"):
+        start("data-source", sink, "yet another checkpoint").run(0)
     check_all_is_settled(any_broker, query, 1)
     other.options = options(any_broker, topic, newQuery="true")
     other.run(0)
