@@ -124,6 +124,11 @@ def pipelines_of(path: Path) -> dict[str, Pipeline]:
     except SystemExit as error:
         raise WrongUse(f"{path} cannot be run: it ends Python itself") from error
     except Exception as error:
+        if "SESSION_OR_CONTEXT_NOT_EXISTS" in str(error):
+            raise WrongUse(
+                f"{path} cannot be run: {_place(error, path)}this needs Spark, which starts after"
+                " the file was read; move it into the function transform"
+            ) from error
         raise WrongUse(
             f"{path} cannot be run: {type(error).__name__}: {_place(error, path)}{error}"
         ) from error

@@ -76,6 +76,11 @@ def test_a_file_may_have_several_pipelines_and_import_its_neighbours(file, tmp_p
         pytest.param("x = = 1\n", "line 1: invalid syntax", id="syntax"),
         pytest.param("x = 1\ny = x / 0\n", "ZeroDivisionError: line 2: division", id="raises"),
         pytest.param("import no_such_module\n", "ModuleNotFoundError: line 1: No mod", id="module"),
+        pytest.param(
+            "raise RuntimeError('[SESSION_OR_CONTEXT_NOT_EXISTS] SparkContext')\n",
+            "line 1: this needs Spark, which starts after the file was read",
+            id="needs-spark",
+        ),
         pytest.param("raise SystemExit(3)\n", "it ends Python itself", id="exit"),
     ],
 )

@@ -1,0 +1,211 @@
+"""The command with a real Spark: the examples, SIGTERM in the middle of them, and failures."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from kafka import KafkaConsumer, TopicPartition
+
+from examples import spark_data
+
+ROOT = Path(__file__).parents[2]
+RECORDS = 4000
+PATIENCE_S = 600
+# The ledger in batches so small that a signal comes between the first and the last.
+PIPELINES = """
+from dataclasses import replace
+from examples import spark_enrichment, spark_ledger, spark_sessions
+
+ledger = spark_ledger.pipeline
+ledger = replace(ledger, source=replace(ledger.source, options={"maxOffsetsPerTrigger": 1000}))
+enrichment = spark_enrichment.pipeline
+enrichment = replace(enrichment, sink=replace(enrichment.sink, kind="single_transaction"))
+sessions = spark_sessions.pipeline
+"""
+FAILING = """
+from dataclasses import replace
+from spark_connector import Pipeline, Sink, Source
+
+def judge(value):
+    raise ValueError("nothing is right for this one")
+
+def judged(payments):
+    from pyspark.sql.functions import udf
+    return payments.select(udf(judge)("value").alias("value"))
+
+failing = Pipeline(
+    source=Source(topic="payments"),
+    transform=judged,
+    sink=Sink(sink_id="failing", topic="movements"),
+)
+columns = replace(failing, transform=lambda payments: payments.drop("topic"),
+                  sink=replace(failing.sink, sink_id="columns"))
+"""
+pytestmark = pytest.mark.timeout(1500)
+
+
+class Command:
+    """`python -m spark_connector run`, in a directory of its own."""
+
+    def __init__(self, directory: Path, servers: str) -> None:
+        self._directory = directory
+        self._servers = servers
+
+    def start(self, text: str, *arguments: str) -> subprocess.Popen[str]:
+        file = self._directory / "my_pipeline.py"
+        file.write_text(text)
+        command = [sys.executable, "-m", "spark_connector", "run", str(file), *arguments]
+        command += ["--servers", self._servers, "--master", "local[2]", "--format", "json"]
+        # One state store and one task for each partition of it: quicker than eight.
+        command += ["--conf", "spark.sql.shuffle.partitions=2"]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(self._directory)}
+        return subprocess.Popen(
+            command,
+            cwd=self._directory,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, text: str, *arguments: str) -> tuple[int, list[str], list[str]]:
+        """Return the exit code and the lines on standard output and standard error."""
+        with self.start(text, *arguments) as process:
+            try:
+                output, errors = process.communicate(timeout=PATIENCE_S)
+            finally:
+                process.kill()
+        return process.returncode, output.splitlines(), errors.splitlines()
+
+
+@pytest.fixture(scope="module")
+def command(barnabas, tmp_path_factory):
+    servers = barnabas.bootstrap_servers
+    for name, generator in spark_data.GENERATORS.items():
+        spark_data.create_topics(servers, spark_data.TOPICS[name], 2)
+        spark_data.send(servers, generator(RECORDS))
+    return Command(tmp_path_factory.mktemp("command"), servers)
+
+
+def committed(servers: str, topic: str) -> list[dict]:
+    """Return all that a reader of committed records finds."""
+    consumer = KafkaConsumer(bootstrap_servers=servers, isolation_level="read_committed")
+    places = [TopicPartition(topic, index) for index in range(2)]
+    consumer.assign(places)
+    consumer.seek_to_beginning()
+    ends = consumer.end_offsets(places)
+    found: list[dict] = []
+    deadline = time.monotonic() + PATIENCE_S
+    while any(consumer.position(place) < ends[place] for place in places):
+        assert time.monotonic() < deadline, "readers wait behind a transaction that is open"
+        for records in consumer.poll(timeout_ms=200).values():
+            found += [json.loads(record.value) for record in records]
+    consumer.close()
+    return found
+
+
+def test_the_examples_stopped_in_the_middle_and_finished(command, barnabas, say):
+    batches = stop_in_the_middle(command)
+    code, output, errors = command.run(PIPELINES, "--once")
+    assert (code, errors) == (0, [])
+    batches += [json.loads(line) for line in output]
+    by_pipeline = defaultdict(list)
+    for batch in batches:
+        by_pipeline[batch["pipeline"]].append(batch)
+    say({name: len(each) for name, each in by_pipeline.items()})
+    for name, rows in (("ledger", RECORDS), ("enrichment", RECORDS), ("sessions", RECORDS + 1)):
+        each = by_pipeline[name]
+        # A batch that was cut off by the stop is reported by the run that has finished it.
+        numbers = [batch["batch"] for batch in each]
+        assert sorted(set(numbers)) == numbers
+        assert each[-1]["lag"] == 0
+        assert sum(batch["rows"] for batch in each) <= rows
+    check_movements(committed(barnabas.bootstrap_servers, "movements"))
+    check_orders(committed(barnabas.bootstrap_servers, "orders-by-country"))
+    check_sessions(committed(barnabas.bootstrap_servers, "sessions"))
+
+
+def stop_in_the_middle(command: Command) -> list[dict]:
+    """Start the ledger, end it after its first batch; return the batches."""
+    batches = []
+    with command.start(PIPELINES, "--pipeline", "ledger") as process:
+        try:
+            for line in process.stdout:
+                batches.append(json.loads(line))
+                break
+            process.send_signal(signal.SIGTERM)
+            output, errors = process.communicate(timeout=PATIENCE_S)
+        finally:
+            process.kill()
+    assert (process.returncode, errors) == (0, "")
+    return batches + [json.loads(line) for line in output.splitlines()]
+
+
+def check_movements(movements: list[dict]) -> None:
+    expected = []
+    for payment in spark_data.payments(RECORDS):
+        number, cents = payment.value["id"], payment.value["cents"]
+        expected.append((number, payment.value["from"], -cents))
+        expected.append((number, payment.value["to"], cents))
+    found = [(each["payment"], each["account"], each["cents"]) for each in movements]
+    assert sum(cents for _, _, cents in found) == 0
+    assert sorted(found) == sorted(expected)
+
+
+def check_orders(orders: list[dict]) -> None:
+    expected = []
+    for record in spark_data.orders(RECORDS):
+        if record.topic == "orders":
+            country = spark_data.COUNTRIES[record.value["customer"] % len(spark_data.COUNTRIES)]
+            expected.append((record.value["order"], country))
+    assert sorted((each["order"], each["country"]) for each in orders) == sorted(expected)
+
+
+def check_sessions(sessions: list[dict]) -> None:
+    visits: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for record in spark_data.clicks(RECORDS):
+        second = record.value["second"]
+        visits[record.key, (second - spark_data.FIRST_CLICK_S) // 3600].append(second)
+    expected = [
+        (user, min(seconds), max(seconds) + 1800, len(seconds))
+        for (user, _hour), seconds in visits.items()
+        if user != "nobody"  # Whose session is still open.
+    ]
+    found = [(each["user"], each["began"], each["ended"], each["clicks"]) for each in sessions]
+    assert sorted(found) == sorted(expected)
+
+
+def test_a_failure_is_one_line_and_1(command):
+    code, output, errors = command.run(FAILING, "--once", "--pipeline", "failing")
+    assert (code, output) == (1, [])
+    (line,) = errors
+    said = "spark_connector: failing: ValueError: nothing is right for this one (Spark's log: "
+    assert line.startswith(said)
+    log = Path(line.removeprefix(said).removesuffix(")"))
+    assert "ValueError" in log.read_text()
+
+
+def test_wrong_columns_are_one_line_and_2(command):
+    # What the source has and the sink does not: offset, timestampType.
+    code, output, errors = command.run(FAILING, "--once", "--pipeline", "columns")
+    assert (code, output) == (2, [])
+    (line,) = errors
+    assert line.startswith("spark_connector: columns: the sink has no column 'offset'")
+
+
+def test_a_topic_that_is_not_there_is_said_before_spark_starts(command):
+    text = FAILING.replace('"movements"', '"nowhere"')
+    code, output, errors = command.run(text, "--once", "--pipeline", "failing")
+    assert (code, output) == (1, [])
+    (line,) = errors
+    assert line.startswith("spark_connector: The pipeline writes the topic nowhere, which does not")
+    assert line.endswith("with `barnabas topics create nowhere --partitions 4`.")
