@@ -31,7 +31,7 @@ from tests.groups.events import (
 from tests.groups.member import FATAL_EXIT_CODE
 
 _REPOSITORY = Path(__file__).parents[2]
-WAIT_S = 90
+WAIT_S = 240
 STOP_S = 20
 # A consumer is small; many of them share a machine with two cores.
 JVM_OPTIONS = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")

@@ -222,7 +222,7 @@ def wait_for_coordinator(client: WireClient) -> None:
 
 def create(client: WireClient, name: str, partitions: int) -> bytes:
     """Create a topic and wait until it is there; return its id."""
-    request = CreateTopicsRequest([CreatableTopic(name, partitions, 1)], 10_000)
+    request = CreateTopicsRequest([CreatableTopic(name, partitions, 1)], 60_000)
     (made,) = client.ask(CREATE_TOPICS, request, 7).topics
     assert not made.error_code, made
     _wait_for_partitions(client, name, partitions)
@@ -231,14 +231,14 @@ def create(client: WireClient, name: str, partitions: int) -> bytes:
 
 def grow(client: WireClient, name: str, partitions: int) -> None:
     """Give a topic more partitions."""
-    request = CreatePartitionsRequest([CreatePartitionsTopic(name, partitions, None)], 10_000)
+    request = CreatePartitionsRequest([CreatePartitionsTopic(name, partitions, None)], 60_000)
     assert not client.ask(CREATE_PARTITIONS, request, 3).results[0].error_code
     _wait_for_partitions(client, name, partitions)
 
 
 def delete(client: WireClient, name: str) -> None:
     """Delete a topic."""
-    request = DeleteTopicsRequest([DeleteTopicState(name)], timeout_ms=10_000)
+    request = DeleteTopicsRequest([DeleteTopicState(name)], timeout_ms=60_000)
     assert not client.ask(DELETE_TOPICS, request, 6).responses[0].error_code
 
 

@@ -67,6 +67,7 @@ from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchReques
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.records import Record, encode_batch
 from tests.counterparts.wire_client import WireClient
+from tests.interop.comparison import now_ms
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -110,7 +111,7 @@ def create_topic(console: Console) -> None:
     (created,) = console.ask(request).topics
     assert created.error_code == 0
     console.topic_id = created.topic_id
-    records = [Record(offset, 1_700_000_000_000, b"k", b"v") for offset in range(RECORDS)]
+    records = [Record(offset, now_ms(), b"k", b"v") for offset in range(RECORDS)]
     data = PartitionProduceData(0, memoryview(encode_batch(records)))
     topic = TopicProduceData(console.topic, console.topic_id, [data])
     deadline = time.monotonic() + 60

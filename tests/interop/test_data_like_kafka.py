@@ -126,6 +126,8 @@ class Script:
 
     def topic(self, name: str, partitions: int = 1, **configs: str) -> Named:
         name = f"{self.family.replace(' ', '-')}-{name}"
+        # The records are old: half a minute after its start Kafka would delete them.
+        configs = {"retention_ms": "-1", **configs}
         settings = [CreatableTopicConfig(k.replace("_", "."), v) for k, v in configs.items()]
         asked = CreatableTopic(name, partitions, 1, [], settings)
         response = self.wire.ask(CREATE_TOPICS, CreateTopicsRequest([asked], 60_000), 7)
@@ -222,6 +224,8 @@ class Script:
             self.wire.produce(topic, batch(b"%d" % number, b"x" * 100))
         self.wire.produce(topic, batch(b"y" * 100), partition=1)
         self.delete_records(topic, 3)
+        self.gather(topic, 0, 3)
+        self.gather(topic, 1)
         for version in FETCH_VERSIONS:
             for label, more in (
                 ("all", {}),
@@ -297,8 +301,7 @@ class Script:
 
     def transactions(self) -> Iterator[Answer]:
         for version in transactions_on_partitions.VERSIONS:
-            # The records are old: half a minute after its start Kafka would delete them.
-            topic = self.topic(f"x{version}", 3, retention_ms="-1")
+            topic = self.topic(f"x{version}", 3)
             script = transactions_on_partitions.Transactions(self.wire, topic, version)
             yield from script.run()
 
@@ -307,12 +310,22 @@ class Script:
         return self.ask(f"fetch {label} v{version}", FETCH, request, version)
 
     def produce(self, topic: Named, partition: int = 0) -> None:
-        """Append a batch and give the broker time to move it where the others are.
-
-        Two batches in different places need not come in one answer.
-        """
+        """Append a batch and wait until it is where the others are."""
         self.wire.produce(topic, batch(b"a"), partition=partition)
-        time.sleep(0.05)
+        self.gather(topic, partition)
+
+    def gather(self, topic: Named, partition: int = 0, offset: int = 0) -> None:
+        """Wait until one answer holds all: batches in different places need not come together."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            response = self.wire.fetch((topic, (partition, offset)))
+            data = response.responses[0].partitions[0]
+            assert data.error_code == 0, data
+            ends = [header.next_offset for _, header in iterate_batches(data.records or b"")]
+            if ends and ends[-1] == data.high_watermark:
+                return
+            time.sleep(0.02)
+        raise TimeoutError(f"{topic.name} from {offset}")
 
     def delete_records(self, topic: Named, offset: int, partition: int = 0) -> None:
         asked = DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(partition, offset)])

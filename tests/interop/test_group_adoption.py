@@ -127,7 +127,7 @@ def committed(broker: BrokerProcess, groups: list[str], *, stable: bool) -> dict
 def test_groups_of_kafka_are_there(tmp_path):
     with ApacheKafka(tmp_path) as kafka:
         with WireClient(kafka) as client:
-            request = CreateTopicsRequest([CreatableTopic(TOPIC, 2, 1)], 10_000)
+            request = CreateTopicsRequest([CreatableTopic(TOPIC, 2, 1)], 60_000)
             assert client.ask(CREATE_TOPICS, request, 5).topics[0].error_code == 0
         writer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
         for number in range(20):

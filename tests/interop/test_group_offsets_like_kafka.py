@@ -73,7 +73,7 @@ class Script:
 
     def create(self, name: str, partitions: int) -> None:
         topic = CreatableTopic(name, partitions, 1)
-        self.client.ask(CREATE_TOPICS, CreateTopicsRequest([topic], 10_000), 7)
+        self.client.ask(CREATE_TOPICS, CreateTopicsRequest([topic], 60_000), 7)
 
     def wait(self, group: str, name: str) -> None:
         """Until the group's coordinator is there and the topic can be committed to."""

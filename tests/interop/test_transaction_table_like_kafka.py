@@ -180,7 +180,9 @@ class Asker:
 def kafka(tmp_path_factory) -> Iterator[BrokerProcess]:
     directory = tmp_path_factory.mktemp("transactions-like-kafka")
     with ApacheKafka(directory) as broker:
-        create(broker.bootstrap_servers, "a", partitions=2)
+        # The records are old: half a minute after its start Kafka would delete them.
+        kept = {"retention.ms": "-1"}
+        create(broker.bootstrap_servers, "a", partitions=2, configs=kept)
         with WireClient(broker) as client:
             client.ask(FIND_COORDINATOR, FindCoordinatorRequest("t", 1), 3)
             Asker(client, "first").do(InitProducer("first", 1000))

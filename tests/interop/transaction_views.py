@@ -66,7 +66,7 @@ def _filled(client: WireClient) -> TransactionSteps:
     steps = TransactionSteps(client.ask)
     topic = "viewed"
     wanted = [CreatableTopic(topic, 1, 1)]
-    client.ask(CREATE_TOPICS, CreateTopicsRequest(wanted, 10_000), 7)
+    client.ask(CREATE_TOPICS, CreateTopicsRequest(wanted, 60_000), 7)
     steps.begin("view-open", topic, 0, timeout_ms=900_000)
     for key, commit in (("view-done", True), ("view-aborted", False)):
         steps.begin(key, topic, 0)

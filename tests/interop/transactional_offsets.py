@@ -68,7 +68,7 @@ class Script:
 
     def _create(self, name: str) -> None:
         topic = CreatableTopic(name, 4, 1)
-        self.client.ask(CREATE_TOPICS, CreateTopicsRequest([topic], 10_000), 7)
+        self.client.ask(CREATE_TOPICS, CreateTopicsRequest([topic], 60_000), 7)
 
     def _wait(self, name: str) -> None:
         """Until the topic can be committed to."""

@@ -191,7 +191,7 @@ class Transactions:
 
     def delete_records(self, offset: int) -> None:
         asked = DeleteRecordsTopic(self.topic.name, [DeleteRecordsPartition(0, offset)])
-        answer = self.wire.ask(DELETE_RECORDS, DeleteRecordsRequest([asked], 10_000), 2)
+        answer = self.wire.ask(DELETE_RECORDS, DeleteRecordsRequest([asked], 60_000), 2)
         assert answer.topics[0].partitions[0].error_code == 0
 
     def result(self, found: Any) -> Any:
