@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import platform
+import sys
 import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -137,10 +138,11 @@ def local_path(location: str) -> str | None:
 
 
 def _jvm() -> Any:  # noqa: ANN401 - py4j has no types
-    """The SparkContext of this process; None in a worker."""
-    from pyspark import SparkContext
-
-    context: Any = SparkContext._active_spark_context  # noqa: SLF001 - pyspark has no public way
+    """The SparkContext of this process; None in a worker, and where PySpark is not in use."""
+    pyspark = sys.modules.get("pyspark")
+    context: Any = None
+    if pyspark is not None:
+        context = pyspark.SparkContext._active_spark_context  # noqa: SLF001 - no public way
     return context
 
 
