@@ -110,13 +110,15 @@ class Member:
 
     @property
     def gave_up(self) -> bool:
-        """Whether it ended because its instance id was not free.
+        """Whether it ended because of what its library does not try again.
 
         A static member of the new protocol that missed an answer rejoins under its id, and is
         refused until its own session is over (UNRELEASED_INSTANCE_ID; Apache Kafka 4.3.0 answers
-        the same); for librdkafka that is fatal.
+        the same); for librdkafka that is fatal. For aiokafka it is that the coordinator, after a
+        start, has not read everything yet.
         """
-        may_give_up = self.kind.static and self.kind.protocol == "consumer"
+        is_static = self.kind.static and self.kind.protocol == "consumer"
+        may_give_up = is_static or self.kind.library == "aiokafka"
         return may_give_up and self._process.poll() == FATAL_EXIT_CODE
 
     def events(self) -> list[Event]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import (
     CommitFailedError,
+    GroupLoadInProgressError,
     IllegalGenerationError,
     KafkaConnectionError,
     KafkaError,
@@ -19,6 +21,7 @@ from aiokafka.structs import OffsetAndMetadata
 
 from tests.groups.events import ASSIGNED, REVOKED, Partition
 from tests.groups.member import (
+    FATAL_EXIT_CODE,
     MOST_RECORDS,
     POLL_MS,
     CommitRefused,
@@ -81,7 +84,13 @@ class Member:
         progress = self.progress
         await self._start()
         while not progress.stopping:
-            polled = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=MOST_RECORDS)
+            try:
+                polled = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=MOST_RECORDS)
+            except KafkaError as error:
+                if repr(GroupLoadInProgressError()) in str(error):
+                    # aiokafka 0.14.0 does not try again where the coordinator is still reading.
+                    os._exit(FATAL_EXIT_CODE)
+                raise
             records = (record for batch in polled.values() for record in batch)
             progress.read((r.topic, r.partition, r.offset, r.value) for r in records)
             if progress.is_due():
