@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, TypeVar
 
 from protocol.errors import ErrorCode, KafkaError
+from spark_connector.closing import Closing
 from spark_connector.connection import Connection, Disconnected
 from spark_connector.deadline import Deadline
 from spark_connector.errors import BrokerTooOld, BrokerUnreachable
@@ -28,7 +28,7 @@ def name_of(code: int) -> str:
     return f"{error.message} ({error.name})"
 
 
-class Connections:
+class Connections(Closing):
     """All brokers of a cluster, found from a few addresses; connections are made when needed."""
 
     def __init__(
@@ -47,17 +47,6 @@ class Connections:
         self._nodes: dict[int, tuple[str, int]] = {}
         self._connections: dict[tuple[int, str], Connection] = {}
         self._first: Connection | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close all connections; whatever is asked next makes new ones."""

@@ -81,6 +81,15 @@ class Ownership:
         self.is_owner = True
         return entry
 
+    def is_decided(self, query_id: str, fenced_place: str, batch_id: int, fingerprint: str) -> bool:
+        """Whether a batch was decided before; raises CheckpointMismatch if it was another one."""
+        with self.held():
+            entry = self.take(query_id, fenced_place)
+        if batch_id > entry.batch_id:
+            return False
+        entry.check(batch_id, fingerprint)
+        return True
+
     def fence(self, fenced_place: str) -> dict[str, Entry]:
         """Fence every driver before this one; returns what is decided, by query id."""
         self.is_owner = False

@@ -10,13 +10,13 @@ from spark_connector.cluster import Cluster
 from spark_connector.connection import Connection
 from spark_connector.errors import BrokerTooOld, TopicMissing
 from spark_connector.pipeline import Pipeline
+from spark_connector.requests import INIT_TWO_PHASE
 from spark_connector.sinks import AUTO, SINGLE_TRANSACTION, STOCK, TWO_PHASE
 from spark_connector.source import Source, servers_or_default
 
 CLIENT_ID: Final = "barnabas-spark-run"
 TIMEOUT_MS: Final = 20_000
 _GROUP_METADATA_SINCE: Final = 3
-_TWO_PHASE_SINCE: Final = 6
 
 
 def cluster_at(servers: str) -> Cluster:
@@ -61,6 +61,4 @@ def decided_kind(cluster: Cluster, kind: str) -> str:
         )
     if kind != AUTO:
         return kind
-    return (
-        TWO_PHASE if connection.speaks(INIT_PRODUCER_ID, _TWO_PHASE_SINCE) else SINGLE_TRANSACTION
-    )
+    return TWO_PHASE if connection.speaks(INIT_PRODUCER_ID, INIT_TWO_PHASE) else SINGLE_TRANSACTION

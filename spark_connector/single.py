@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from types import TracebackType
-from typing import Self
 
+from spark_connector.closing import Closing
 from spark_connector.cluster import Cluster, connected
 from spark_connector.encoded import EncodedBatch
 from spark_connector.errors import BrokerUnreachable, SinkError
@@ -20,7 +19,7 @@ from spark_connector.options import SinkOptions
 from spark_connector.ownership import Ownership
 
 
-class SingleTransactionSink:
+class SingleTransactionSink(Closing):
     """Micro-batches of one query, each in one transaction and exactly once."""
 
     def __init__(self, options: SinkOptions, query_id: str, cluster: Cluster | None = None) -> None:
@@ -37,12 +36,7 @@ class SingleTransactionSink:
 
     def is_decided(self, batch_id: int, fingerprint: str = "") -> bool:
         """Whether a batch was written before; raises CheckpointMismatch if it was another one."""
-        with self._ownership.held():
-            entry = self._ownership.take(self._query_id, "P1-fenced")
-        if batch_id > entry.batch_id:
-            return False
-        entry.check(batch_id, fingerprint)
-        return True
+        return self._ownership.is_decided(self._query_id, "P1-fenced", batch_id, fingerprint)
 
     def write_batch(
         self,
@@ -82,17 +76,6 @@ class SingleTransactionSink:
         """Close the connections; an open transaction stays open."""
         if self._owns_cluster:
             self._cluster.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _passing(batches: Iterable[EncodedBatch]) -> Iterator[EncodedBatch]:

@@ -8,9 +8,9 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Final, Self
+from typing import IO, TYPE_CHECKING, Any, Final
 
+from spark_connector.closing import Closing
 from spark_connector.jars import jars_of_installed_spark
 from spark_connector.java import java_home
 
@@ -22,7 +22,7 @@ LOCAL_SHUFFLE_PARTITIONS: Final = "8"
 """Spark's 200 are meant for a cluster: each is a task and a state store in every batch."""
 
 
-class SparkLog:
+class SparkLog(Closing):
     """A file for what Spark prints, which goes away unless it is kept; or none, if verbose."""
 
     def __init__(self, *, verbose: bool) -> None:
@@ -33,15 +33,8 @@ class SparkLog:
             self._file = os.fdopen(handle, "wb")
             self._path = Path(name)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Close the file; it goes away unless it is kept."""
         if self._file is not None:
             self._file.close()
             if not self._is_kept:

@@ -27,6 +27,7 @@ from protocol.messages.list_transactions import (
     ListTransactionsResponse,
 )
 from spark_connector.cluster import Cluster, NotYet, name_of
+from spark_connector.connection import Connection
 from spark_connector.prepared import query_tag, read_task_transactional_id
 from spark_connector.requests import Identity, end_all, refused
 
@@ -110,15 +111,21 @@ def _open_transactions(cluster: Cluster, sink_id: str, decided: Decided) -> list
     ]
 
 
+def listing(connection: Connection, sink_id: str, states: list[str]) -> ListTransactionsRequest:
+    """Ask for transactions of a sink; a broker before version 2 answers those of others, too."""
+    filtered = connection.speaks(LIST_TRANSACTIONS, _PATTERN_SINCE)
+    # A sink id is letters, digits, '_' and '-': nothing that a pattern would read otherwise.
+    pattern = rf"^spark\.{sink_id}(\..*)?" if filtered else None
+    return ListTransactionsRequest(states, [], -1, pattern)
+
+
 def _listed_by(cluster: Cluster, node_id: int, sink_id: str) -> list[str]:
     """The open transactions that one broker coordinates; brokers filter ids since version 2."""
     what = "Listing the open transactions of a sink"
 
     def attempt() -> ListTransactionsResponse:
         connection = cluster.node(node_id)
-        filtered = connection.speaks(LIST_TRANSACTIONS, _PATTERN_SINCE)
-        pattern = rf"^spark\.{sink_id}\..*" if filtered else None
-        request = ListTransactionsRequest([_ONGOING], [], -1, pattern)
+        request = listing(connection, sink_id, [_ONGOING])
         answer = connection.ask(LIST_TRANSACTIONS, request)
         if ErrorCode(answer.error_code).retriable:
             raise NotYet(name_of(answer.error_code))

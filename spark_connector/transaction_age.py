@@ -11,13 +11,13 @@ from protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )
-from protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
+from protocol.messages.list_transactions import LIST_TRANSACTIONS
 from spark_connector.cluster import Cluster, NotYet
 from spark_connector.connection import Connection, Disconnected
 from spark_connector.errors import SinkError
+from spark_connector.sweep import listing
 
 _OPEN: Final = ("Ongoing", "PrepareCommit", "PrepareAbort")
-_PATTERN_SINCE: Final = 2
 _LOOKED_AT_MAX: Final = 100
 
 
@@ -70,11 +70,7 @@ def _open_ids(connection: Connection, sink_id: str) -> list[str]:
     if not connection.speaks(LIST_TRANSACTIONS, 0):
         return []
     own = f"spark.{sink_id}"
-    request = ListTransactionsRequest(state_filters=list(_OPEN))
-    if connection.speaks(LIST_TRANSACTIONS, _PATTERN_SINCE):
-        # A sink id is letters, digits, '_' and '-': nothing that a pattern would read otherwise.
-        request.transactional_id_pattern = rf"spark\.{sink_id}(\..*)?"
-    answer = connection.ask(LIST_TRANSACTIONS, request)
+    answer = connection.ask(LIST_TRANSACTIONS, listing(connection, sink_id, list(_OPEN)))
     if answer.error_code:
         raise KafkaError(ErrorCode(answer.error_code))
     return [

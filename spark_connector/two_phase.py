@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from protocol.errors import ErrorCode
 from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdResponse
+from spark_connector.closing import Closing
 from spark_connector.cluster import Cluster, connected
 from spark_connector.encoded import EncodedBatch
 from spark_connector.entries import Entry, Listed
@@ -98,7 +98,7 @@ class Participant:
             self._cluster.close()
 
 
-class Decider:
+class Decider(Closing):
     """The driver's side: one at a time for a sink, and it knows what was decided."""
 
     def __init__(
@@ -140,12 +140,7 @@ class Decider:
     def is_decided(self, batch_id: int, fingerprint: str = "") -> bool:
         """Whether a batch was decided before; raises CheckpointMismatch if it was another one."""
         assert self._query_id is not None, "asking needs the query's id"
-        with self._ownership.held():
-            entry = self._ownership.take(self._query_id, "C1")
-        if batch_id > entry.batch_id:
-            return False
-        entry.check(batch_id, fingerprint)
-        return True
+        return self._ownership.is_decided(self._query_id, "C1", batch_id, fingerprint)
 
     def commit(
         self,
@@ -304,17 +299,6 @@ class Decider:
         """Close the connections."""
         if self._owns_cluster:
             self._cluster.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _ongoing(answer: InitProducerIdResponse) -> Identity:
