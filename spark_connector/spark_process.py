@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socketserver
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -92,6 +93,22 @@ def _started(master: str, settings: Mapping[str, str], log: SparkLog) -> SparkSe
     launch: Any = java_gateway.launch_gateway  # It has no types.
     gateway = launch(configuration, popen_kwargs=log.popen_arguments())
     context = SparkContext(conf=configuration, gateway=gateway)
+    let_the_other_side_leave(context._accumulatorServer)  # noqa: SLF001 - it has no other name
     if "spark.log.level" not in settings:
         context.setLogLevel("WARN")
     return SparkSession(context)
+
+
+def let_the_other_side_leave(server: socketserver.BaseServer) -> None:
+    """Print no traceback where a connection to a server of PySpark's ended in mid-message.
+
+    Spark interrupts its scheduler when it stops, which cuts the connection over which the counts
+    of the last tasks come: nobody is left who would read them.
+    """
+    show = server.handle_error
+
+    def handle_error(request: Any, address: Any) -> None:  # noqa: ANN401 - as socketserver has it
+        if not isinstance(sys.exception(), EOFError | ConnectionError):
+            show(request, address)
+
+    server.handle_error = handle_error  # type: ignore[assignment]

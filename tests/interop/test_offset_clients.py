@@ -15,6 +15,8 @@ from kafka.structs import OffsetAndMetadata
 from tests.counterparts.broker_process import BrokerProcess
 
 TIMEOUT_SECONDS = 60
+END_OF_TEXT = "\0"
+"""confluent-kafka commits it with its text, and reads on until it finds one, whoever wrote it."""
 
 
 class WithConfluent:
@@ -53,12 +55,11 @@ class WithKafkaPython:
     def commit(self, topic: str, offset: int, metadata: str) -> None:
         place = PythonTopicPartition(topic, 0)
         self._consumer.assign([place])
-        self._consumer.commit({place: OffsetAndMetadata(offset, metadata, -1)})
+        self._consumer.commit({place: OffsetAndMetadata(offset, metadata + END_OF_TEXT, -1)})
 
     def committed(self, topic: str) -> tuple[int, str]:
         found = self._consumer.committed(PythonTopicPartition(topic, 0), metadata=True)
-        # confluent-kafka commits the zero byte behind its text, too.
-        return found.offset, found.metadata.rstrip("\0")
+        return found.offset, found.metadata.removesuffix(END_OF_TEXT)
 
     def close(self) -> None:
         self._consumer.close()
@@ -78,7 +79,7 @@ class WithAiokafka:
         place = AioTopicPartition(topic, 0)
         async with AIOKafkaConsumer(**self._settings) as consumer:
             consumer.assign([place])
-            await consumer.commit({place: (offset, metadata)})
+            await consumer.commit({place: (offset, metadata + END_OF_TEXT)})
 
     def commit(self, topic: str, offset: int, metadata: str) -> None:
         asyncio.run(self._commit(topic, offset, metadata))
