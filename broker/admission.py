@@ -9,7 +9,6 @@ does not exist here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from broker.catalogue import Partition
@@ -22,7 +21,6 @@ from protocol.records import (
     HEADER_BYTES,
     PRODUCER_ID_POSITION,
     TRANSACTIONAL_BIT,
-    BatchHeader,
     read_header,
 )
 
@@ -85,20 +83,28 @@ def admit(transactions: Transactions, writer: Writer, batches: Batches) -> Admis
     """Ask the coordinator for all transactional ``batches`` of a request at once."""
     if writer.transactional_id is None:
         return Admission({}, error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    headers = [(partition, read_header(records)) for partition, records in batches]
-    producers = {(header.producer_id, header.producer_epoch) for _, header in headers}
+    producers: set[tuple[int, int]] = set()
+    refused: dict[TopicPartition, ErrorCode] = {}
+    asked: set[TopicPartition] = set()
+    for partition, records in batches:
+        header = read_header(records)
+        producer_id, epoch = header.producer_id, header.producer_epoch
+        producers.add((producer_id, epoch))
+        entry = partition.log.producers.entry(producer_id)
+        if entry is None or epoch > entry.epoch:
+            asked.add(_place(partition))
+        elif epoch < entry.epoch:
+            refused[_place(partition)] = ErrorCode.INVALID_PRODUCER_EPOCH
+        elif not (entry.is_in_transaction or entry.duplicate_of(header)):
+            # A repeated batch is answered from the log's memory and opens nothing (S4).
+            asked.add(_place(partition))
     if len(producers) > 1:
         return Admission({}, error=ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    refused = {
-        _place(partition): ErrorCode.INVALID_PRODUCER_EPOCH
-        for partition, header in headers
-        if _is_old(partition, header)
-    }
-    asked = frozenset(_unknown(headers)) - refused.keys()
+    asked -= refused.keys()
     if not asked:
         return Admission(refused)
     (producer,) = producers
-    found = _ask(transactions, writer, producer, asked)
+    found = _ask(transactions, writer, producer, frozenset(asked))
     errors = {place: code for place, code in found.items() if code}
     is_concurrent = ErrorCode.CONCURRENT_TRANSACTIONS in errors.values()
     refused |= {place: _sent(code, writer.api_version) for place, code in errors.items()}
@@ -107,30 +113,6 @@ def admit(transactions: Transactions, writer: Writer, batches: Batches) -> Admis
 
 def _place(partition: Partition) -> TopicPartition:
     return TopicPartition(partition.topic.name, partition.index)
-
-
-def _is_old(partition: Partition, header: BatchHeader) -> bool:
-    entry = partition.log.producers.entry(header.producer_id)
-    return entry is not None and header.producer_epoch < entry.epoch
-
-
-def _unknown(headers: list[tuple[Partition, BatchHeader]]) -> Iterator[TopicPartition]:
-    """The partitions whose log does not know the transaction yet.
-
-    A repeated batch is not among them: it is answered from the log's memory and opens nothing (S4).
-    """
-    for partition, header in headers:
-        producers = partition.log.producers
-        if producers.is_in_transaction(header.producer_id, header.producer_epoch):
-            continue
-        entry = producers.entry(header.producer_id)
-        is_repeated = (
-            entry is not None
-            and entry.epoch == header.producer_epoch
-            and entry.duplicate_of(header) is not None
-        )
-        if not is_repeated:
-            yield _place(partition)
 
 
 def _ask(

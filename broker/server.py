@@ -16,7 +16,7 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Final
 
 import broker.handlers  # noqa: F401  registers every handler
 from broker.adoption import adopt_if_foreign
@@ -48,6 +48,10 @@ from storage.partition_log import PartitionLog
 from storage.recovery import RecoveryReport, lock_directory, open_store
 
 logger = logging.getLogger("broker.server")
+
+COLLECT_EVERY: Final = 10_000
+"""So many objects must be alive that the collector has not seen before it looks for cycles. At its
+default, 700, it went through the batches of every other transaction on their way to the disk."""
 
 
 class BrokerServer:
@@ -403,6 +407,7 @@ async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
     # What exists now stays: the collector need not look at it again and again.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(COLLECT_EVERY)
     on_ready(server.ready_line)
     failure = loop.create_task(server.wait_for_failure())
     stopping = loop.create_task(asked.wait())

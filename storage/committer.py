@@ -30,10 +30,10 @@ from storage.journal_files import JournalFiles
 from storage.journal_format import ENTRY_BYTES, GROUP_HEADER_BYTES
 
 _HAND_OVER_BYTES: Final = 1024 * 1024
-_HAND_OVER_SECONDS: Final = 0.02
-_IDLE_SECONDS: Final = 0.002
-"""While groups keep coming, the segment thread is woken for this much or after this time, and soon
-when none comes. Readers do not wait for it: memory has what is not in the segments yet."""
+_HAND_OVER_SECONDS: Final = 0.05
+"""The segment thread is woken for this much or after this time: each time it takes the interpreter
+from the loop, and what came in between goes to a segment in one write. Readers do not wait for it:
+memory has what is not in the segments yet."""
 
 _MERGED_BYTES_MAX: Final = 16 * 1024 * 1024
 FULL_DISK: Final = (errno.ENOSPC, errno.EDQUOT)
@@ -240,7 +240,7 @@ class CommitterThread:
         self._listener = listener
         self._groups: queue.SimpleQueue[CommitGroup | None] = queue.SimpleQueue()
         self._unwritten: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        self._kept_since: float | None = None
+        self._hand_over_at: float | None = None
         self._journal_thread = self._start("barnabas-journal", self._commit_next)
         self._segment_thread = self._start("barnabas-segments", self._write_next)
 
@@ -273,30 +273,28 @@ class CommitterThread:
         self._committer.commit(groups)
         if stopping:
             self._unwritten.put(False)
-        elif self._is_time_to_hand_over(idle=not groups):
-            self._kept_since = None
+        elif self._is_time_to_hand_over():
+            self._hand_over_at = None
             self._unwritten.put(True)
         return not stopping
 
-    def _is_time_to_hand_over(self, *, idle: bool) -> bool:
+    def _is_time_to_hand_over(self) -> bool:
         now = time.monotonic()
-        if self._kept_since is None:
-            self._kept_since = now
-        return (
-            idle
-            or self._committer.unwritten_bytes >= _HAND_OVER_BYTES
-            or now - self._kept_since >= _HAND_OVER_SECONDS
-        )
+        if self._hand_over_at is None:
+            self._hand_over_at = now + _HAND_OVER_SECONDS
+        return self._committer.unwritten_bytes >= _HAND_OVER_BYTES or now >= self._hand_over_at
 
     def _take(self) -> tuple[list[CommitGroup], bool]:
-        """Everything that waits; nothing if something is kept and nothing comes for a moment.
+        """Everything that waits; nothing if none comes until it is time to hand over.
 
         True: told to stop.
         """
         groups: list[CommitGroup] = []
+        patience_s = None
+        if self._hand_over_at is not None:
+            patience_s = max(self._hand_over_at - time.monotonic(), 0)
         try:
-            keeps = self._kept_since is not None
-            item = self._groups.get(timeout=_IDLE_SECONDS if keeps else None)
+            item = self._groups.get(timeout=patience_s)
             while item is not None:
                 groups.append(item)
                 item = self._groups.get_nowait()

@@ -147,8 +147,15 @@ class ProducerEntry:
             self.transaction_first_offset,
         )
 
+    @property
+    def is_in_transaction(self) -> bool:
+        """Whether it has data here that no marker has decided."""
+        return self.transaction_first_offset != NO_OFFSET
+
     def duplicate_of(self, header: BatchHeader) -> CachedBatch | None:
         """The cached batch with the same first and last sequence, if there is one."""
+        if not self.batches:
+            return None
         last_sequence = header.last_sequence
         delta = header.last_offset_delta
         for batch in self.batches:
@@ -199,16 +206,12 @@ class ProducerState:
     def has_open_transaction(self, producer_id: int) -> bool:
         """Whether this producer has data here that no marker has decided."""
         entry = self._entries.get(producer_id)
-        return entry is not None and entry.transaction_first_offset != NO_OFFSET
+        return entry is not None and entry.is_in_transaction
 
     def is_in_transaction(self, producer_id: int, epoch: int) -> bool:
         """Whether this producer has an open transaction here in this very epoch."""
         entry = self._entries.get(producer_id)
-        return (
-            entry is not None
-            and entry.transaction_first_offset != NO_OFFSET
-            and entry.epoch == epoch
-        )
+        return entry is not None and entry.is_in_transaction and entry.epoch == epoch
 
     # ----------------------------------------------------------------------------------- verdicts
 
