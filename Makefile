@@ -173,18 +173,20 @@ package: $(VENV)/.dev ## The wheel, installed and run outside of this directory
 
 # The newest Spark, in an environment of its own; the interop tests have the one before.
 COMPAT := $(VENV)-compat
+COMPAT_TESTS := tests/interop/test_spark.py $(addprefix tests/spark/test_,data_source.py sinks.py \
+	pipeline.py)
 
 $(COMPAT)/.installed: pyproject.toml $(VENV)/.counterparts
 	@echo "Installing Spark $(COMPAT_SPARK) into $(COMPAT)"
 	@$(BIN)/python -m venv $(COMPAT)
 	@$(COMPAT)/bin/python -m pip --disable-pip-version-check --quiet install \
-		--editable '.[test]' 'pyspark==$(COMPAT_SPARK)'
+		--editable '.[spark,test]' 'pyspark==$(COMPAT_SPARK)'
 	@touch $@
 
 .PHONY: compat
 compat: $(COMPAT)/.installed ## The Spark tests with the newest Spark
 	$(call heading,compat)
-	@$(COMPAT)/bin/python -m pytest --quiet $(or $(ARGS),tests/interop/test_spark.py)
+	@$(COMPAT)/bin/python -m pytest --quiet $(or $(ARGS),$(COMPAT_TESTS))
 
 .PHONY: bench
 bench: $(VENV)/.counterparts ## Side by side with Apache Kafka; writes docs/benchmarks.md

@@ -48,7 +48,7 @@ def plot(
         )
         axes.set_ylabel("thousand results")
         axes.axhline(0, color="grey", linewidth=0.8)
-    rows[0][0].legend(loc="upper right", fontsize=8, ncols=5)
+    rows[-1][0].legend(loc="upper right", fontsize=8, ncols=5)
     rows[-1][0].set_xlabel("place in the input, million payments")
     figure.suptitle(title, fontsize=11)
     figure.tight_layout()
