@@ -90,7 +90,7 @@ def test_confluent_describes_the_brokers_configs(broker):
 
 def test_confluent_lists_offsets_and_deletes_records(broker, create_topic):
     client = admin(broker.bootstrap_servers)
-    topic = create_topic()
+    topic = create_topic(retention_ms="-1")  # For records of long ago.
     records = [Sent(None, b"%d" % i, (), 1_700_000_000_000 + i) for i in range(10)]
     Confluent().produce(broker.bootstrap_servers, topic, records, "none", 0)
 

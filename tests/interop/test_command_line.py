@@ -30,6 +30,9 @@ BROKERS: dict[str, type[BrokerProcess]] = {"barnabas": BarnabasProcess, "kafka":
 BROKER = 4
 """Resource type of settings of brokers; without a name, of all of them."""
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+KEPT = ("-X", "retention.ms=-1")
+"""For records of long ago: retention, which comes round at any time, would delete them."""
+TIMEOUT_S = 60
 
 
 @pytest.fixture(scope="module", params=BROKERS)
@@ -124,7 +127,7 @@ def test_a_key_has_the_partition_that_kafkas_clients_give_it(barnabas, filled):
             filled, b"", key,
             on_delivery=lambda _, sent: theirs.update({sent.key().decode(): {sent.partition()}}),
         )  # fmt: skip
-    assert producer.flush(20) == 0
+    assert producer.flush(TIMEOUT_S) == 0
     assert theirs == of_key
 
 
@@ -138,7 +141,7 @@ def test_java_reads_every_codec(barnabas, topic):
         assert barnabas.lines_of(lines, "produce", topic, "-z", codec).exit_code == 0
     consumed = tool(
         barnabas.broker, CONSOLE_CONSUMER, "--topic", topic, "--partition", "0",
-        "--offset", "earliest", "--max-messages", str(len(sent)), "--timeout-ms", "20000",
+        "--offset", "earliest", "--max-messages", str(len(sent)), "--timeout-ms", "60000",
     )  # fmt: skip
     assert [line for line in consumed.splitlines() if line.endswith("x")] == sent
     again = barnabas("consume", topic, "-o", "beginning", "-e")
@@ -147,7 +150,7 @@ def test_java_reads_every_codec(barnabas, topic):
 
 def test_where_to_begin(barnabas, topic):
     servers = barnabas.broker.bootstrap_servers
-    barnabas("topics", "create", topic)
+    barnabas("topics", "create", topic, *KEPT)
     records = [Sent(None, b"%d" % n, (), 1_700_000_000_000 + 1000 * n) for n in range(10)]
     Confluent().produce(servers, topic, records, "none", 0)
     for where, first in (("-3", 7), ("@1700000006000", 6), ("end", 10)):
@@ -159,7 +162,7 @@ def test_where_to_begin(barnabas, topic):
 def test_json_goes_round(barnabas, topic):
     servers = barnabas.broker.bootstrap_servers
     copy = f"{topic}-copy"
-    barnabas("topics", "create", topic, copy)
+    barnabas("topics", "create", topic, copy, *KEPT)
     records = [
         Sent(b"\xff\x00", "ü".encode(), (("h", b"1"), ("h", None)), 1_700_000_000_000),
         Sent(None, None, (), 1_700_000_000_001),
@@ -202,7 +205,7 @@ def read(consumer, topic, count):
     consumer.subscribe([topic])
     values = []
     while len(values) < count:
-        message = consumer.poll(20)
+        message = consumer.poll(TIMEOUT_S)
         assert message is not None, f"{len(values)} of {count}"
         assert message.error() is None, message.error()
         values.append(message.value().decode())
@@ -288,7 +291,7 @@ def test_sharing_a_group_with_others(barnabas, filled):
         (found,) = barnabas("groups", "describe", group, "--format", "json").json
         theirs.close()
         ours.send_signal(signal.SIGINT)
-        _, stderr = ours.communicate(timeout=30)
+        _, stderr = ours.communicate(timeout=120)
     assert (ours.returncode, stderr) == (130, "")
     shares = [
         number
@@ -307,7 +310,7 @@ def test_transactions(either, barnabas, topic):
     """What is open, whose it is, and its end; only Barnabas tells the client."""
     barnabas("topics", "create", topic, "-p", 2)
     with TransactionClient(either, "the-client") as client:
-        client.begin(topic, topic, 0, 1)
+        client.begin(topic, topic, 0, 1, timeout_ms=600_000)
         producer_id, epoch = client.producers[topic]
         is_ours = isinstance(either, BarnabasProcess)
         who = "the-client /127.0.0.1" if is_ours else "- -"

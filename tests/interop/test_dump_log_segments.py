@@ -11,7 +11,12 @@ from tests.interop.clients import Confluent, Sent
 from tests.interop.dump import SUFFIXES, complaints, segment_files
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
-SMALL_SEGMENTS = {"segment.bytes": str(1 << 20), "index.interval.bytes": "512"}
+# The records are of long ago: retention, which comes round at any time, would delete them.
+SMALL_SEGMENTS = {
+    "segment.bytes": str(1 << 20),
+    "index.interval.bytes": "512",
+    "retention.ms": "-1",
+}
 
 
 def fill(servers: str, topic: str) -> None:
@@ -28,8 +33,8 @@ def fill(servers: str, topic: str) -> None:
     for number in range(3000):
         producer.produce(topic, b"%d" % number * 200, partition=1)
         if number % 20 == 0:
-            producer.flush(30)
-    assert producer.flush(30) == 0
+            producer.flush(60)
+    assert producer.flush(60) == 0
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +48,7 @@ def written(broker_class, tmp_path_factory) -> Path:
         fill(broker.bootstrap_servers, "after-the-kill")
         client = admin(broker.bootstrap_servers)
         place = confluent_kafka.TopicPartition("after-the-kill", 0, 100)
-        client.delete_records([place])[place].result(20)
+        client.delete_records([place])[place].result(60)
         broker.terminate()
         return broker.data_directory
 

@@ -56,14 +56,14 @@ def test_console_producer_and_consumer(broker, create_topic):
         broker,
         kafka_tools.CONSOLE_CONSUMER,
         *("--topic", topic, "--partition", "0", "--offset", "earliest"),
-        *("--max-messages", "50", "--timeout-ms", "20000"),
+        *("--max-messages", "50", "--timeout-ms", "60000"),
         *("--property", "print.key=true", "--property", "key.separator=:"),
     )
     assert [line for line in consumed.splitlines() if line.startswith("key-")] == lines
 
 
 def test_get_offset_shell(broker, create_topic):
-    topic = create_topic(partitions=3)
+    topic = create_topic(partitions=3, retention_ms="-1")  # For records of long ago.
     produce = KafkaPython().produce
 
     records = [Sent(None, b"x", (), 1_790_000_000_000 + i) for i in range(25)]

@@ -17,6 +17,7 @@ REAL_TIME_RECORDS = 100
 WARM_UP_RECORDS = 20
 # How long the broker keeps a fetch for which nothing comes.
 UNWOKEN_MS = 20_000
+WAIT_S = 200
 
 
 @pytest.fixture(scope="module")
@@ -39,13 +40,13 @@ def test_a_streaming_job_survives_its_restart_and_the_brokers_kill(
 
 
 def test_batch_reads_by_offset_and_by_timestamp(spark, broker, create_topic):
-    topic = create_topic(partitions=2)
+    topic = create_topic(partitions=2, retention_ms="-1")  # For records of long ago.
     base_ms = 1_790_000_000_000
     producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers})
     for i in range(1000):
         headers = [("number", b"%d" % i)]
         producer.produce(topic, b"%d" % i, partition=i % 2, timestamp=base_ms + i, headers=headers)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
     def read(**options):
         source = spark.read.format("kafka").option("subscribe", topic)
@@ -202,7 +203,7 @@ def test_stateless_real_time_mode(spark, broker, tmp_path, say):
         producer.flush(30)
         wait_for_arrival(arrived, 1)
         time.sleep(0.01)
-    consumer.join(120)
+    consumer.join(WAIT_S + 60)
     failure = query.exception()
     query.stop()
     assert failure is None
@@ -215,7 +216,7 @@ def test_stateless_real_time_mode(spark, broker, tmp_path, say):
 
 def wait_for_arrival(arrived: list[tuple[bytes, float]], count: int) -> None:
     """Wait until so many values came out of the query, which takes a while to start."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + WAIT_S
     while len(arrived) < count:
         assert time.monotonic() < deadline, "nothing comes out of the query"
         time.sleep(0.005)
@@ -228,7 +229,7 @@ def collect(servers: str, count: int, arrived: list[tuple[bytes, float]]) -> Non
     settings["fetch.wait.max.ms"] = UNWOKEN_MS
     consumer = confluent_kafka.Consumer({"bootstrap.servers": servers, **settings})
     consumer.assign([confluent_kafka.TopicPartition("real-time-out", 0, 0)])
-    deadline = time.monotonic() + 110
+    deadline = time.monotonic() + WAIT_S
     while len(arrived) < count and time.monotonic() < deadline:
         message = consumer.poll(0.5)
         if message is not None and message.error() is None:
