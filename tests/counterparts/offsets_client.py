@@ -87,7 +87,7 @@ class OffsetsClient(WireClient):
 
     # -------------------------------------------------------------------------------- transactions
 
-    def begin_life(self, transactional_id: str, timeout_ms: int = 60_000) -> Producer:
+    def begin_life(self, transactional_id: str, timeout_ms: int = 600_000) -> Producer:
         """Ask who the id is now: whoever was it before is fenced."""
         request = InitProducerIdRequest(transactional_id, timeout_ms)
         answer = self.patiently(
@@ -206,7 +206,7 @@ class OffsetsClient(WireClient):
     def join(self, group: str, member_id: str = "", *, sync: bool = True, **more: Any) -> Any:
         """Join a classic group, which has no other members, and lead it; the answer to the join."""
         protocols = [JoinGroupRequestProtocol("range", b"")]
-        request = JoinGroupRequest(group, 30_000, 30_000, member_id, None, "consumer", protocols)
+        request = JoinGroupRequest(group, 300_000, 30_000, member_id, None, "consumer", protocols)
         for field, value in more.items():
             setattr(request, field, value)
         answer = self.patiently(

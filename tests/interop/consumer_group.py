@@ -193,7 +193,7 @@ def comparable(value: Any, name: str = "") -> Any:
     return value
 
 
-def until(ask: Callable[[], Any], done: Callable[[Any], bool], timeout_s: float = 20.0) -> Any:
+def until(ask: Callable[[], Any], done: Callable[[Any], bool], timeout_s: float = 60.0) -> Any:
     """Ask until something has come round."""
     deadline = time.monotonic() + timeout_s
     while not done(response := ask()):

@@ -50,6 +50,8 @@ pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
 SETTINGS = {"group.max.size": "3", "group.min.session.timeout.ms": "100"}
 TOPIC = "read-by-groups"
+SHORT_MS = 1500
+"""A session that is waited for; longer than what comes between two requests."""
 
 
 class Group:
@@ -462,7 +464,7 @@ def static_members(group: Group) -> Answers:
 
 
 def members_that_fall_silent(group: Group) -> Answers:
-    group.join_for_good("a", session_ms=400)
+    group.join_for_good("a", session_ms=SHORT_MS)
     group.sync("a", 1, assignments="a")
     group.until_there_are("Empty")
     yield "a is out", group.heartbeat("a", 1)
@@ -470,10 +472,10 @@ def members_that_fall_silent(group: Group) -> Answers:
     group.ids.clear()
     group.join_for_good("b", session_ms=30_000)
     group.sync("b", 3, assignments="b")
-    assert group.join("c", session_ms=400).error_code == 79
+    assert group.join("c", session_ms=SHORT_MS).error_code == 79
     group.send_join("b")
     yield "b waits for c, then does not", group.answer("b")
-    yield "c has come too late", group.join("c", session_ms=400)
+    yield "c has come too late", group.join("c", session_ms=SHORT_MS)
 
 
 SCRIPTS: tuple[Callable[[Group], Answers], ...] = (

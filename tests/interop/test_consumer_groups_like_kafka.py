@@ -321,10 +321,10 @@ def _without_ids(response: Any, *member_ids: str) -> Any:
 
 
 def sessions(group: Group) -> Iterator[tuple[str, Any]]:
-    """Times are short for this group alone."""
+    """Times are short for this group alone, but longer than what comes between two requests."""
     group.join("m1")
-    group.join("m2", rebalance_timeout_ms=500)
-    group.heartbeat("m1", 2, rebalance_timeout_ms=500)
+    group.join("m2", rebalance_timeout_ms=2000)
+    group.heartbeat("m1", 2, rebalance_timeout_ms=2000)
     yield "has to give back", group.heartbeat("m1", 2)
     yield "put out", until(lambda: group.heartbeat("m1", 2), lambda r: r.error_code)
     yield "the other has all", until(lambda: group.heartbeat("m2", 3), lambda r: r.member_epoch > 3)

@@ -67,7 +67,12 @@ def commit(broker: BrokerProcess, group: str, *offsets: int) -> None:
 def commit_in_transaction(broker: BrokerProcess, group: str, offset: int, *, end: str) -> Producer:
     """Send an offset to a transaction; the producer is returned so that it can stay open."""
     producer = Producer(
-        {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": f"{group}-{end}"}
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "transactional.id": f"{group}-{end}",
+            # One that stays open is to be open when Barnabas has been started twice.
+            "transaction.timeout.ms": 900_000,
+        }
     )
     producer.init_transactions()
     producer.begin_transaction()
