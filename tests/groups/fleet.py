@@ -32,7 +32,7 @@ from tests.groups.member import FATAL_EXIT_CODE
 
 _REPOSITORY = Path(__file__).parents[2]
 WAIT_S = 240
-STOP_S = 20
+STOP_S = 90
 # A consumer is small; many of them share a machine with two cores.
 JVM_OPTIONS = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _READERS = {"console": read_console, "verifiable": read_verifiable}

@@ -81,25 +81,28 @@ class Member:
             self._consumer.subscribe(topics=list(settings.topics), listener=listener)
 
     async def run(self) -> None:
+        try:
+            await self._start()
+            await self._take_part()
+        except KafkaError as error:
+            if repr(GroupLoadInProgressError()) in str(error):
+                # aiokafka 0.14.0 does not try again where the coordinator is still reading.
+                os._exit(FATAL_EXIT_CODE)
+            raise
+        await self.commit()
+        await self._consumer.stop()
+
+    async def _take_part(self) -> None:
         progress = self.progress
-        await self._start()
         while not progress.stopping:
-            try:
-                polled = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=MOST_RECORDS)
-            except KafkaError as error:
-                if repr(GroupLoadInProgressError()) in str(error):
-                    # aiokafka 0.14.0 does not try again where the coordinator is still reading.
-                    os._exit(FATAL_EXIT_CODE)
-                raise
+            polled = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=MOST_RECORDS)
             records = (record for batch in polled.values() for record in batch)
             progress.read((r.topic, r.partition, r.offset, r.value) for r in records)
             if progress.is_due():
                 await self.commit()
-        await self.commit()
-        await self._consumer.stop()
 
     async def _start(self) -> None:
-        """Connect, as soon as there is a broker."""
+        """Connect, as soon as there is a broker; returns when there is an assignment."""
         while True:
             try:
                 await self._consumer.start()

@@ -258,7 +258,7 @@ class _AiokafkaWorker:
         self._busy = asyncio.Lock()
 
     async def run(self, stopping: Stopping) -> None:
-        from aiokafka.errors import KafkaConnectionError, KafkaError
+        from aiokafka.errors import KafkaError
 
         self._consumer = self._library.AIOKafkaConsumer(
             bootstrap_servers=self._settings.servers,
@@ -271,14 +271,9 @@ class _AiokafkaWorker:
             fetch_max_wait_ms=100,
         )
         self._consumer.subscribe([self._settings.input], listener=_listener(self))
-        while True:
-            try:
-                await self._consumer.start()
-            except KafkaConnectionError:
-                await asyncio.sleep(POLL_S)
-            else:
-                break
         try:
+            # Also a start may fail for good: of a coordinator that is still reading its log.
+            await _connected(self._consumer)
             while not stopping():
                 # Those of before: records of a later assignment are not for them.
                 producers = self._producers
@@ -332,8 +327,22 @@ class _AiokafkaWorker:
             transactional_id=f"{self._settings.group}-{place.partition}",
             transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
         )
-        await producer.start()
+        # What a listener raises is only logged, and there would be partitions without a producer.
+        await _connected(producer)
         return producer
+
+
+async def _connected(client: Any) -> None:
+    """Start a client, as soon as there is a broker."""
+    from aiokafka.errors import KafkaConnectionError
+
+    while True:
+        try:
+            await client.start()
+        except KafkaConnectionError:
+            await asyncio.sleep(POLL_S)
+        else:
+            return
 
 
 def _listener(worker: _AiokafkaWorker) -> Any:
