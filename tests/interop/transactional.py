@@ -96,6 +96,8 @@ class Confluent:
             )
         try:
             assert self._producer.flush(TIMEOUT_S) == 0
+        except confluent_kafka.KafkaException as error:
+            raise Refused(error.args[0].name()) from error
         except SystemError as error:
             # A fatal error is raised by the flush; where the report of a delivery is called
             # behind it, Python wraps it, or finds it gone and knows only that there was one.
