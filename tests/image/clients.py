@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import confluent_kafka
 from confluent_kafka.admin import AdminClient
 
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 
 
 def produce(servers: str, topic: str, values: Sequence[bytes]) -> None:
     """Produce all values and wait for every acknowledgement."""
     producer = confluent_kafka.Producer(
-        {"bootstrap.servers": servers, "enable.idempotence": True, "message.timeout.ms": 20000}
+        {"bootstrap.servers": servers, "enable.idempotence": True, "message.timeout.ms": 50000}
     )
     failed = []
     for value in values:

@@ -11,7 +11,7 @@ from tests.image.container import Container
 from tests.image.image import Store
 from tests.image.tools import MissingTool, check_tools
 
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 
 
 def pytest_collection_modifyitems(items):

@@ -21,7 +21,8 @@ from tests.image.ports import PublishedPort
 INSIDE = Path(__file__).with_name("inside.py")
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 NAMESPACES = ("--mount", "--pid", "--net", "--uts", "--ipc")
-START_TIMEOUT_S = 30
+START_TIMEOUT_S = 60
+END_TIMEOUT_S = 60
 
 
 class Container:
@@ -117,7 +118,7 @@ class Container:
         self._ports.append(PublishedPort(self.process_id, port))
         return self._ports[-1].port
 
-    def execute(self, *command: str, timeout_s: float = 30) -> subprocess.CompletedProcess[str]:
+    def execute(self, *command: str, timeout_s: float = 90) -> subprocess.CompletedProcess[str]:
         """Run another command inside, as `docker exec` does."""
         user_id, group_id = self.user
         return subprocess.run(
@@ -135,17 +136,19 @@ class Container:
         )
 
     def put(self, path: str, text: str, mode: int = 0o755) -> None:
-        """Copy a file in, as `docker cp` does: it is there, but not at once with its content."""
+        """Copy a file in, as `docker cp` does, but whole: a shell inside waits for its name."""
         target = self.root / path.lstrip("/")
-        with open(target, "w", encoding="utf-8", newline="\n") as file:
+        unready = target.with_name(f".{target.name}")
+        with open(unready, "w", encoding="utf-8", newline="\n") as file:
             os.fchmod(file.fileno(), mode)
             file.write(text)
+        os.replace(unready, target)
 
     def signal(self, number: int) -> None:
         """Send a signal to the first process."""
         os.kill(self.process_id, number)
 
-    def stop(self, timeout_s: float = 10) -> int:
+    def stop(self, timeout_s: float = END_TIMEOUT_S) -> int:
         """End it as `docker stop` does, with SIGTERM; return the exit code."""
         self.signal(getattr(signal, self.image.config.get("StopSignal") or "SIGTERM"))
         return self.wait(timeout_s)
@@ -155,7 +158,7 @@ class Container:
         self.signal(signal.SIGKILL)
         self.wait()
 
-    def wait(self, timeout_s: float = 10) -> int:
+    def wait(self, timeout_s: float = END_TIMEOUT_S) -> int:
         """Wait for the end and return the exit code."""
         return self._unshare.wait(timeout=timeout_s)
 

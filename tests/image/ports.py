@@ -51,7 +51,7 @@ class PublishedPort:
                 return
             self._connections.append(outside)
             try:
-                inside = socket.create_connection(("127.0.0.1", self._inside_port), timeout=5)
+                inside = socket.create_connection(("127.0.0.1", self._inside_port), timeout=60)
             except OSError:
                 outside.close()
                 continue

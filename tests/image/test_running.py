@@ -48,7 +48,7 @@ def brokers_seen_inside(container, server):
         [*enter, sys.executable, "-c", code, server],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=90,
         check=True,
         cwd=ROOT,
     ).stdout.split()
@@ -91,7 +91,7 @@ def test_sigterm_while_clients_are_connected(container):
     for value in values(200):
         producer.produce("t", value, on_delivery=lambda error, _: acknowledged.append(error))
         producer.poll(0)
-    producer.flush(30)
+    assert producer.flush(60) == 0
     began = time.monotonic()
     assert broker.stop() == 0
     assert time.monotonic() - began < QUICK_S
@@ -123,16 +123,17 @@ def test_the_health_check(container):
     began = time.monotonic()
     after = broker.execute(*command[1:])
     assert after.returncode == 0, after.stderr
-    assert time.monotonic() - began < 2
+    # Otherwise an engine takes it for a failure.
+    assert time.monotonic() - began < broker.image.config["Healthcheck"]["Timeout"] / 1e9
 
 
 def test_http(container):
     broker = container()
     broker.wait_for_log(READY)
     address = f"http://127.0.0.1:{broker.publish(9644)}"
-    with urllib.request.urlopen(f"{address}/readyz", timeout=10) as answer:
+    with urllib.request.urlopen(f"{address}/readyz", timeout=60) as answer:
         assert answer.status == 200
-    with urllib.request.urlopen(f"{address}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"{address}/metrics", timeout=60) as answer:
         assert b"process_resident_memory_bytes" in answer.read()
 
 

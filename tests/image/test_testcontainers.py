@@ -70,7 +70,7 @@ def test_testcontainers_python(image, tmp_path, mode):
             assert address, engine.refused
             produce(address, "orders", VALUES)
             assert consume_in_group(address, "orders", len(VALUES)) == VALUES
-            user.communicate(timeout=30)
+            user.communicate(timeout=60)
             assert user.returncode == 0
         finally:
             user.kill()
