@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import zipfile
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from broker.version import __version__
+from tests.counterparts.probe import free_port
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"broker", "protocol", "coordinator", "storage", "spark_connector"}
@@ -72,8 +72,7 @@ def test_the_command_says_its_version(bin_directory, tmp_path):
 
 
 def test_a_broker_of_the_wheel(bin_directory, tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     broker = subprocess.Popen(
         [bin_directory / "barnabas", "serve", f"-Xlisteners=PLAINTEXT://127.0.0.1:{port}"],
         cwd=tmp_path,
