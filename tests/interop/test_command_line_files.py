@@ -21,6 +21,7 @@ SMALL = ("-X", "segment.bytes=1048576", "-X", "index.interval.bytes=1024")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 LINES = 2800
 NONE = "OptionalLong.empty"
+TIMEOUT_S = 60
 
 
 def fill(barnabas: CommandLine) -> None:
@@ -39,16 +40,16 @@ def fill_with_transactions(barnabas: CommandLine) -> None:
         producer = confluent_kafka.Producer(
             {"bootstrap.servers": barnabas.broker.bootstrap_servers, "transactional.id": name}
         )
-        producer.init_transactions(20)
+        producer.init_transactions(TIMEOUT_S)
         for number, end in enumerate(ends):
             producer.begin_transaction()
             for index in range(5):
                 producer.produce("transactions", f"{end} {name} {number} {index}")
-            assert producer.flush(20) == 0
+            assert producer.flush(TIMEOUT_S) == 0
             if end == "commit":
-                producer.commit_transaction(20)
+                producer.commit_transaction(TIMEOUT_S)
             elif end == "abort":
-                producer.abort_transaction(20)
+                producer.abort_transaction(TIMEOUT_S)
 
 
 def consume_in_a_group(barnabas: CommandLine) -> None:

@@ -99,6 +99,7 @@ SCRIPT: dict[str, tuple[str, ...]] = {
     ),
     "consumer performance": (
         *(kafka_tools.CONSUMER_PERFORMANCE, *ORDERS, "--num-records", "30", "--group", "fast"),
+        *("--timeout", "60000"),
     ),
 }
 """Kafka's tools, in this order."""

@@ -170,6 +170,6 @@ def end_offset(servers: str, topic: str, partition: int) -> int:
     consumer = confluent_kafka.Consumer({"bootstrap.servers": servers, "group.id": "end"})
     try:
         place = confluent_kafka.TopicPartition(topic, partition)
-        return consumer.get_watermark_offsets(place, timeout=20)[1]
+        return consumer.get_watermark_offsets(place, timeout=60)[1]
     finally:
         consumer.close()

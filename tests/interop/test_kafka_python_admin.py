@@ -20,7 +20,7 @@ Command = Callable[..., Any]
 def run(bootstrap_servers: str, *arguments: str) -> tuple[int, str]:
     command = [sys.executable, "-m", "kafka.admin", "-b", bootstrap_servers, "--format", "json"]
     answer = subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, timeout=30, check=False
+        [*command, *arguments], capture_output=True, text=True, timeout=300, check=False
     )
     return answer.returncode, answer.stdout.strip()
 

@@ -186,7 +186,7 @@ def test_kafka_starts_from_a_snapshot_with_our_trailer(tmp_path):
             )
             for number in range(8):
                 producer.produce("followed", b"%d" % number)
-                assert producer.flush(30) == 0
+                assert producer.flush(60) == 0
         before = described_producers(kafka, "followed")
         kafka.terminate()
         (snapshot,) = kafka.data_directory.glob("followed-0/*.snapshot")
