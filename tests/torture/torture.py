@@ -224,8 +224,22 @@ class Torture:
                 **LIBRDKAFKA,
             }
         )
+        found: list[TopicPartition] = []
+        errors: list[str] = []
+
+        def are_known() -> bool:
+            try:
+                found[:] = asking.committed(
+                    [TopicPartition(LEFT, n) for n in range(PARTITIONS)], ASK_S
+                )
+            except KafkaException as error:
+                # The library does not ask a coordinator again that has just started and reads.
+                errors.append(str(error))
+                return False
+            return True
+
         try:
-            found = asking.committed([TopicPartition(LEFT, n) for n in range(PARTITIONS)], WAIT_S)
+            wait_for(are_known, lambda: f"the group's offsets are known: {errors[-1:]}")
         finally:
             asking.close()
         assert not any(each.error for each in found), found
