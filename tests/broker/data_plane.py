@@ -146,7 +146,7 @@ class Wire:
     """`with Wire(broker.address) as wire`: one blocking connection."""
 
     def __init__(
-        self, address: tuple[str, int], client_id: str | None = "wire", timeout_s: float = 20
+        self, address: tuple[str, int], client_id: str | None = "wire", timeout_s: float = 60
     ) -> None:
         self.socket = socket.create_connection(address, timeout=timeout_s)
         self._connection = ClientConnection(client_id)
