@@ -248,7 +248,7 @@ def test_claims_of_large_frames_do_not_starve_others(running):
         wait_until(lambda: budget.used_bytes > 0)
         assert budget.used_bytes <= 256 * 1024 * 1024
         assert alive(running)
-        wait_until(lambda: budget.used_bytes == 0, 10)
+        wait_until(lambda: budget.used_bytes == 0)
 
 
 def test_thousands_of_idle_connections_are_cheap(running):
@@ -271,7 +271,7 @@ def test_thousands_of_idle_connections_are_cheap(running):
             grown = resident_bytes() - before
             assert grown / IDLE_CONNECTIONS < 12_000, f"{grown} bytes"
             assert alive(running)
-        wait_until(lambda: connections(running) == 0, 10)
+        wait_until(lambda: connections(running) == 0)
         assert resident_bytes() - before < 30_000_000  # they all ended in one turn of the loop
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

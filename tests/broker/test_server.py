@@ -229,7 +229,7 @@ async def test_an_fsync_error_ends_the_broker_and_nothing_is_answered(simulated,
         file_system.fail(file_system.operations + number, errno.EIO)
     await client.send(request(0, b"".join(map(bytes, chunks)), version=9, tags=b"\0"))
     assert await client.closed() == b""
-    failure = await asyncio.wait_for(server.wait_for_failure(), 5)
+    failure = await asyncio.wait_for(server.wait_for_failure(), 60)
     assert isinstance(failure, OSError)
     assert failure.errno == errno.EIO
     assert server.failure is failure
@@ -250,7 +250,7 @@ async def test_a_background_task_that_fails_is_fatal(simulated):
         raise ZeroDivisionError
 
     server.spawn(fail(), "a task")
-    assert isinstance(await asyncio.wait_for(server.wait_for_failure(), 5), ZeroDivisionError)
+    assert isinstance(await asyncio.wait_for(server.wait_for_failure(), 60), ZeroDivisionError)
     await server.crash()
 
 

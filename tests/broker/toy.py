@@ -158,14 +158,14 @@ class RawClient:
         self.writer.write(b"".join(frames))
         await self.writer.drain()
 
-    async def answer(self, timeout: float = 5) -> tuple[int, bytes]:
+    async def answer(self, timeout: float = 60) -> tuple[int, bytes]:
         """Return correlation id and body of the next answer."""
         async with asyncio.timeout(timeout):
             (size,) = struct.unpack(">i", await self.reader.readexactly(4))
             payload = await self.reader.readexactly(size)
         return struct.unpack_from(">i", payload)[0], payload[4:]
 
-    async def closed(self, timeout: float = 5) -> bytes:
+    async def closed(self, timeout: float = 60) -> bytes:
         """Return what still comes until the server hangs up."""
         async with asyncio.timeout(timeout):
             try:
