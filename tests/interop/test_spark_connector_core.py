@@ -301,6 +301,16 @@ def test_another_query_is_refused_and_what_was_decided_stays(
     assert read(any_broker, topic, 2) == expected(1) + expected(1)
 
 
+def test_another_query_does_not_end_the_one_that_runs(any_broker, sink, start):
+    query = start("two-phase", sink)
+    query.run(0)
+    for kind in PLACES:
+        with pytest.raises(CheckpointMismatch, match="newQuery"):
+            start(kind, sink, f"another checkpoint, {kind}").run(0)
+    query.run(2)
+    check_all_is_settled(any_broker, query, 3)
+
+
 def test_one_sink_goes_on_where_the_other_stopped(any_broker, sink, monkeypatch, start):
     query = start("two-phase", sink)
     restart_after_crash(monkeypatch, query, "C4-after", 2)
