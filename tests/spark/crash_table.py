@@ -199,4 +199,4 @@ def for_each(plays: list[Play], do: Callable[[Play], None]) -> None:
             do(play)
         except Exception as error:  # noqa: BLE001 - whatever it is
             wrong[play.job.name] = error
-    assert wrong == {}
+    assert not wrong, "\n".join(f"{name}: {error!r}" for name, error in wrong.items())
