@@ -4,8 +4,8 @@ Rules of this file:
 
 1. Whoever begins with the sink's transactional id fences every driver before it and settles what
    that had under way. Only after that is the ledger the truth.
-2. Who was fenced stays fenced: it touches nothing more, for what it would take for left over may
-   be another driver's.
+2. Who was fenced stays fenced: it touches nothing more that another driver may know of, for what
+   it would take for left over may be decided.
 3. A failure makes no owner: the next step begins with the fence again.
 4. Who would be refused afterwards does not fence: a pipeline that was given a used sink id by
    mistake must not end the one that runs.
@@ -75,7 +75,8 @@ class Ownership:
         self._finish_others(queries, query_id)
         if queries and query_id not in queries and not self._options.new_query:
             self._refuse_another(queries)
-        if not roll_forward(self._cluster, entry, self._options.accepted_batch_id):
+        accepted = self._options.accepted_batch_id
+        if not roll_forward(self._cluster, entry, accepted, middle="C2-middle"):
             entry = entry.before()
         self.entry = entry
         self.is_owner = True
@@ -115,7 +116,8 @@ class Ownership:
         Whether it was whole is for that query to say.
         """
         for other in queries.keys() - {query_id}:
-            roll_forward(self._cluster, queries[other], queries[other].batch_id)
+            entry = queries[other]
+            roll_forward(self._cluster, entry, entry.batch_id, middle="C2-middle")
 
     def _refuse_another(self, queries: Mapping[str, Entry]) -> None:
         query_id, entry = next(iter(queries.items()))

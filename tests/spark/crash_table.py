@@ -28,11 +28,13 @@ TRANSACTION_TIMEOUT_MS = 60_000
 
 SINGLE_PLACES = ("P1-fenced", "P1-middle", "P1-before-end", "P1-after-end")
 TWO_PHASE_PLACES = (
-    *("W1-middle", "W1", "C1", "C3", "C4-before", "C4-after", "C5-middle", "C5-after"),
+    *("W1-middle", "W1", "C1", "C2-middle", "C3", "C4-before", "C4-after", "C5-middle"),
+    "C5-after",
 )
-# The data source's worker keeps its decider between batches and does not fence again: there C1 is
-# played by tests/interop/test_spark_connector_core.py.
-DATA_SOURCE_PLACES = tuple(place for place in TWO_PHASE_PLACES if place != "C1")
+AT_A_START = ("C1", "C2-middle")
+# The data source's worker keeps its decider between batches and does not fence again: there these
+# are played by tests/interop/test_spark_connector_core.py.
+DATA_SOURCE_PLACES = tuple(place for place in TWO_PHASE_PLACES if place not in AT_A_START)
 PLACES = {SINGLE: SINGLE_PLACES, TWO_PHASE: TWO_PHASE_PLACES, DATA_SOURCE: DATA_SOURCE_PLACES}
 
 
