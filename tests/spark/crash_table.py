@@ -140,15 +140,16 @@ def lose_broker(broker: BrokerProcess, driver: SparkDriver, plays: list[Play]) -
     """
     for play in plays:
         play.to_the_place(driver, transactionTimeoutMs=str(TRANSACTION_TIMEOUT_MS))
+    ordinary = f"ordinary-{plays[0].job.name}"
     with TransactionClient(broker) as client:
-        create(broker.bootstrap_servers, "ordinary", partitions=1)
-        client.begin("ordinary", "ordinary", 0, timeout_ms=TRANSACTION_TIMEOUT_MS)
+        create(broker.bootstrap_servers, ordinary, partitions=1)
+        client.begin(ordinary, ordinary, 0, timeout_ms=TRANSACTION_TIMEOUT_MS)
     broker.kill()
     over_s = time.monotonic() + TRANSACTION_TIMEOUT_MS / 1000
     yield
     time.sleep(max(0.0, over_s - time.monotonic()))
     broker.restart()
-    until(lambda: open_transactions(broker, "ordinary"), [], "it does not time out")
+    until(lambda: open_transactions(broker, ordinary), [], "it does not time out")
 
     def one(play: Play) -> None:
         driver.release(play.job)
