@@ -92,14 +92,16 @@ class MarkerPhase:
             transaction.generation,
         )
         counts = self._transactions.counts
+        placed = []
         for place in owed[:MARKERS_PER_TURN]:
             error = self._write_one(place, marker)
             if error:
                 refused = f"{place.topic}-{place.partition}: {error.name}"
                 counts.markers_delayed += 1
             else:
-                self._transactions.marker_written(key, place)
-                counts.markers_written += 1
+                placed.append(place)
+        counts.markers_written += len(placed)
+        self._transactions.markers_placed(key, placed)
         if len(owed) > MARKERS_PER_TURN:
             rest = owed[MARKERS_PER_TURN:]
             self._server.loop.call_soon(self._next_turn, key, rest, refused)

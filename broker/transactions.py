@@ -22,7 +22,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -38,8 +38,8 @@ from coordinator.transactions.commands import (
     AddPartitions,
     Command,
     Expire,
+    MarkersPlaced,
     MarkersWritten,
-    MarkerWritten,
     Outcome,
     TakeProducerId,
     TimerExpired,
@@ -348,9 +348,9 @@ class Transactions(Coordination):
         else:
             raise NotImplementedError(effect)
 
-    def marker_written(self, key: str, place: TopicPartition) -> None:
-        """Note that a partition of a decided transaction has its marker, or needs none."""
-        self._machine(key).change(MarkerWritten(key, place))
+    def markers_placed(self, key: str, places: Collection[TopicPartition]) -> None:
+        """Note that partitions of a decided transaction have their marker, or need none."""
+        self._machine(key).change(MarkersPlaced(key, places))
 
     def complete(self, key: str, transaction: Transaction) -> None:
         """Note that a transaction has all its markers; raises KafkaError."""

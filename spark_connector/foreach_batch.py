@@ -142,7 +142,7 @@ class _TwoPhase:
         end = checkpoint.batch_end(self._options.checkpoint_location, batch_id)
         decider, self._decider = self._decider, None
         is_new = decider is None
-        decider = decider or Decider(self._options, query_id_of(frame))
+        decider = decider or Decider(self._options, query_id_of(frame), hears_alone=True)
         try:
             if is_new:
                 decider.recover()

@@ -144,11 +144,8 @@ class Ledger:
 
     def queries(self, sink_id: str) -> dict[str, Entry]:
         """The last entry of each query that has written with this sink id."""
-        self.ensure()
-        if sink_id != self._sink_id:
-            self._begin_anew(sink_id)
         deadline = self._cluster.deadline()
-        self._read_to_the_end()
+        self._look(sink_id)
         while self._undecided:
             if deadline.is_over:
                 raise InDoubt(
@@ -159,6 +156,18 @@ class Ledger:
             deadline.pause()
             self._read_to_the_end()
         return dict(self._entries)
+
+    def glimpse(self, sink_id: str) -> tuple[dict[str, Entry], frozenset[str]]:
+        """What is decided while a driver may still be at work, and the queries that are not yet."""
+        self._look(sink_id)
+        undecided = (query_id for entries in self._undecided.values() for query_id in entries)
+        return dict(self._entries), frozenset(undecided)
+
+    def _look(self, sink_id: str) -> None:
+        self.ensure()
+        if sink_id != self._sink_id:
+            self._begin_anew(sink_id)
+        self._read_to_the_end()
 
     def _begin_anew(self, sink_id: str) -> None:
         self._sink_id = sink_id

@@ -4,9 +4,11 @@ Rules of this file:
 
 1. Whoever begins with the sink's transactional id fences every driver before it and settles what
    that had under way. Only after that is the ledger the truth.
-2. Who was fenced stays fenced: it touches nothing more, for what it would take for left over may
-   be another driver's.
+2. Who was fenced stays fenced: it touches nothing more that another driver may know of, for what
+   it would take for left over may be decided.
 3. A failure makes no owner: the next step begins with the fence again.
+4. Who would be refused afterwards does not fence: a pipeline that was given a used sink id by
+   mistake must not end the one that runs.
 """
 
 from __future__ import annotations
@@ -67,15 +69,14 @@ class Ownership:
         """Fence, read the ledger, and finish what it says is decided; returns the last batch."""
         if self.is_owner:
             return self.entry
+        self._refuse_in_time(query_id)
         queries = self.fence(fenced_place)
         entry = queries.get(query_id, NO_ENTRY)
-        for other in queries.keys() - {query_id}:
-            # What another query of this sink has decided stays decided; whether it was whole is
-            # for that query to say.
-            roll_forward(self._cluster, queries[other], queries[other].batch_id)
+        self._finish_others(queries, query_id)
         if queries and query_id not in queries and not self._options.new_query:
             self._refuse_another(queries)
-        if not roll_forward(self._cluster, entry, self._options.accepted_batch_id):
+        accepted = self._options.accepted_batch_id
+        if not roll_forward(self._cluster, entry, accepted, middle="C2-middle"):
             entry = entry.before()
         self.entry = entry
         self.is_owner = True
@@ -99,6 +100,24 @@ class Ownership:
         queries = self.ledger.queries(self._options.sink_id)
         self._listed_before = frozenset().union(*map(_listed, queries.values()))
         return queries
+
+    def _refuse_in_time(self, query_id: str) -> None:
+        """Refuse what the ledger will not allow whatever becomes of the driver at work."""
+        if self._options.new_query:
+            return
+        decided, undecided = self.ledger.glimpse(self._options.sink_id)
+        if decided and query_id not in decided.keys() | undecided:
+            self._finish_others(decided, query_id)
+            self._refuse_another(decided)
+
+    def _finish_others(self, queries: Mapping[str, Entry], query_id: str) -> None:
+        """Commit what other queries of this sink have decided; anybody may, any number of times.
+
+        Whether it was whole is for that query to say.
+        """
+        for other in queries.keys() - {query_id}:
+            entry = queries[other]
+            roll_forward(self._cluster, entry, entry.batch_id, middle="C2-middle")
 
     def _refuse_another(self, queries: Mapping[str, Entry]) -> None:
         query_id, entry = next(iter(queries.items()))

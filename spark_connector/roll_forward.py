@@ -21,15 +21,18 @@ _LOST: Final = {
 """The transaction has ended otherwise: it timed out, or somebody has aborted it by hand."""
 
 
-def roll_forward(cluster: Cluster, entry: Entry, accepted_batch_id: int | None) -> bool:
+def roll_forward(
+    cluster: Cluster, entry: Entry, accepted_batch_id: int | None, *, middle: str
+) -> bool:
     """Commit all transactions of a decided batch; False if every one of them was lost.
 
     In that case nothing of the batch is visible and it can be written again. Where only a part was
-    lost BatchInDoubt is raised, unless that batch was accepted as it is.
+    lost BatchInDoubt is raised, unless that batch was accepted as it is. ``middle`` names the place
+    at which the first one is committed and the others are not.
     """
     codes = _commit(cluster, entry.transactions[:1])
     if codes:
-        reach("C5-middle")
+        reach(middle)
     codes += _commit(cluster, entry.transactions[1:])
     if entry.is_pinned and _LOST.intersection(codes):
         codes = _commit_as_described(cluster, entry.transactions, codes)

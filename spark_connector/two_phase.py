@@ -102,10 +102,17 @@ class Decider(Closing):
     """The driver's side: one at a time for a sink, and it knows what was decided."""
 
     def __init__(
-        self, options: SinkOptions, query_id: str | None = None, cluster: Cluster | None = None
+        self,
+        options: SinkOptions,
+        query_id: str | None = None,
+        cluster: Cluster | None = None,
+        *,
+        hears_alone: bool = False,
     ) -> None:
+        """``hears_alone``: what tasks tell it no other driver is ever told."""
         self._options = options
         self._query_id = query_id
+        self._hears_alone = hears_alone
         self._cluster = cluster or connected(options)
         self._owns_cluster = cluster is None
         self._ownership = Ownership(options, self._cluster)
@@ -256,8 +263,15 @@ class Decider(Closing):
         """Let readers not wait for a batch that failed ahead of its decision."""
         try:
             yield
-        except (BrokerUnreachable, Fenced):
-            raise  # Nobody is there to tell, or another driver takes what is left over.
+        except BrokerUnreachable:
+            raise  # Nobody is there to tell.
+        except Fenced:
+            # Otherwise another driver may have been told the same, and has decided for it: what is
+            # left over is for that one's sweep.
+            if self._hears_alone:
+                with contextlib.suppress(SinkError):
+                    self._discard(messages)
+            raise
         except Exception:
             # What this leaves the next sweep takes; what went wrong first is what counts.
             with contextlib.suppress(SinkError):
@@ -268,7 +282,8 @@ class Decider(Closing):
 
     def _finish(self, entry: Entry) -> None:
         """C5: commit what is listed, abort what is not."""
-        if not roll_forward(self._cluster, entry, self._options.accepted_batch_id):
+        accepted = self._options.accepted_batch_id
+        if not roll_forward(self._cluster, entry, accepted, middle="C5-middle"):
             raise TransactionLost(
                 f"Batch {entry.batch_id} was decided, but all of its transactions ended before "
                 "they were committed; nothing of it is visible, so start the query again."

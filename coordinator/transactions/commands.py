@@ -6,7 +6,7 @@ says that it was used.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
@@ -132,8 +132,8 @@ class WriteMarkers(NamedTuple):
     transactional_id: str
 
 
-class MarkerWritten(NamedTuple):
-    """Change: a partition has its marker, or is gone and needs none."""
+class MarkersPlaced(NamedTuple):
+    """Change: partitions have their marker, or are gone and need none."""
 
     transactional_id: str
-    partition: TopicPartition
+    partitions: Collection[TopicPartition]

@@ -13,8 +13,8 @@ from coordinator.transactions.commands import (
     EndTransaction,
     Expire,
     InitProducer,
+    MarkersPlaced,
     MarkersWritten,
-    MarkerWritten,
     TimerExpired,
     VerifyPartitions,
 )
@@ -86,9 +86,9 @@ class TransactionShard:
         self.quarantined.add(transactional_id)
 
     def change(self, change: object) -> None:
-        """Take in that a partition has its marker."""
-        assert isinstance(change, MarkerWritten), change
-        self._awaiting[change.transactional_id].discard(change.partition)
+        """Take in that partitions have their marker."""
+        assert isinstance(change, MarkersPlaced), change
+        self._awaiting[change.transactional_id].difference_update(change.partitions)
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> None:
         """Nothing here is part of a transaction."""

@@ -154,8 +154,7 @@ async def test_completion_before_the_markers_is_found_out(monkeypatch):
     def begin(phase: MarkerPhase, key: str) -> None:
         transactions = phase._transactions
         transaction, owed = transactions.transaction(key), transactions.awaiting_markers(key)
-        for place in owed:
-            transactions.marker_written(key, place)
+        transactions.markers_placed(key, owed)
         transactions.complete(key, transaction)
         for place in owed:
             marker = Marker(

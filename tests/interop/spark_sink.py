@@ -33,6 +33,7 @@ TWO_PHASE = (
     "W1-middle",
     "W1",
     "C1",
+    "C2-middle",
     "C3",
     "C4-before",
     "C4-after",
@@ -127,7 +128,7 @@ class Query:
             self._driver = SingleTransactionSink(self.options, self.query_id, cluster)
         else:
             known = self.query_id if self.kind == "two-phase" else None
-            self._driver = Decider(self.options, known, cluster)
+            self._driver = Decider(self.options, known, cluster, hears_alone=known is not None)
         if self.kind != "data-source":
             assert self._driver.recover() in {self.finished, self.finished + 1}
         return self._driver

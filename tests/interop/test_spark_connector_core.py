@@ -121,7 +121,7 @@ def crash_at_every_step(broker, query, monkeypatch):
     for place in PLACES[query.kind]:
         batches += 2
         query.run(batches - 2)
-        if place in {"C1", "P1-fenced"}:
+        if place in {"C1", "C2-middle", "P1-fenced"}:
             query.stop()  # These are passed at a start only.
         restart_after_crash(monkeypatch, query, place, batches - 1)
         query.run(batches - 1)
@@ -148,7 +148,7 @@ def test_a_crash_at_every_step_by_the_classic_protocol(
 
 def test_a_crash_while_rolling_forward(any_broker, sink, monkeypatch, start):
     query = start("two-phase", sink)
-    for place in ("C4-after", "C5-middle", "C5-middle", "C1"):
+    for place in ("C4-after", "C2-middle", "C2-middle", "C1"):
         restart_after_crash(monkeypatch, query, place, 0)
     query.run(0)
     check_all_is_settled(any_broker, query, 1)
@@ -165,6 +165,16 @@ def test_of_two_drivers_one_is_fenced(any_broker, sink, kind, start):
         old.run(2)
     new.run(3)
     check_all_is_settled(any_broker, new, 4)
+
+
+def test_a_driver_that_comes_too_late_leaves_nothing_open(any_broker, sink, start):
+    old, new = start("two-phase", sink), start("two-phase", sink)
+    old.run(0)
+    new.finished = 0
+    new.run(1)
+    with pytest.raises(Fenced, match="another driver"):
+        old.run(1)
+    check_all_is_settled(any_broker, new, 2)
 
 
 @pytest.mark.parametrize("place", ["C3", "C4-before", "C4-after", "C5-middle"])
@@ -299,6 +309,16 @@ def test_another_query_is_refused_and_what_was_decided_stays(
     other.options = options(any_broker, topic, newQuery="true")
     other.run(0)
     assert read(any_broker, topic, 2) == expected(1) + expected(1)
+
+
+def test_another_query_does_not_end_the_one_that_runs(any_broker, sink, start):
+    query = start("two-phase", sink)
+    query.run(0)
+    for kind in PLACES:
+        with pytest.raises(CheckpointMismatch, match="newQuery"):
+            start(kind, sink, f"another checkpoint, {kind}").run(0)
+    query.run(2)
+    check_all_is_settled(any_broker, query, 3)
 
 
 def test_one_sink_goes_on_where_the_other_stopped(any_broker, sink, monkeypatch, start):
@@ -437,7 +457,7 @@ def test_a_broker_that_is_killed_in_the_middle_of_a_batch(
                 killed_broker.kill()
                 killed_broker.restart()
 
-        if place in {"C1", "P1-fenced"}:
+        if place in {"C1", "C2-middle", "P1-fenced"}:
             query.stop()
         for module in ("ownership", "roll_forward", "single", "two_phase"):
             monkeypatch.setattr(f"spark_connector.{module}.reach", kill)

@@ -28,11 +28,13 @@ TRANSACTION_TIMEOUT_MS = 60_000
 
 SINGLE_PLACES = ("P1-fenced", "P1-middle", "P1-before-end", "P1-after-end")
 TWO_PHASE_PLACES = (
-    *("W1-middle", "W1", "C1", "C3", "C4-before", "C4-after", "C5-middle", "C5-after"),
+    *("W1-middle", "W1", "C1", "C2-middle", "C3", "C4-before", "C4-after", "C5-middle"),
+    "C5-after",
 )
-# The data source's worker keeps its decider between batches and does not fence again: there C1 is
-# played by tests/interop/test_spark_connector_core.py.
-DATA_SOURCE_PLACES = tuple(place for place in TWO_PHASE_PLACES if place != "C1")
+AT_A_START = ("C1", "C2-middle")
+# The data source's worker keeps its decider between batches and does not fence again: there these
+# are played by tests/interop/test_spark_connector_core.py.
+DATA_SOURCE_PLACES = tuple(place for place in TWO_PHASE_PLACES if place not in AT_A_START)
 PLACES = {SINGLE: SINGLE_PLACES, TWO_PHASE: TWO_PHASE_PLACES, DATA_SOURCE: DATA_SOURCE_PLACES}
 
 
@@ -138,15 +140,16 @@ def lose_broker(broker: BrokerProcess, driver: SparkDriver, plays: list[Play]) -
     """
     for play in plays:
         play.to_the_place(driver, transactionTimeoutMs=str(TRANSACTION_TIMEOUT_MS))
+    ordinary = f"ordinary-{plays[0].job.name}"
     with TransactionClient(broker) as client:
-        create(broker.bootstrap_servers, "ordinary", partitions=1)
-        client.begin("ordinary", "ordinary", 0, timeout_ms=TRANSACTION_TIMEOUT_MS)
+        create(broker.bootstrap_servers, ordinary, partitions=1)
+        client.begin(ordinary, ordinary, 0, timeout_ms=TRANSACTION_TIMEOUT_MS)
     broker.kill()
     over_s = time.monotonic() + TRANSACTION_TIMEOUT_MS / 1000
     yield
     time.sleep(max(0.0, over_s - time.monotonic()))
     broker.restart()
-    until(lambda: open_transactions(broker, "ordinary"), [], "it does not time out")
+    until(lambda: open_transactions(broker, ordinary), [], "it does not time out")
 
     def one(play: Play) -> None:
         driver.release(play.job)
@@ -199,4 +202,4 @@ def for_each(plays: list[Play], do: Callable[[Play], None]) -> None:
             do(play)
         except Exception as error:  # noqa: BLE001 - whatever it is
             wrong[play.job.name] = error
-    assert wrong == {}
+    assert not wrong, "\n".join(f"{name}: {error!r}" for name, error in wrong.items())

@@ -11,8 +11,8 @@ from typing import Any
 
 from coordinator.decision import Cancel, Now, Record, Schedule, Timer, decode_record
 from coordinator.transactions.commands import (
+    MarkersPlaced,
     MarkersWritten,
-    MarkerWritten,
     Outcome,
     TakeProducerId,
     TimerExpired,
@@ -105,8 +105,7 @@ class Run:
         """Every partition that awaits a marker gets it, and the transaction is complete."""
         self.withheld = False
         transaction = self.known()
-        for place in self.shard.awaiting_markers(self.key):
-            self.shard.change(MarkerWritten(self.key, place))
+        self.shard.change(MarkersPlaced(self.key, self.shard.awaiting_markers(self.key)))
         self.do(MarkersWritten(self.key, *transaction.producer))
 
     def withhold(self) -> None:

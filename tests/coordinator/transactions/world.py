@@ -19,8 +19,8 @@ from coordinator.transactions.commands import (
     AddPartitions,
     Command,
     Expire,
+    MarkersPlaced,
     MarkersWritten,
-    MarkerWritten,
     Outcome,
     TakeProducerId,
     TimerExpired,
@@ -186,7 +186,7 @@ class World:
             asked = (*mark.producer, mark.coordinator_epoch, mark.transaction_version)
             assert not producers.check_marker(*asked), "a marker of the coordinator is refused"
             self.place(mark)
-            self.shard.change(MarkerWritten(key, place))
+            self.shard.change(MarkersPlaced(key, [place]))
         if not self.shard.awaiting_markers(key):
             self.execute(MarkersWritten(key, *transaction.producer))
 
