@@ -45,7 +45,7 @@ class Found(NamedTuple):
 
 def feed(job: Job, numbers: range) -> None:
     """Put numbers into the input topic, which is made if need be, in a fixed way."""
-    known = admin(job.servers).list_topics(timeout=30).topics
+    known = admin(job.servers).list_topics(timeout=PATIENCE_S).topics
     for topic in (job.input, job.output):
         if topic not in known:
             create(job.servers, topic, partitions=PARTITIONS)
@@ -115,9 +115,9 @@ def log_ends(
     """Return where partitions end for readers of an isolation level."""
     client = admin(servers)
     wanted = {TopicPartition(*place): OffsetSpec.latest() for place in places}
-    answers = client.list_offsets(wanted, isolation_level=isolation, request_timeout=30)
+    answers = client.list_offsets(wanted, isolation_level=isolation, request_timeout=60)
     return {
-        (place.topic, place.partition): future.result(60).offset
+        (place.topic, place.partition): future.result(PATIENCE_S).offset
         for place, future in answers.items()
     }
 

@@ -110,15 +110,16 @@ class Pipeline:
         ]
         consumer.assign(places)
         found: list[Received] = []
-        ended = 0
-        while ended < PARTITIONS:
+        unfinished = set(range(PARTITIONS))
+        while unfinished:
             message = consumer.poll(PATIENCE_S)
             assert message is not None, "a partition does not end"
             if message.error() is None:
                 found.append(_received(message))
             else:
                 assert message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF
-                ended += 1
+                # An end that moves is told once more.
+                unfinished.discard(message.partition())
         consumer.close()
         return sorted(found, key=lambda each: each.timestamp)
 
