@@ -63,6 +63,15 @@ def test_only_the_last_one_is_kept(made):
     assert [each.is_closed for each in made] == [True, True, False]
 
 
+def test_that_of_another_query_or_sink_makes_way_for_a_new_one(made):
+    other = SinkOptions("localhost:9", "other")
+    for batch_id, (options, query_id) in enumerate(
+        [(OPTIONS, "one"), (OPTIONS, "two"), (other, "two")]
+    ):
+        commit_with_decider(options, query_id, batch_id, nothing)
+    assert [each.is_closed for each in made] == [True, True, False]
+
+
 def test_whoever_failed_is_not_used_again(made):
     commit_with_decider(OPTIONS, "query", 0, nothing)
     with pytest.raises(TransactionLost):

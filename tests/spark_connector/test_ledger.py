@@ -5,6 +5,7 @@ import pytest
 from protocol.records import Record, control_batch, encode_batch
 from spark_connector.cluster import Cluster
 from spark_connector.entries import Entry, encode, key_of
+from spark_connector.errors import InDoubt
 from spark_connector.ledger import Ledger
 
 
@@ -76,6 +77,33 @@ def test_transactions_that_interleave_are_told_apart(ledger):
     ledger._take(memoryview(log.marker(3, commit=True).bytes))
     assert last(ledger) == {"query": 0, "q2": 5}
     assert not ledger._undecided
+
+
+@pytest.fixture
+def looks(ledger, monkeypatch):
+    """What comes at each look at the topic; at later ones nothing."""
+    logs = []
+
+    def read():
+        ledger._take(memoryview(logs.pop(0) if logs else b""))
+
+    monkeypatch.setattr(ledger, "_is_there", True)
+    monkeypatch.setattr(ledger, "_read_to_the_end", read)
+    return logs
+
+
+def test_the_end_of_an_open_transaction_of_this_sink_is_waited_for(ledger, looks):
+    log = Log().entry(1, 0)
+    looks.append(log.bytes)
+    log.bytes = b""
+    looks.extend([b"", log.marker(1, commit=True).bytes])
+    assert ledger.queries("sink") == {"query": Entry(0)}
+
+
+def test_an_open_transaction_of_this_sink_is_not_waited_for_for_ever(ledger, looks):
+    looks.append(Log().entry(1, 0).bytes)
+    with pytest.raises(InDoubt, match="another driver of this sink is at work"):
+        ledger.queries("sink")
 
 
 def test_what_was_read_is_not_read_again(ledger):
