@@ -488,10 +488,11 @@ def test_plain_memory_is_fast():
     disk = SimulatedFileSystem(track_unsynced=False)
     file = disk.open("/log", create=True)
     block = [bytes(16384)]
-    started = time.perf_counter()
+    # By the thread's own time: other processes may have the processor meanwhile.
+    started = time.thread_time()
     for index in range(1000):
         file.pwritev_durable(block, index * 16384)
-    assert time.perf_counter() - started < 1.0
+    assert time.thread_time() - started < 1.0
 
 
 # ------------------------------------------------------------------------------------ random runs
