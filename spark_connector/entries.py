@@ -48,6 +48,13 @@ class Entry(NamedTuple):
     def check(self, batch_id: int, fingerprint: str) -> None:
         """Raise CheckpointMismatch if a decided batch was another one than this."""
         known = self.knows(batch_id)
+        if fingerprint and self.fingerprint and self.batch_id - batch_id > len(self.history):
+            raise CheckpointMismatch(
+                f"Batch {batch_id} is too far behind batch {self.batch_id}, the last that this "
+                "sink has written, to tell whether it is the batch that was written then, so this "
+                "checkpoint is an old one; restore the checkpoint that the sink was written with, "
+                "or use another sinkId for the new data."
+            )
         if fingerprint and known and fingerprint != known:
             raise CheckpointMismatch(
                 f"Batch {batch_id} ends at other offsets than the batch {batch_id} that this sink "

@@ -72,6 +72,14 @@ def test_what_is_known_of_earlier_batches_is_bounded():
     assert not entry.knows(HISTORY_MAX + 50)
 
 
+def test_a_batch_of_long_ago_is_not_taken_for_the_one_that_was_written_then():
+    entry = after(HISTORY_MAX + 50)
+    entry.check(49, "f49")
+    with pytest.raises(CheckpointMismatch, match="Batch 48 is too far behind batch 149"):
+        entry.check(48, "f48")
+    entry.check(48, "")  # Nobody can tell, with or without what was forgotten.
+
+
 def test_gaps_and_unknown_fingerprints_are_not_compared():
     entry = after(3).followed_by(10, "f10", (), is_pinned=False)
     assert [entry.knows(each) for each in (10, 9, 3, 2, 0)] == ["f10", "", "", "f2", "f0"]
