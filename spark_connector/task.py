@@ -51,6 +51,7 @@ def borrowed_cluster(options: SinkOptions) -> Iterator[Cluster]:
         kept = _kept.pop()
         if kept.options == options:
             cluster = kept.cluster
+            cluster.forget()  # A topic may have more partitions by now.
         else:
             kept.cluster.close()
     try:

@@ -15,10 +15,14 @@ ROWS = pa.RecordBatch.from_pydict({"value": [b"a", b"b", None]})
 class FakeCluster:
     def __init__(self):
         self.is_closed = False
+        self.is_fresh = False
 
     def partition_count(self, topic):
         assert topic == "out"
         return 1
+
+    def forget(self):
+        self.is_fresh = True
 
     def close(self):
         self.is_closed = True
@@ -61,6 +65,7 @@ def test_connections_are_kept_for_the_next_task_of_the_same_sink():
         pass
     with borrowed_cluster(OPTIONS) as second:
         assert second is first
+        assert second.is_fresh  # Partitions may have been added in between.
     with borrowed_cluster(OTHER) as third:
         assert third is not first
         assert first.is_closed
