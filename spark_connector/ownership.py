@@ -9,12 +9,16 @@ Rules of this file:
 3. A failure makes no owner: the next step begins with the fence again.
 4. Who would be refused afterwards does not fence: a pipeline that was given a used sink id by
    mistake must not end the one that runs.
+5. Who had nothing to do for long asks first whether it is the owner still: brokers forget ids that
+   are not in use, and with this one they forget who was fenced.
 """
 
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from spark_connector.cluster import Cluster
 from spark_connector.entries import NO_ENTRY, Entry
@@ -24,6 +28,10 @@ from spark_connector.ledger import Ledger
 from spark_connector.options import SinkOptions
 from spark_connector.producer import TransactionalProducer
 from spark_connector.roll_forward import roll_forward
+from spark_connector.sweep import Decided, sweep
+
+IDLE_S: Final = 60.0
+"""After so long the broker is asked again. No broker should forget what was in use since."""
 
 
 class Ownership:
@@ -38,6 +46,7 @@ class Ownership:
             cluster, options.transactional_id, options.transaction_timeout_ms
         )
         self.is_owner = False
+        self._used_at_s = 0.0
         self.entry = NO_ENTRY
         """The last decided batch of the query; its transactions are committed."""
         self._listed_before: frozenset[str] = frozenset()
@@ -67,7 +76,7 @@ class Ownership:
 
     def take(self, query_id: str, fenced_place: str) -> Entry:
         """Fence, read the ledger, and finish what it says is decided; returns the last batch."""
-        if self.is_owner:
+        if self.is_owner and self._is_remembered():
             return self.entry
         self._refuse_in_time(query_id)
         queries = self.fence(fenced_place)
@@ -81,6 +90,13 @@ class Ownership:
         self.entry = entry
         self.is_owner = True
         return entry
+
+    def _is_remembered(self) -> bool:
+        """Whether the broker knows this owner still; raises Fenced if it knows another one."""
+        if time.monotonic() - self._used_at_s < IDLE_S:
+            return True
+        self._used_at_s = time.monotonic()
+        return self.producer.renew()
 
     def is_decided(self, query_id: str, fenced_place: str, batch_id: int, fingerprint: str) -> bool:
         """Whether a batch was decided before; raises CheckpointMismatch if it was another one."""
@@ -96,6 +112,7 @@ class Ownership:
         self.is_owner = False
         self.ledger.ensure()
         self.producer.begin()
+        self._used_at_s = time.monotonic()
         reach(fenced_place)
         queries = self.ledger.queries(self._options.sink_id)
         self._listed_before = frozenset().union(*map(_listed, queries.values()))
@@ -119,6 +136,12 @@ class Ownership:
             entry = queries[other]
             roll_forward(self._cluster, entry, entry.batch_id, middle="C2-middle")
 
+    def sweep(self, query_id: str, batch_id: int, *, pins: bool) -> None:
+        """Abort what tasks have left open and no decision names; see `sweep.py` for ``pins``."""
+        decided = Decided(query_id, batch_id, self.listed)
+        owns = self.producer.still_owns if pins else None
+        sweep(self._cluster, self._options.sink_id, decided, owns)
+
     def _refuse_another(self, queries: Mapping[str, Entry]) -> None:
         query_id, entry = next(iter(queries.items()))
         raise CheckpointMismatch(
@@ -141,6 +164,7 @@ class Ownership:
     def decide(self, entry: Entry) -> None:
         """Commit the entry: from here on the batch is decided."""
         self.producer.commit()
+        self._used_at_s = time.monotonic()
         self.entry = entry
 
 

@@ -72,16 +72,25 @@ class TransactionalProducer:
         self.identity = initialize(self._cluster, self._id, self._timeout_ms)
         self._start_sender()
         self._is_open = False
+        self._offset_groups.clear()
         return self.identity
+
+    def renew(self) -> bool:
+        """Begin anew as the same producer, between transactions; raises Fenced if it is not.
+
+        False: the broker had forgotten the id, so others may have had it meanwhile.
+        """
+        before = self.identity
+        self.identity = initialize(self._cluster, self._id, self._timeout_ms, before)
+        self._start_sender()
+        return self.identity.producer_id == before.producer_id
 
     def still_owns(self) -> bool:
         """Whether nobody has begun with this id since; between transactions only."""
         try:
-            self.identity = initialize(self._cluster, self._id, self._timeout_ms, self.identity)
+            return self.renew()
         except Fenced:
             return False
-        self._start_sender()
-        return True
 
     def _start_sender(self) -> None:
         if self._sender is not None:

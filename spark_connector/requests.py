@@ -101,6 +101,12 @@ def initialize(
     return Identity(answer.producer_id, answer.producer_epoch)
 
 
+def speaks_of_pins(cluster: Cluster) -> bool:
+    """Whether the broker has the request that pins; whether it is allowed shows when it is made."""
+    connection = cluster.until("Connecting", cluster.deadline(), cluster.any_node)
+    return connection.speaks(INIT_PRODUCER_ID, INIT_TWO_PHASE)
+
+
 def take_over(
     cluster: Cluster, transactional_ids: Iterable[str], timeout_ms: int
 ) -> dict[str, InitProducerIdResponse]:

@@ -11,14 +11,14 @@ from spark_connector.entries import Entry, Listed
 from spark_connector.errors import BatchInDoubt
 from spark_connector.failpoints import reach
 from spark_connector.requests import end_all, refused
-from spark_connector.sweep import describe
+from spark_connector.sweep import can_list, describe_all
 
 _LOST: Final = {
     ErrorCode.PRODUCER_FENCED,
     ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.INVALID_TXN_STATE,
 }
-"""The transaction has ended otherwise: it timed out, or somebody has aborted it by hand."""
+"""The transaction may have ended otherwise: it timed out, or somebody has aborted it by hand."""
 
 
 def roll_forward(
@@ -34,8 +34,8 @@ def roll_forward(
     if codes:
         reach(middle)
     codes += _commit(cluster, entry.transactions[1:])
-    if entry.is_pinned and _LOST.intersection(codes):
-        codes = _commit_as_described(cluster, entry.transactions, codes)
+    if _LOST.intersection(codes) and can_list(cluster):
+        codes = _as_described(cluster, entry, codes)
     lost = sum(code in _LOST for code in codes)
     # An id that nobody knows any more has completed and expired: what is pinned stays open until
     # it is ended. Without the pin it may have timed out before it was forgotten.
@@ -68,22 +68,35 @@ def _commit(cluster: Cluster, transactions: Sequence[Listed]) -> list[ErrorCode]
     return [ErrorCode(answers[each.transactional_id].error_code) for each in transactions]
 
 
-def _commit_as_described(
-    cluster: Cluster, transactions: Sequence[Listed], codes: Sequence[ErrorCode]
-) -> list[ErrorCode]:
-    """Commit what is open still: a request to pin that arrived late has given it a later epoch.
+def _as_described(cluster: Cluster, entry: Entry, codes: Sequence[ErrorCode]) -> list[ErrorCode]:
+    """What became of transactions whose commit was refused; what is open still is committed.
 
-    Nobody but the decider may end a pinned transaction, so what is listed and open is the batch's.
+    A refusal alone does not tell: it also meets what was committed before the broker's
+    `transaction.version` was changed, or before a request to pin arrived late. Such a request
+    gives what is open a later epoch. Nobody but the decider may end a pinned transaction, so what
+    is listed and open is the batch's.
     """
     refused_ids = [
         each.transactional_id
-        for each, code in zip(transactions, codes, strict=True)
+        for each, code in zip(entry.transactions, codes, strict=True)
         if code in _LOST
     ]
-    still_open = describe(cluster, refused_ids)
-    again = [Listed(key, *identity) for key, identity in still_open.items()]
-    ended = dict(zip(still_open, _commit(cluster, again), strict=True))
+    found = describe_all(cluster, refused_ids)
+    again = [
+        Listed(key, *each.identity)
+        for key, each in found.items()
+        if each.is_open and entry.is_pinned
+    ]
+    known = {
+        each.transactional_id: code
+        for each, code in zip(again, _commit(cluster, again), strict=True)
+    }
+    for key in set(refused_ids).difference(known):
+        if key not in found or not (found[key].is_open or found[key].is_aborted):
+            # Committed; or begun anew since, and how it ended before that is forgotten.
+            is_committed = key in found and found[key].is_committed
+            known[key] = ErrorCode.NONE if is_committed else ErrorCode.INVALID_PRODUCER_ID_MAPPING
     return [
-        ended.get(each.transactional_id, code)
-        for each, code in zip(transactions, codes, strict=True)
+        known.get(each.transactional_id, code)
+        for each, code in zip(entry.transactions, codes, strict=True)
     ]

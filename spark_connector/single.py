@@ -17,6 +17,7 @@ from spark_connector.errors import BrokerUnreachable, SinkError
 from spark_connector.failpoints import reach
 from spark_connector.options import SinkOptions
 from spark_connector.ownership import Ownership
+from spark_connector.requests import speaks_of_pins
 
 
 class SingleTransactionSink(Closing):
@@ -29,13 +30,22 @@ class SingleTransactionSink(Closing):
         self._ownership = Ownership(options, self._cluster)
 
     def recover(self) -> int:
-        """Fence whoever wrote before and return the last decided batch, -1 if there is none."""
-        with self._ownership.held():
-            self._ownership.is_owner = False
-            return self._ownership.take(self._query_id, "P1-fenced").batch_id
+        """Fence whoever wrote before and return the last decided batch, -1 if there is none.
+
+        What tasks have left open, when this sink was a two-phase one, is aborted: pinned, it would
+        hold up readers for ever.
+        """
+        ownership = self._ownership
+        with ownership.held():
+            ownership.is_owner = False
+            entry = ownership.take(self._query_id, "P1-fenced")
+            ownership.sweep(self._query_id, entry.batch_id, pins=speaks_of_pins(self._cluster))
+        return entry.batch_id
 
     def is_decided(self, batch_id: int, fingerprint: str = "") -> bool:
         """Whether a batch was written before; raises CheckpointMismatch if it was another one."""
+        if not self._ownership.is_owner:
+            self.recover()
         return self._ownership.is_decided(self._query_id, "P1-fenced", batch_id, fingerprint)
 
     def write_batch(

@@ -32,6 +32,8 @@ from spark_connector.prepared import query_tag, read_task_transactional_id
 from spark_connector.requests import Identity, end_all, refused
 
 _ONGOING = "Ongoing"
+_COMMITTED = ("PrepareCommit", "CompleteCommit")
+_ABORTED = ("PrepareAbort", "CompleteAbort", "PrepareEpochFence")
 _PATTERN_SINCE = 2
 
 
@@ -73,8 +75,37 @@ def can_list(cluster: Cluster) -> bool:
     return connection.speaks(LIST_TRANSACTIONS, 0) and connection.speaks(DESCRIBE_TRANSACTIONS, 0)
 
 
+class Described(NamedTuple):
+    """What the broker says of a transactional id."""
+
+    state: str
+    identity: Identity
+    """The present producer."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody has decided yet how it ends."""
+        return self.state == _ONGOING
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether its latest transaction is committed, or will be."""
+        return self.state in _COMMITTED
+
+    @property
+    def is_aborted(self) -> bool:
+        """Whether its latest transaction is aborted, or will be."""
+        return self.state in _ABORTED
+
+
 def describe(cluster: Cluster, transactional_ids: Iterable[str]) -> dict[str, Identity]:
     """The present producer of each id that has an open transaction."""
+    found = describe_all(cluster, transactional_ids)
+    return {key: each.identity for key, each in found.items() if each.is_open}
+
+
+def describe_all(cluster: Cluster, transactional_ids: Iterable[str]) -> dict[str, Described]:
+    """What is known of each id; one that the broker does not know is not there."""
     answers = cluster.ask_coordinators(
         "Describing the transactions of a sink",
         DESCRIBE_TRANSACTIONS,
@@ -82,10 +113,12 @@ def describe(cluster: Cluster, transactional_ids: Iterable[str]) -> dict[str, Id
         error_of=_description_error,
     )
     return {
-        each.transactional_id: Identity(each.producer_id, each.producer_epoch)
+        each.transactional_id: Described(
+            each.transaction_state, Identity(each.producer_id, each.producer_epoch)
+        )
         for answer in answers.values()
         for each in answer.transaction_states
-        if not each.error_code and each.transaction_state == _ONGOING
+        if not each.error_code
     }
 
 

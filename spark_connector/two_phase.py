@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from protocol.errors import ErrorCode
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdResponse
+from protocol.messages.init_producer_id import InitProducerIdResponse
 from spark_connector.closing import Closing
 from spark_connector.cluster import Cluster, connected
 from spark_connector.encoded import EncodedBatch
@@ -31,9 +31,9 @@ from spark_connector.options import SinkOptions
 from spark_connector.ownership import Ownership
 from spark_connector.prepared import Prepared, task_transactional_id, written
 from spark_connector.producer import TransactionalProducer
-from spark_connector.requests import INIT_TWO_PHASE, NOBODY, Identity, refused, take_over
+from spark_connector.requests import NOBODY, Identity, refused, speaks_of_pins, take_over
 from spark_connector.roll_forward import roll_forward
-from spark_connector.sweep import Decided, abort_all, can_list, describe, sweep
+from spark_connector.sweep import abort_all, can_list, describe
 
 __all__ = ["Decider", "Participant", "Prepared"]
 
@@ -126,10 +126,7 @@ class Decider(Closing):
         Without that a decided batch is lost if its transactions time out before they are committed.
         """
         if self._pins is None:
-            connection = self._cluster.until(
-                "Connecting", self._cluster.deadline(), self._cluster.any_node
-            )
-            self._pins = connection.speaks(INIT_PRODUCER_ID, INIT_TWO_PHASE)
+            self._pins = speaks_of_pins(self._cluster)
         return self._pins
 
     def recover(self) -> int:
@@ -306,9 +303,7 @@ class Decider(Closing):
     def _sweep(self, entry: Entry | None) -> None:
         """Abort what no decision names; without an entry the query is not known."""
         batch_id = entry.batch_id if entry is not None else -1
-        decided = Decided(self._query_id or "", batch_id, self._ownership.listed)
-        owns = self._ownership.producer.still_owns if self.pins else None
-        sweep(self._cluster, self._options.sink_id, decided, owns)
+        self._ownership.sweep(self._query_id or "", batch_id, pins=self.pins)
 
     def close(self) -> None:
         """Close the connections."""

@@ -14,7 +14,9 @@ from protocol.client import AdvertisedVersions
 from protocol.messages import registry
 from protocol.messages.end_txn import END_TXN
 from protocol.messages.init_producer_id import INIT_PRODUCER_ID
+from protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
 from protocol.messages.produce import PRODUCE
+from spark_connector.cluster import connected
 from spark_connector.connection import Connection, Disconnected
 from spark_connector.errors import (
     BatchInDoubt,
@@ -151,6 +153,25 @@ def test_a_crash_at_every_step_by_the_classic_protocol(
     check_all_is_settled(classic_broker, query, query.finished + 1)
 
 
+def test_a_sink_goes_on_after_a_failure_by_the_classic_protocol(
+    classic_broker, topic, monkeypatch, start
+):
+    create(classic_broker.bootstrap_servers, topic, partitions=PARTITIONS)
+    query = start("single", options(classic_broker, topic))
+    query.run(0)
+    with SingleTransactionSink(query.options, "query", query.connected()) as sink:
+        crash_at(monkeypatch, "P1-before-end")
+        with pytest.raises(Crash):
+            write(sink, query, 1)
+        write(sink, query, 1)
+    check_all_is_settled(classic_broker, query, 2)
+
+
+def write(sink, query, batch_id):
+    batches = [rows(query.options.topic, batch_id, each) for each in range(PARTITIONS)]
+    assert sink.write_batch(batch_id, batches, "", {("source", 0): batch_id + 1})
+
+
 def test_a_crash_while_rolling_forward(any_broker, sink, monkeypatch, start):
     query = start("two-phase", sink)
     for place in ("C4-after", "C2-middle", "C2-middle", "C1"):
@@ -159,8 +180,10 @@ def test_a_crash_while_rolling_forward(any_broker, sink, monkeypatch, start):
     check_all_is_settled(any_broker, query, 1)
 
 
+@pytest.mark.parametrize("idle_s", [60.0, 0.0], ids=["at-once", "idle"])
 @pytest.mark.parametrize("kind", PLACES)
-def test_of_two_drivers_one_is_fenced(any_broker, sink, kind, start):
+def test_of_two_drivers_one_is_fenced(any_broker, sink, monkeypatch, kind, idle_s, start):
+    monkeypatch.setattr("spark_connector.ownership.IDLE_S", idle_s)
     old, new = start(kind, sink), start(kind, sink)
     old.run(1)
     new.finished = 1
@@ -687,6 +710,79 @@ def test_a_request_to_pin_that_arrives_late_loses_nothing(killed_broker, topic, 
         take_over(cluster, [entry.transactions[1].transactional_id], 60_000)
     query.run(1)
     check_all_is_settled(killed_broker, query, 2)
+
+
+def test_a_request_to_pin_that_arrives_after_the_commit_repeats_nothing(
+    killed_broker, topic, monkeypatch, start
+):
+    create(killed_broker.bootstrap_servers, topic, partitions=PARTITIONS)
+    query = start("two-phase", options(killed_broker, topic))
+    restart_after_crash(monkeypatch, query, "C5-after", 0)
+    with query.connected() as cluster:
+        entry = Ledger(cluster, query.options.ledger_topic).read(query.options.sink_id, "query")
+        take_over(cluster, [each.transactional_id for each in entry.transactions], 60_000)
+    query.run(1)
+    check_all_is_settled(killed_broker, query, 2)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(CLASSIC, PINNING), (PINNING, CLASSIC)], ids=["upgrade", "downgrade"]
+)
+def test_a_batch_is_not_repeated_when_the_transaction_version_changes(
+    tmp_path, topic, monkeypatch, start, before, after
+):
+    with BarnabasProcess(tmp_path, **before) as broker:
+        create(broker.bootstrap_servers, "source", partitions=1)
+        create(broker.bootstrap_servers, topic, partitions=PARTITIONS)
+        query = start("two-phase", options(broker, topic))
+        restart_after_crash(monkeypatch, query, "C5-after", 0)
+        restart_with(broker, **after)
+        query.run(1)
+        check_all_is_settled(broker, query, 2)
+
+
+def test_the_single_sink_sweeps_what_the_two_phase_sink_has_left(
+    killed_broker, topic, monkeypatch, start
+):
+    create(killed_broker.bootstrap_servers, topic, partitions=PARTITIONS)
+    query = start("two-phase", options(killed_broker, topic))
+    restart_after_crash(monkeypatch, query, "C3", 0)
+    query.kind = "single"
+    query.run(0)
+    check_all_is_settled(killed_broker, query, 1)
+
+
+FORGETFUL = {
+    "barnabas.transactional.id.expiration.prefixes": "spark.:1",
+    "transaction.remove.expired.transaction.cleanup.interval.ms": "100",
+}
+
+
+@pytest.mark.parametrize("kind", ["single", "data-source"])
+def test_a_driver_goes_on_when_the_broker_has_forgotten_its_id(
+    killed_broker, topic, monkeypatch, start, kind
+):
+    monkeypatch.setattr("spark_connector.ownership.IDLE_S", 0.0)
+    create(killed_broker.bootstrap_servers, topic, partitions=PARTITIONS)
+    query = start(kind, options(killed_broker, topic))
+    query.run(0)
+    restart_with(killed_broker, **PINNING, **FORGETFUL)
+    wait_until(lambda: not transactional_ids(killed_broker), "the ids are forgotten")
+    restart_with(killed_broker, **PINNING)
+    query.run(1)
+    check_all_is_settled(killed_broker, query, 2)
+
+
+def restart_with(broker, **overrides):
+    broker.kill()
+    broker.overrides = overrides
+    broker.restart()
+
+
+def transactional_ids(broker):
+    with connected(options(broker, "any")) as cluster:
+        connection = cluster.any_node()
+        return connection.ask(LIST_TRANSACTIONS, ListTransactionsRequest()).transaction_states
 
 
 def test_transactions_that_time_out_are_never_decided(killed_broker, topic, start):
