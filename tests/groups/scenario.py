@@ -40,7 +40,8 @@ KINDS = (
     Kind("console-consumer", "console", "consumer", "range"),
     # Their session is longer than a restart takes on a busy machine.
     Kind("static-classic", "confluent", static=True, session_ms=15_000),
-    Kind("static-consumer", "confluent", "consumer", "range", static=True, session_ms=15_000),
+    # With the new protocol the session is the broker's (see below).
+    Kind("static-consumer", "confluent", "consumer", "range", static=True, session_ms=5000),
 )
 MORE_KINDS = (
     Kind("kafka-python-cooperative", "kafka_python", assignor="cooperative-sticky"),
