@@ -22,7 +22,7 @@ def traffic(bootstrap_servers: str) -> None:
     )
     for _ in range(RECORDS):
         producer.produce("orders", b"x" * 100, partition=0)
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
     # Naming a group makes the topic of the groups, with its 50 partitions.
     consumer = Consumer(
         {"bootstrap.servers": bootstrap_servers, "group.id": "g", "enable.auto.commit": False}
