@@ -1,0 +1,144 @@
+"""What the functions for foreachBatch ask of their sinks, and when; no Spark is started."""
+
+import pickle
+from typing import NamedTuple
+
+import pytest
+from pyspark.sql.types import BinaryType, StructType
+
+from spark_connector import foreach_batch
+from spark_connector.foreach_batch import single_transaction, two_phase
+from spark_connector.prepared import Prepared
+
+PREPARED = Prepared("spark.payments.x", 7, 0, 5, 3, "query")
+OFFSETS = {("in", 0): 12}
+
+
+class Row(NamedTuple):
+    message: bytes
+
+
+class Frame:
+    """A batch that notes when it is evaluated."""
+
+    schema = StructType().add("value", BinaryType())
+
+    def __init__(self, asked, *, fails=False):
+        self.asked = asked
+        self.fails = fails
+
+    def mapInArrow(self, function, schema):  # noqa: N802 - Spark's name
+        return self
+
+    def collect(self):
+        self.asked.append("tasks")
+        if self.fails:
+            raise RuntimeError("a task failed")
+        return [Row(pickle.dumps(tuple(PREPARED)))]
+
+
+class Sinks:
+    """Makes stand-ins for both sinks, which note what they are asked."""
+
+    def __init__(self):
+        self.asked = []
+        self.decided = -1
+        self.fails = False
+
+    def __call__(self, options, query_id, **_more):
+        self.asked.append(("made", options.sink_id, query_id))
+        return self
+
+    def recover(self):
+        self.asked.append("recover")
+
+    def is_decided(self, batch_id, fingerprint):
+        self.asked.append(("is_decided", batch_id, len(fingerprint)))
+        return batch_id <= self.decided
+
+    def commit(self, batch_id, prepared, fingerprint, offsets):
+        assert prepared == [PREPARED]
+        self._decide(batch_id, fingerprint, offsets)
+
+    def write_batch(self, batch_id, _batches, fingerprint, offsets):
+        self._decide(batch_id, fingerprint, offsets)
+
+    def _decide(self, batch_id, fingerprint, offsets):
+        assert offsets == OFFSETS
+        self.asked.append(("decide", batch_id, len(fingerprint)))
+        if self.fails:
+            raise RuntimeError("the sink failed")
+
+    def abort(self, batch_id, prepared):
+        self.asked.append(("abort", batch_id, prepared))
+
+    def close(self):
+        self.asked.append("close")
+
+    def news(self):
+        asked, self.asked[:] = self.asked[:], []
+        return asked
+
+
+MADE = ("made", "payments", "query")
+
+
+@pytest.fixture
+def sinks(monkeypatch):
+    sinks = Sinks()
+    monkeypatch.setattr(foreach_batch, "SingleTransactionSink", sinks)
+    monkeypatch.setattr(foreach_batch, "Decider", sinks)
+    monkeypatch.setattr(foreach_batch, "query_id_of", lambda _frame: "query")
+    return sinks
+
+
+@pytest.fixture
+def options(tmp_path):
+    (tmp_path / "offsets").mkdir()
+    for batch_id in range(5):
+        (tmp_path / "offsets" / str(batch_id)).write_text('v1\n{}\n{"in":{"0":12}}')
+    return {
+        "kafka.bootstrap.servers": "localhost:9",
+        "sinkId": "payments",
+        "topic": "out",
+        "checkpointLocation": str(tmp_path),
+    }
+
+
+def test_one_transaction_is_told_where_the_batch_ends_and_starts_no_task_by_itself(sinks, options):
+    write = single_transaction(options)
+    for batch_id in (3, 4):
+        write(Frame(sinks.asked), batch_id)
+    assert sinks.news() == [MADE, ("decide", 3, 64), ("decide", 4, 64)]
+
+
+def test_two_phases_recover_before_the_first_task_starts(sinks, options):
+    write = two_phase(options)
+    write(Frame(sinks.asked), 3)
+    assert sinks.news() == [MADE, "recover", ("is_decided", 3, 64), "tasks", ("decide", 3, 64)]
+    write(Frame(sinks.asked), 4)
+    assert sinks.news() == [("is_decided", 4, 64), "tasks", ("decide", 4, 64)]
+
+
+def test_two_phases_start_no_task_for_what_is_decided(sinks, options):
+    sinks.decided = 3
+    two_phase(options)(Frame(sinks.asked), 3)
+    assert sinks.news() == [MADE, "recover", ("is_decided", 3, 64)]
+
+
+def test_what_the_tasks_of_two_phases_left_when_one_failed_is_aborted(sinks, options):
+    with pytest.raises(RuntimeError, match="a task failed"):
+        two_phase(options)(Frame(sinks.asked, fails=True), 3)
+    assert sinks.news()[-3:] == ["tasks", ("abort", 3, []), "close"]
+
+
+@pytest.mark.parametrize("make", [single_transaction, two_phase])
+def test_what_has_failed_is_not_used_again(sinks, options, make):
+    write = make(options)
+    sinks.fails = True
+    with pytest.raises(RuntimeError, match="the sink failed"):
+        write(Frame(sinks.asked), 3)
+    assert sinks.news()[-1] == "close"
+    sinks.fails = False
+    write(Frame(sinks.asked), 3)
+    assert sinks.news()[0] == MADE
