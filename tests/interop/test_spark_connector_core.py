@@ -481,6 +481,27 @@ def test_whoever_was_fenced_spares_what_the_new_one_has_open(any_broker, sink, s
     check_all_is_settled(any_broker, new, 1)
 
 
+def test_whoever_was_fenced_spares_what_another_was_told_as_well(
+    any_broker, sink, monkeypatch, start
+):
+    query = start("data-source", sink)
+    decision = (0, query.run_tasks(0), "ends of 0", {("source", 0): 1})
+    first, second = (Decider(sink, None, query.connected()) for _ in range(2))
+
+    def overtake(here):
+        if here == "C3":
+            monkeypatch.undo()
+            crash_at(monkeypatch, "C5-middle")
+            with pytest.raises(Crash):
+                second.commit(*decision)
+
+    monkeypatch.setattr("spark_connector.two_phase.reach", overtake)
+    with pytest.raises(Fenced):
+        first.commit(*decision)
+    query.run(0)
+    check_all_is_settled(any_broker, query, 1)
+
+
 def test_what_is_decided_just_ahead_of_the_fence_is_known(any_broker, sink, monkeypatch, start):
     old, new = start("single", sink), start("single", sink)
     old.run(0)
