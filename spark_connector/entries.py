@@ -110,7 +110,7 @@ def decode(value: bytes) -> Entry:
             fields["pinned"],
             tuple(fields["history"]),
         )
-    except (ValueError, TypeError, LookupError) as error:
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise SinkError(
             f"The ledger has an entry of this sink that cannot be read ({error!r}), so what was "
             "written is not known; somebody else has written to the ledger's topic."
@@ -126,6 +126,6 @@ def query_of(key: bytes | None) -> tuple[str, str]:
     """Sink id and query id of a record; empty ones for a record that is no entry."""
     try:
         sink_id, query_id = json.loads(key or b"")
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return "", ""
     return str(sink_id), str(query_id)

@@ -42,7 +42,13 @@ def test_a_later_version_is_not_guessed_at():
         decode(value)
 
 
-@pytest.mark.parametrize("value", [b"", b"{", b"[]", b"{}", b'{"version":1}', b"\xff"])
+TOO_DEEP = b"[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "value",
+    [b"", b"{", b"[]", b"{}", b'{"version":1}', b"\xff", pytest.param(TOO_DEEP, id="too-deep")],
+)
 def test_rubbish_in_the_ledger_is_an_error_in_words(value):
     with pytest.raises(SinkError, match="cannot be read"):
         decode(value)
@@ -50,7 +56,7 @@ def test_rubbish_in_the_ledger_is_an_error_in_words(value):
 
 def test_keys():
     assert query_of(key_of("sink", "query")) == ("sink", "query")
-    for other in (None, b"", b"x", b"[1]", b"{}", b"5", b"\xff"):
+    for other in (None, b"", b"x", b"[1]", b"{}", b"5", b"\xff", TOO_DEEP):
         assert query_of(other) == ("", "")
 
 
