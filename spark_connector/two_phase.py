@@ -215,6 +215,9 @@ class Decider(Closing):
             with contextlib.suppress(SinkError):
                 self._discard(messages)
             raise
+        except Fenced:
+            self._give_up(messages)
+            raise
         return entry
 
     def _pin(self, batch_id: int, messages: Sequence[Prepared]) -> tuple[Listed, ...]:
@@ -263,11 +266,7 @@ class Decider(Closing):
         except BrokerUnreachable:
             raise  # Nobody is there to tell.
         except Fenced:
-            # Otherwise another driver may have been told the same, and has decided for it: what is
-            # left over is for that one's sweep.
-            if self._hears_alone:
-                with contextlib.suppress(SinkError):
-                    self._discard(messages)
+            self._give_up(messages)
             raise
         except Exception:
             # What this leaves the next sweep takes; what went wrong first is what counts.
@@ -287,6 +286,15 @@ class Decider(Closing):
             )
         self._taken.clear()
         self._sweep(entry)
+
+    def _give_up(self, messages: Sequence[Prepared]) -> None:
+        """Having been fenced, abort what no other driver was told of.
+
+        Of what it was told another one may have decided to commit it; the rest is for its sweep.
+        """
+        if self._hears_alone:
+            with contextlib.suppress(SinkError):
+                self._discard(messages)
 
     def _discard(self, messages: Sequence[Prepared]) -> None:
         """Abort transactions that are in nobody's decision."""

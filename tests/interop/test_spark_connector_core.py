@@ -195,13 +195,18 @@ def test_of_two_drivers_one_is_fenced(any_broker, sink, monkeypatch, kind, idle_
     check_all_is_settled(any_broker, new, 4)
 
 
-def test_a_driver_that_comes_too_late_leaves_nothing_open(any_broker, sink, start):
-    old, new = start("two-phase", sink), start("two-phase", sink)
-    old.run(0)
-    new.finished = 0
+@pytest.mark.parametrize("idle_s", [60.0, 0.0], ids=["at-once", "idle"])
+def test_a_driver_that_comes_too_late_leaves_nothing_open(
+    any_broker, sink, monkeypatch, idle_s, start
+):
+    query, new = start("two-phase", sink), start("two-phase", sink)
+    old = Decider(sink, "query", query.connected(), hears_alone=True)
+    assert old.recover() == -1
     new.run(1)
+    messages = query.run_tasks(0)
+    monkeypatch.setattr("spark_connector.ownership.IDLE_S", idle_s)
     with pytest.raises(Fenced, match="another driver"):
-        old.run(1)
+        old.commit(0, messages, "ends of 0", {("source", 0): 1})
     check_all_is_settled(any_broker, new, 2)
 
 
