@@ -671,9 +671,14 @@ def test_a_decided_batch_outlives_a_broker_that_is_away_for_longer_than_the_time
             break
         except (TransactionLost, Fenced):
             continue
+    undecided = query.participant(2, 9)
+    undecided.write([rows(topic, 2, 0)])
+    not_pinned = undecided.prepared().transactional_id
     killed_broker.kill()
     time.sleep(timeout_ms / 1000 * 1.5)
     killed_broker.restart()
+    wait_until(lambda: not_pinned not in open_transactions(query.options), "timed out")
+    assert len(open_transactions(query.options)) == PARTITIONS
     query.run(1)
     assert read(killed_broker, topic, 2) == expected(2)
     check_all_is_settled(killed_broker, query, 2)

@@ -71,6 +71,8 @@ class Leader:
             while self.waiting:  # It had them all, but nobody hears of it.
                 self.cluster.append_all(self.node_id, self.waiting.popleft())
             raise self.broken()
+        if fault == "lost on the way":
+            raise self.broken()
         batches = self.waiting.popleft()
         answers = []
         for partition, batch in batches.items():
@@ -213,6 +215,16 @@ def test_what_passes_changes_nothing(faults):
     sender.flush()
     for partition in range(3):
         assert numbers(leaders.logs[partition]) == list(range(partition, 40, 3))
+    assert not leaders.faults
+
+
+def test_what_was_sent_and_never_arrived_is_sent_again():
+    leaders = Leaders([None] * 3 + ["lost on the way"])
+    sender = sender_of(leaders)
+    for number in range(3):
+        sender.send(batch(0, number))
+    sender.flush()
+    assert numbers(leaders.logs[0]) == [0, 1, 2]
     assert not leaders.faults
 
 
