@@ -33,7 +33,7 @@ TWO_PHASE_PLACES = (
 )
 AT_A_START = ("C1", "C2-middle")
 # The data source's worker keeps its decider between batches and does not fence again: there these
-# are played by tests/interop/test_spark_connector_core.py.
+# are played by tests/interop/sink_cores.
 DATA_SOURCE_PLACES = tuple(place for place in TWO_PHASE_PLACES if place not in AT_A_START)
 PLACES = {SINGLE: SINGLE_PLACES, TWO_PHASE: TWO_PHASE_PLACES, DATA_SOURCE: DATA_SOURCE_PLACES}
 

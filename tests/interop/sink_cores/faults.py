@@ -1,0 +1,64 @@
+"""How brokers of the Spark sinks' tests are set, and what goes wrong on purpose."""
+
+from __future__ import annotations
+
+from spark_connector.connection import Connection, Disconnected
+from spark_connector.errors import BrokerUnreachable
+from spark_connector.ledger import Ledger
+from spark_connector.requests import Identity, end_all
+from spark_connector.sweep import describe
+from tests.interop.spark_sink import PARTITIONS, PLACES, check_all_is_settled, restart_after_crash
+
+CLASSIC = {"barnabas.transaction.version": "1"}
+"""No KIP-890, no KIP-939."""
+PINNING = {"transaction.two.phase.commit.enable": "true"}
+
+
+def lose_answers(monkeypatch, api, count):
+    """Break the connection after the broker has done what was asked of it."""
+    left = [count]
+    receive = Connection.receive
+
+    def lossy(self, asked):
+        answer = receive(self, asked)
+        if asked is api and left[0]:
+            left[0] -= 1
+            self.close()
+            raise Disconnected("lost on purpose")
+        return answer
+
+    monkeypatch.setattr(Connection, "receive", lossy)
+    return left
+
+
+def crash_at_every_step(broker, query, monkeypatch):
+    batches = 0
+    for place in PLACES[query.kind]:
+        batches += 2
+        query.run(batches - 2)
+        if place in {"C1", "C2-middle", "P1-fenced"}:
+            query.stop()  # These are passed at a start only.
+        restart_after_crash(monkeypatch, query, place, batches - 1)
+        query.run(batches - 1)
+    check_all_is_settled(broker, query, batches)
+
+
+def abort_by_hand(query, chosen):
+    """Do what an operator may do, or a timeout where transactions are not pinned."""
+    with query.connected() as cluster:
+        entry = Ledger(cluster, query.options.ledger_topic).read(query.options.sink_id, "query")
+        identities = describe(cluster, [each.transactional_id for each in entry.transactions])
+        assert len(identities) == PARTITIONS
+        picked = sorted(identities)[chosen]
+        end_all(cluster, {key: Identity(*identities[key]) for key in picked}, commit=False)
+
+
+def lose_decision(monkeypatch, *, arrives):
+    """Let the broker decide, or not even be asked, and nobody know."""
+
+    def unanswered(*asked, **how):
+        if arrives:
+            end_all(*asked, **how)
+        raise BrokerUnreachable("on purpose")
+
+    monkeypatch.setattr("spark_connector.producer.end_all", unanswered)
