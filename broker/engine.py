@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from storage.committer import Committer, CommitterThread, Listener
+from storage.committer import Committer, CommitterThreads, Listener
 from storage.log_store import Runner
 
 Callback = Callable[[], None]
@@ -41,7 +41,7 @@ class LoopEngine:
 
     def start_committer(self, committer: Committer, listener: Listener) -> Runner:
         """Run ``committer`` on the journal thread."""
-        return CommitterThread(committer, listener)
+        return CommitterThreads(committer, listener)
 
     def close(self) -> None:
         """Hear nothing more from storage, and wait for its threads' work in hand."""

@@ -3,7 +3,7 @@
 Rules of this file:
 
 1. ``Committer`` is plain calls without a thread, so that tests drive it step by step on a simulated
-   disk; ``CommitterThread`` runs it beside the loop: ``commit`` on the journal thread,
+   disk; ``CommitterThreads`` runs it beside the loop: ``commit`` on the journal thread,
    ``write_segments`` on the segment thread, so that the disk syncs one group while the page cache
    takes another.
 2. A group's bytes go to the journal, are synced, and only then to the segment files (D1): what a
@@ -12,6 +12,9 @@ Rules of this file:
 4. Any I/O error but a full disk is final (D9): nothing is answered after it, the process stops.
    A full disk is met by segments and checkpoints only; the journal has its spare file. The write is
    tried again until there is room; appends are refused meanwhile (D10).
+5. A small group with nothing in front of it is committed on the loop itself while the disk answers
+   faster than two threads hand over to each other (``commit_here``). A disk that was slow a moment
+   ago, a full one, and a change of the journal's file are left to the journal thread.
 """
 
 import errno
@@ -20,6 +23,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
@@ -31,9 +35,15 @@ from storage.journal_format import ENTRY_BYTES, GROUP_HEADER_BYTES
 
 _HAND_OVER_BYTES: Final = 1024 * 1024
 _HAND_OVER_SECONDS: Final = 0.05
-"""The segment thread is woken for this much or after this time: each time it takes the interpreter
+"""The segment thread writes after so much or after this time: each time it takes the interpreter
 from the loop, and what came in between goes to a segment in one write. Readers do not wait for it:
 memory has what is not in the segments yet."""
+
+_HERE_BYTES_MAX: Final = 64 * 1024
+_HERE_FLUSH_NS_MAX: Final = 1_000_000
+"""A larger group, or a disk from which a flush must be expected to take longer, is none for the
+loop, which serves nobody meanwhile."""
+_EXPECTED_FLUSH_NS_AT_START: Final = 50_000_000
 
 _MERGED_BYTES_MAX: Final = 16 * 1024 * 1024
 FULL_DISK: Final = (errno.ENOSPC, errno.EDQUOT)
@@ -78,6 +88,28 @@ class Committer:
         # Each of the two is changed by one thread only.
         self._committed_bytes = 0
         self._written_bytes = 0
+        self._expected_flush_ns = _EXPECTED_FLUSH_NS_AT_START
+
+    @property
+    def flushes_are_quick(self) -> bool:
+        """Whether the disk has lately been fast enough for the loop to wait for it."""
+        return self._expected_flush_ns <= _HERE_FLUSH_NS_MAX
+
+    def commit_here(self, group: CommitGroup) -> bool:
+        """Make a small group durable without waiting for room; False: nothing was done.
+
+        The listener hears nothing, the caller knows.
+        """
+        size = GROUP_HEADER_BYTES + group.entry_count * ENTRY_BYTES + group.body_bytes
+        if size > _HERE_BYTES_MAX or not self._files.has_room_for(size):
+            return False
+        try:
+            self._flush([group], group.body_bytes)
+        except OSError as error:
+            if error.errno not in FULL_DISK:
+                raise
+            return False  # Whoever commits it may wait for room.
+        return True
 
     def commit(self, groups: Sequence[CommitGroup]) -> None:
         """Make ``groups`` durable in this order, merged into as few on-disk groups as fit."""
@@ -101,22 +133,30 @@ class Committer:
         return end, size
 
     def _commit_merged(self, groups: Sequence[CommitGroup], size: int) -> None:
-        entry_count = sum(group.entry_count for group in groups)
+        until_there_is_room(partial(self._flush, groups, size), self._listener)
+        self._listener.durable(len(groups))
+        self._keep_a_spare()
+
+    def _flush(self, groups: Sequence[CommitGroup], size: int) -> None:
+        """Write ``groups`` as one and sync; ``size`` is of the bodies."""
+        entry_count = sum([group.entry_count for group in groups])
         sequence = self._files.next_sequence
         if entry_count:
             table = b"".join([group.table for group in groups])
             bodies: list[Buffer] = [chunk for group in groups for chunk in group.chunks]
-            append = partial(self._files.append, entry_count, table, bodies, size)
             begun_ns = time.perf_counter_ns()
-            sequence = until_there_is_room(append, self._listener)
-            self._flush_times.observe(time.perf_counter_ns() - begun_ns)
-            self._flush_batches.observe(sum(group.batches for group in groups))
+            sequence = self._files.append(entry_count, table, bodies, size)
+            self._flush_took(time.perf_counter_ns() - begun_ns)
+            self._flush_batches.observe(sum([group.batches for group in groups]))
         for group in groups:
             group.sequence = sequence
         self._unwritten.extend(groups)
         self._committed_bytes += size
-        self._listener.durable(len(groups))
-        self._keep_a_spare()
+
+    def _flush_took(self, elapsed_ns: int) -> None:
+        """Expect the next flush to take as long, or not much less than those before it."""
+        self._flush_times.observe(elapsed_ns)
+        self._expected_flush_ns = max(elapsed_ns, self._expected_flush_ns * 7 // 8)
 
     def _keep_a_spare(self) -> None:
         """Have the next journal file ready; without one, refuse appends and try with each group.
@@ -231,22 +271,43 @@ def _buffers(run: list[StoredBatches]) -> list[Buffer]:
     return buffers
 
 
-class CommitterThread:
-    """Runs a ``Committer`` on two threads of its own; ``submit`` may be called from the loop."""
+class CommitterThreads:
+    """Runs a ``Committer`` on two threads of its own; the loop calls ``submit``, ``commit_here``.
+
+    ``_committing`` is held by whoever commits. What the segment thread hears is True: there is
+    something to write, a second True: do not wait for more, and False: this is the end.
+    """
 
     def __init__(self, committer: Committer, listener: Listener) -> None:
         """The threads start at once; they are daemons, so that they never keep a process alive."""
         self._committer = committer
         self._listener = listener
+        self._committing = threading.Lock()
         self._groups: queue.SimpleQueue[CommitGroup | None] = queue.SimpleQueue()
         self._unwritten: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        self._hand_over_at: float | None = None
+        self._told = 0
         self._journal_thread = self._start("barnabas-journal", self._commit_next)
         self._segment_thread = self._start("barnabas-segments", self._write_next)
 
     def submit(self, group: CommitGroup) -> None:
         """Queue ``group``; the listener hears of it in the order of submission."""
         self._groups.put(group)
+
+    def commit_here(self, group: CommitGroup) -> bool:
+        """Commit on the caller's thread; False if the journal thread has to do it.
+
+        Only while nothing that was submitted waits to be durable. Raises what cannot be answered
+        any more (D9).
+        """
+        if not self._committer.flushes_are_quick or not self._committing.acquire(blocking=False):
+            return False
+        try:
+            done = self._committer.commit_here(group)
+            if done:
+                self._tell_segment_thread()
+        finally:
+            self._committing.release()
+        return done
 
     def stop(self) -> None:
         """Finish what was submitted, segments included, and end the threads. Blocks."""
@@ -270,31 +331,18 @@ class CommitterThread:
     def _commit_next(self) -> bool:
         """Wait for groups and commit them; False once told to stop."""
         groups, stopping = self._take()
-        self._committer.commit(groups)
+        with self._committing:
+            self._committer.commit(groups)
+            self._tell_segment_thread()
         if stopping:
             self._unwritten.put(False)
-        elif self._is_time_to_hand_over():
-            self._hand_over_at = None
-            self._unwritten.put(True)
         return not stopping
 
-    def _is_time_to_hand_over(self) -> bool:
-        now = time.monotonic()
-        if self._hand_over_at is None:
-            self._hand_over_at = now + _HAND_OVER_SECONDS
-        return self._committer.unwritten_bytes >= _HAND_OVER_BYTES or now >= self._hand_over_at
-
     def _take(self) -> tuple[list[CommitGroup], bool]:
-        """Everything that waits; nothing if none comes until it is time to hand over.
-
-        True: told to stop.
-        """
+        """Everything that waits, at least one; True: told to stop."""
         groups: list[CommitGroup] = []
-        patience_s = None
-        if self._hand_over_at is not None:
-            patience_s = max(self._hand_over_at - time.monotonic(), 0)
+        item = self._groups.get()
         try:
-            item = self._groups.get(timeout=patience_s)
             while item is not None:
                 groups.append(item)
                 item = self._groups.get_nowait()
@@ -302,8 +350,18 @@ class CommitterThread:
             return groups, False
         return groups, True
 
+    def _tell_segment_thread(self) -> None:
+        wanted = 2 if self._committer.unwritten_bytes >= _HAND_OVER_BYTES else 1
+        while self._told < wanted:
+            self._told += 1
+            self._unwritten.put(True)
+
     def _write_next(self) -> bool:
-        """Wait until something is durable and write it to the segments; False at the end."""
+        """Wait until something is durable, then for more of it, and write; False at the end."""
         goes_on = self._unwritten.get()
+        if goes_on:
+            with suppress(queue.Empty):
+                goes_on = self._unwritten.get(timeout=_HAND_OVER_SECONDS)
+        self._told = 0  # Before the look at what there is: who commits behind it tells again.
         self._committer.write_segments()
         return goes_on

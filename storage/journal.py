@@ -3,7 +3,8 @@
 Rules of this file:
 
 1. Only the loop calls it. What one turn of the loop appends is one ``CommitGroup``; the journal
-   thread merges the groups that wait into one on-disk group and one ``fdatasync``.
+   thread merges the groups that wait into one on-disk group and one ``fdatasync``. A group with
+   nothing in front of it may be made durable at the end of its turn, without the thread.
 2. Groups become durable in the order in which they were submitted, so whoever waits for the newest
    one also waits for everything before it (S4: a duplicate waits for its original).
 3. A group's ``operations`` change the partition directories and segment files. They run on the
@@ -29,6 +30,13 @@ _ENTRY_PACK: Final = ENTRY.pack
 
 Waiter = Callable[[], None]
 Operation = Callable[[], None]
+
+
+class Submit(Protocol):
+    """Where groups go to become durable."""
+
+    def __call__(self, group: "CommitGroup", *, alone: bool) -> None:
+        """``alone``: the turn is over and no other group waits; it may be durable on return."""
 
 
 class SegmentFile(Protocol):
@@ -164,7 +172,7 @@ class Journal:
     def __init__(
         self,
         *,
-        submit: Callable[[CommitGroup], None],
+        submit: Submit,
         schedule: Callable[[Callable[[], None]], object],
         backlog_max_bytes: int,
         on_backlogged: Callable[[bool], None],
@@ -196,7 +204,7 @@ class Journal:
             group = self._open
         if not self._scheduled:
             self._scheduled = True
-            self._schedule(self.flush)
+            self._schedule(self._end_turn)
         return group
 
     def add_operation(self, operation: Operation) -> None:
@@ -209,8 +217,14 @@ class Journal:
             return self._open
         return self._in_flight[-1] if self._in_flight else None
 
+    def _end_turn(self) -> None:
+        self._close_group(alone=not self._in_flight)
+
     def flush(self) -> None:
         """Submit the open group, if anything is in it."""
+        self._close_group(alone=False)
+
+    def _close_group(self, *, alone: bool) -> None:
         group = self._open
         self._scheduled = False
         if not group.entry_count and not group.operations:
@@ -223,7 +237,7 @@ class Journal:
             self._on_backlogged(True)
         self._in_flight.append(group)
         self._unwritten.append(group)
-        self._submit(group)
+        self._submit(group, alone=alone)
 
     @property
     def idle(self) -> bool:

@@ -117,6 +117,12 @@ class JournalFiles:
         """Whether a checkpoint can give any file back: the current one stays in use."""
         return bool(self._used)
 
+    def has_room_for(self, group_bytes: int) -> bool:
+        """Whether a group (header, table, bodies) goes into the current file."""
+        return (
+            self._current is not None and self._position + padded(group_bytes) <= self._file_bytes
+        )
+
     def append(self, entry_count: int, table: bytes, bodies: Sequence[Buffer], size: int) -> int:
         """Write one group and make it durable; answers its sequence. ``size`` is of the bodies."""
         group_bytes = GROUP_HEADER_BYTES + len(table) + size

@@ -101,6 +101,9 @@ class Runner(Protocol):
     def submit(self, group: CommitGroup) -> None:
         """Queue a group."""
 
+    def commit_here(self, group: CommitGroup) -> bool:
+        """Make ``group`` durable at once, if that is quick; no other is on its way."""
+
     def stop(self) -> None:
         """Finish everything submitted and end. Blocks."""
 
@@ -188,11 +191,19 @@ class LogStore:
             self._throttled = throttled
             self.callbacks.on_backlogged(throttled)
 
-    def _submit(self, group: CommitGroup) -> None:
+    def _submit(self, group: CommitGroup, *, alone: bool) -> None:
         assert self._runner is not None, "the store is not started"
         # A start after a crash here would find this group behind the gap of the former run.
         assert self._has_checkpoint or not group.entry_count, "append before the first checkpoint"
-        self._runner.submit(group)
+        try:
+            durable = alone and self._runner.commit_here(group)
+        except Exception as error:  # noqa: BLE001  Any failure here ends the process (D9).
+            self._fail(error)
+            return
+        if durable:
+            self._groups_became_durable(1)
+        else:
+            self._runner.submit(group)
 
     def start(self, files: JournalFiles) -> None:
         """Begin to commit. Recovery has run; ``files`` is at the start of a new run of groups."""

@@ -256,5 +256,9 @@ class _NoRunner:
         """See ``Runner``: nothing is appended, so nothing comes."""
         raise AssertionError(f"{group} was submitted while checking")
 
+    def commit_here(self, group: CommitGroup) -> bool:
+        """See ``Runner``: nothing is appended, so nothing comes."""
+        raise AssertionError(f"{group} was submitted while checking")
+
     def stop(self) -> None:
         """See ``Runner``: nothing runs."""

@@ -17,6 +17,8 @@ class ScriptedEngine:
         self._calls: deque[Callable[[], None]] = deque()
         self._asides: deque[Callable[[], None]] = deque()
         self._submitted: deque[CommitGroup] = deque()
+        self._heard: CommitGroup | None = None
+        self._disk_is_quick = False
         self.committer: Committer | None = None
 
     # What the store asks of an engine, and of a running committer
@@ -36,16 +38,28 @@ class ScriptedEngine:
         return self
 
     def submit(self, group: CommitGroup) -> None:
-        self._on_group()
+        if group is not self._heard:
+            self._on_group()
         self._submitted.append(group)
+
+    def commit_here(self, group: CommitGroup) -> bool:
+        if not self._disk_is_quick or self.committer is None:
+            return False
+        self._heard = group
+        self._on_group()
+        return self.committer.commit_here(group)
 
     def stop(self) -> None:
         self.write()
 
     # What a test does
 
-    def turn(self) -> None:
-        """One turn of the loop: what threads reported, then the end of the turn."""
+    def turn(self, *, disk_is_quick: bool = False) -> None:
+        """One turn of the loop: what threads reported, then the end of the turn.
+
+        ``disk_is_quick``: a group that is alone is committed by the loop itself.
+        """
+        self._disk_is_quick = disk_is_quick
         for _ in range(len(self._calls)):
             self._calls.popleft()()
         scheduled, self._scheduled = self._scheduled, []

@@ -7,12 +7,14 @@ from random import Random
 
 import pytest
 
+from storage.committer import Committer
 from storage.errors import Corrupt
+from storage.journal import Journal
 from storage.log_directory import LogDirectory
 from storage.log_store import LogStore
 from storage.partition_log import PartitionLog
 from storage.segment import Segment
-from storage.simulated import SimulatedFileSystem
+from storage.simulated import SimulatedFile, SimulatedFileSystem
 from tests.crash.checker import Violation, check_recovery
 from tests.crash.crashes import CrashRun, Keep
 from tests.crash.workload import Workload
@@ -35,13 +37,33 @@ def test_a_disk_that_lies_about_syncs_is_found_out():
 
 
 def test_an_acknowledgement_before_the_commit_is_found_out(monkeypatch):
-    def submit(store, group):
+    def submit(store, group, *, alone):
+        del alone
         store._runner.submit(group)
         store.engine.call(lambda: store.journal.groups_became_durable(1))
 
     monkeypatch.setattr(LogStore, "_submit", submit)
     monkeypatch.setattr(LogStore, "durable", lambda store, groups: None)
     assert "(D1, D2)" in first_violation()
+
+
+def test_a_commit_on_the_loop_that_is_not_synced_is_found_out(monkeypatch):
+    def commit_here(committer, group):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(SimulatedFile, "pwritev_durable", SimulatedFile.pwritev)
+            return original(committer, group)
+
+    original = Committer.commit_here
+    monkeypatch.setattr(Committer, "commit_here", commit_here)
+    assert first_violation()
+
+
+def test_a_commit_on_the_loop_that_overtakes_others_is_found_out(monkeypatch):
+    def end_turn(journal):
+        journal._close_group(alone=True)
+
+    monkeypatch.setattr(Journal, "_end_turn", end_turn)
+    assert first_violation()
 
 
 def test_a_duplicate_that_does_not_wait_for_its_original_is_found_out(monkeypatch):

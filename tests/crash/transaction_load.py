@@ -298,7 +298,7 @@ class Load:
         if kind < 0.45:
             random.choice(self.clients).step(life, random)
         elif kind < 0.65:
-            life.engine.turn()
+            life.engine.turn(disk_is_quick=kind < 0.55)
         elif kind < 0.88:
             life.engine.commit(random.choice((1, 1, 2, 100)))
         elif kind < 0.93:

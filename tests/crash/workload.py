@@ -94,7 +94,7 @@ class Workload:
     # The threads
 
     def turn(self) -> None:
-        self.engine.turn()
+        self.engine.turn(disk_is_quick=self.random.random() < 0.5)
 
     def commit(self) -> None:
         self.engine.commit(self.random.choice((1, 1, 2, 100)))

@@ -167,13 +167,18 @@ class Loop:
     def __init__(self, *, backlog_max_bytes=1 << 30):
         self.scheduled = []
         self.submitted = []
+        self.alone = []
         self.backlogged = []
         self.journal = Journal(
-            submit=self.submitted.append,
+            submit=self._submit,
             schedule=self._schedule,
             backlog_max_bytes=backlog_max_bytes,
             on_backlogged=self.backlogged.append,
         )
+
+    def _submit(self, group, *, alone):
+        self.submitted.append(group)
+        self.alone.append(alone)
 
     def _schedule(self, callback):
         self.scheduled.append(callback)
@@ -201,11 +206,33 @@ def test_one_turn_of_the_loop_makes_one_group():
     assert [group.body_bytes for group in loop.submitted] == [30, 5]
 
 
+def test_a_group_with_nothing_in_front_of_it_goes_alone_at_the_end_of_its_turn():
+    loop = Loop()
+    loop.append(1)
+    loop.turn()
+    loop.append(1)
+    loop.turn()
+    assert loop.alone == [True, False]
+    loop.journal.groups_became_durable(1)
+    loop.append(1)
+    loop.turn()
+    assert loop.alone[2:] == [False], "one is still on its way"
+    loop.journal.groups_became_durable(2)
+    loop.append(1)
+    loop.turn()
+    loop.journal.groups_became_durable(1)
+    assert loop.alone[3:] == [True]
+    loop.append(1)
+    loop.journal.flush()
+    assert loop.alone[4:] == [False], "the turn is not over, and what it goes on with comes first"
+
+
 def test_a_group_that_is_full_goes_at_once():
     loop = Loop()
     for _ in range(5):
         loop.append(1 << 20)
     assert [group.entry_count for group in loop.submitted] == [4]
+    assert loop.alone == [False]
 
 
 def test_who_waits_is_called_in_order_and_at_once_when_it_is_late():

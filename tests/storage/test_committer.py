@@ -1,0 +1,179 @@
+"""Committing on the loop, and the threads that commit and write behind it."""
+
+import errno
+import threading
+
+import pytest
+
+from storage import committer as committer_module
+from storage.committer import Committer, CommitterThreads
+from storage.journal import CommitGroup
+from storage.journal_format import BLOCK_BYTES
+from storage.simulated import SimulatedFile
+from tests.storage.test_journal import FILE_BYTES, Heard, group_of, replayed, started
+from tests.storage.test_journal import disk as disk  # noqa: PLC0414  A fixture.
+
+TIMEOUT_S = 60
+
+
+class Clock:
+    """What a flush takes, in nanoseconds."""
+
+    def __init__(self, monkeypatch):
+        self.flush_ns = 100_000
+        self._now_ns = 0
+        monkeypatch.setattr(committer_module.time, "perf_counter_ns", self._look)
+
+    def _look(self):
+        self._now_ns += self.flush_ns
+        return self._now_ns
+
+
+def test_a_group_committed_here_is_durable_and_nobody_else_hears_of_it(disk):
+    heard = Heard()
+    committer = Committer(started(disk), heard)
+    committer.commit([group_of(100)])
+    heard.events.clear()
+    group = group_of(100, base_offset=1)
+    assert committer.commit_here(group)
+    assert group.sequence == 2
+    assert heard.events == []
+    assert replayed(disk.kill())[0][1][0] == 2
+    assert committer.unwritten_bytes == 2 * group.body_bytes
+    committer.write_segments()
+    assert heard.events == [("written", 2)]
+
+
+def test_what_would_hold_the_loop_up_is_not_committed_here(disk):
+    committer = Committer(started(disk), Heard())
+    assert not committer.commit_here(group_of(100)), "the first file of this run is not chosen yet"
+    committer.commit([group_of(100)])
+    operations = disk.operations
+    assert not committer.commit_here(group_of(70_000)), "large"
+    assert disk.operations == operations
+    taken = [committer.commit_here(group_of(3000)) for _ in range(FILE_BYTES // BLOCK_BYTES)]
+    assert taken == [True] * (FILE_BYTES // BLOCK_BYTES - 1) + [False], "the file is full"
+
+
+def test_a_full_disk_is_left_to_who_may_wait(disk, monkeypatch):
+    committer = Committer(started(disk), Heard())
+    committer.commit([group_of(100)])
+
+    def refuses(*_):
+        raise OSError(errno.ENOSPC, "planted")
+
+    group = group_of(100, base_offset=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(SimulatedFile, "pwritev_durable", refuses)
+        assert not committer.commit_here(group)
+    committer.commit([group])
+    assert [sequence for sequence, _ in replayed(disk)[0]] == [1, 2]
+
+
+def test_an_error_of_the_disk_is_not_hidden(disk, monkeypatch):
+    committer = Committer(started(disk), Heard())
+    committer.commit([group_of(100)])
+
+    def fails(*_):
+        raise OSError(errno.EIO, "planted")
+
+    monkeypatch.setattr(SimulatedFile, "pwritev_durable", fails)
+    with pytest.raises(OSError, match="planted"):
+        committer.commit_here(group_of(100, base_offset=1))
+
+
+def test_a_disk_has_to_be_quick_for_a_while(disk, monkeypatch):
+    clock = Clock(monkeypatch)
+    committer = Committer(started(disk), Heard())
+
+    def flushes_until_quick():
+        for count in range(100):
+            if committer.flushes_are_quick:
+                return count
+            committer.commit([group_of(100)])
+        return None
+
+    assert flushes_until_quick() in range(20, 50), "nothing is known of it at first"
+    clock.flush_ns = 5_000_000
+    assert committer.commit_here(group_of(100))
+    assert not committer.flushes_are_quick, "one that is slow is enough"
+    clock.flush_ns = 100_000
+    assert flushes_until_quick() in range(5, 20)
+    clock.flush_ns = 2_000_000
+    committer.commit([group_of(100)])
+    assert flushes_until_quick() is None
+
+
+class Waited(Heard):
+    """A listener of the threads that can be waited for."""
+
+    def __init__(self):
+        super().__init__()
+        self._changed = threading.Condition()
+
+    def durable(self, groups):
+        with self._changed:
+            super().durable(groups)
+            self._changed.notify_all()
+
+    def written(self, groups):
+        with self._changed:
+            super().written(groups)
+            self._changed.notify_all()
+
+    def wait_for(self, kind, groups):
+        def are_there():
+            return sum(count for what, count in self.events if what == kind) >= groups
+
+        with self._changed:
+            assert self._changed.wait_for(are_there, TIMEOUT_S), self.events
+
+
+@pytest.fixture
+def threads(disk):
+    heard = Waited()
+    committer = Committer(started(disk), heard)
+    threads = CommitterThreads(committer, heard)
+    yield threads, committer, heard
+    threads.stop()
+
+
+def test_the_threads_take_turns_with_the_loop(disk, threads, monkeypatch):
+    threads, _, heard = threads
+    monkeypatch.setattr(Committer, "flushes_are_quick", True)
+    assert not threads.commit_here(group_of(100))
+    threads.submit(group_of(100))
+    heard.wait_for("durable", 1)
+    heard.wait_for("written", 1)
+    assert threads.commit_here(group_of(100, base_offset=1))
+    heard.wait_for("written", 2)
+    threads.submit(group_of(100, base_offset=2))
+    heard.wait_for("durable", 2)
+    found, _ = replayed(disk)
+    assert [sequence for sequence, _ in found] == [1, 2, 3]
+
+
+def test_the_loop_leaves_a_slow_disk_and_a_busy_committer_to_the_thread(threads, monkeypatch):
+    threads, committer, heard = threads
+    threads.submit(group_of(100))
+    heard.wait_for("written", 1)
+    assert not committer.flushes_are_quick
+    assert not threads.commit_here(group_of(100))
+    monkeypatch.setattr(Committer, "flushes_are_quick", True)
+    with threads._committing:
+        assert not threads.commit_here(group_of(100))
+    assert threads.commit_here(group_of(100))
+
+
+def test_the_end_writes_what_was_committed_here(disk, monkeypatch):
+    heard = Waited()
+    threads = CommitterThreads(Committer(started(disk), heard), heard)
+    monkeypatch.setattr(Committer, "flushes_are_quick", True)
+    threads.submit(group_of(100))
+    heard.wait_for("written", 1)
+    ran = []
+    group = CommitGroup()
+    group.operations.append(lambda: ran.append(True))
+    assert threads.commit_here(group)
+    threads.stop()
+    assert ran == [True]
