@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import pickle
 import secrets
+import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import pyarrow as pa
 from pyspark import TaskContext
 
 from spark_connector import checkpoint
+from spark_connector.closing import Closing
 from spark_connector.data_source import QUERY_ID
 from spark_connector.encoded import EncodedBatch
 from spark_connector.errors import WrongOption
@@ -46,6 +48,7 @@ _ENCODED_ARROW = pa.schema(
 _MESSAGE = "message binary"
 
 BatchFunction = Callable[["DataFrame", int], None]
+Sink = TypeVar("Sink", bound=Closing)
 
 
 def single_transaction(options: SinkOptions | Mapping[str, str]) -> BatchFunction:
@@ -78,6 +81,29 @@ def query_id_of(frame: DataFrame) -> str:
     return str(found)
 
 
+class _Kept(Generic[Sink]):
+    """Keeps a sink from batch to batch, and closes it when nobody can run another one.
+
+    Spark does not tell a function that its query has ended: it lets go of it, with the JVM's next
+    garbage or at the end of the program.
+    """
+
+    def __init__(self) -> None:
+        self._sink: Sink | None = None
+
+    def put(self, sink: Sink) -> None:
+        """Keep a sink for the next batch."""
+        self._sink = sink
+        self._closing = weakref.finalize(self, sink.close)
+
+    def take(self) -> Sink | None:
+        """Return the sink, whose connections are the caller's business from now on."""
+        sink, self._sink = self._sink, None
+        if sink is not None:
+            self._closing.detach()
+        return sink
+
+
 # --------------------------------------------------------------------------------------------- P1
 
 
@@ -86,13 +112,13 @@ class _SingleTransaction:
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
-        self._sink: SingleTransactionSink | None = None
+        self._kept: _Kept[SingleTransactionSink] = _Kept()
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Write one batch, or nothing if the ledger has it."""
         check_frame(frame.schema, self._options.topic)
         end = checkpoint.batch_end(self._options.checkpoint_location, batch_id)
-        sink, self._sink = self._sink, None
+        sink = self._kept.take()
         if sink is None:
             sink = SingleTransactionSink(self._options, query_id_of(frame))
         # A generator: no task is launched before the sink asks for the first batch.
@@ -104,7 +130,7 @@ class _SingleTransaction:
             raise
         finally:
             encoded.close()
-        self._sink = sink
+        self._kept.put(sink)
 
     def _encoded(self, frame: DataFrame) -> Generator[EncodedBatch, None, None]:
         options = self._options
@@ -134,13 +160,13 @@ class _TwoPhase:
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
-        self._decider: Decider | None = None
+        self._kept: _Kept[Decider] = _Kept()
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Write one batch, or only finish what was decided."""
         check_frame(frame.schema, self._options.topic)
         end = checkpoint.batch_end(self._options.checkpoint_location, batch_id)
-        decider, self._decider = self._decider, None
+        decider = self._kept.take()
         is_new = decider is None
         decider = decider or Decider(self._options, query_id_of(frame), hears_alone=True)
         try:
@@ -152,7 +178,7 @@ class _TwoPhase:
         except BaseException:
             decider.close()
             raise
-        self._decider = decider
+        self._kept.put(decider)
 
     def _run_tasks(self, frame: DataFrame, batch_id: int, decider: Decider) -> list[Prepared]:
         options, query_id, nonce = self._options, query_id_of(frame), secrets.token_hex(8)

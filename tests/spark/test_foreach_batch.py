@@ -1,6 +1,8 @@
 """What the functions for foreachBatch ask of their sinks, and when; no Spark is started."""
 
+import gc
 import pickle
+import weakref
 from typing import NamedTuple
 
 import pytest
@@ -122,7 +124,8 @@ def test_two_phases_recover_before_the_first_task_starts(sinks, options):
 
 def test_two_phases_start_no_task_for_what_is_decided(sinks, options):
     sinks.decided = 3
-    two_phase(options)(Frame(sinks.asked), 3)
+    write = two_phase(options)
+    write(Frame(sinks.asked), 3)
     assert sinks.news() == [MADE, "recover", ("is_decided", 3, 64)]
 
 
@@ -142,3 +145,17 @@ def test_what_has_failed_is_not_used_again(sinks, options, make):
     sinks.fails = False
     write(Frame(sinks.asked), 3)
     assert sinks.news()[0] == MADE
+
+
+@pytest.mark.parametrize("make", [single_transaction, two_phase])
+def test_what_spark_lets_go_of_is_closed_and_not_before(sinks, options, make):
+    """At the end of a query Spark does no more than that, some time after it."""
+    write = make(options)
+    for batch_id in (3, 4):
+        write(Frame(sinks.asked), batch_id)
+    assert "close" not in sinks.news()
+    gone = weakref.ref(write)
+    del write
+    gc.collect()
+    assert gone() is None
+    assert sinks.news() == ["close"]
