@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from spark_connector.errors import CheckpointMismatch, WrongOption
+from spark_connector.ledger import Ledger
+from spark_connector.requests import end_all
+from spark_connector.sweep import describe
 from spark_connector.two_phase import Decider
 from tests.interop.administration import create
 from tests.interop.sink_cores.faults import PINNING
@@ -45,6 +48,36 @@ def test_another_query_does_not_end_the_one_that_runs(any_broker, sink, start):
             start(kind, sink, f"another checkpoint, {kind}").run(0)
     query.run(2)
     check_all_is_settled(any_broker, query, 3)
+
+
+@pytest.mark.parametrize("decides", [True, False], ids=["decides", "never-decides"])
+def test_a_query_whose_first_decision_is_on_its_way_is_refused_only_without_it(
+    any_broker, sink, monkeypatch, topic, start, decides
+):
+    """Its driver is gone with the ledger's entry written; the broker ends that a moment later."""
+    start("two-phase", sink).run(0)
+    query = start("single", options(any_broker, topic, newQuery="true"), "another checkpoint")
+    restart_after_crash(monkeypatch, query, "P1-before-end", 0)
+    glimpse = Ledger.glimpse
+    seen = []
+
+    def glimpse_too_early(ledger, sink_id):
+        seen.append(glimpse(ledger, sink_id))
+        with query.connected() as cluster:
+            end_all(cluster, describe(cluster, [sink.transactional_id]), commit=decides)
+        return seen[-1]
+
+    monkeypatch.setattr(Ledger, "glimpse", glimpse_too_early)
+    query.options = sink  # A query is a new one once.
+    if decides:
+        query.run(0)
+    else:
+        with pytest.raises(CheckpointMismatch, match="newQuery"):
+            query.run(0)
+    ((decided, undecided),) = seen
+    assert (decided.keys(), undecided) == ({"query"}, {"another checkpoint"})
+    assert read(any_broker, topic, 1 + decides) == expected(1) + expected(int(decides))
+    assert query.finished == (0 if decides else -1)
 
 
 def test_one_sink_goes_on_where_the_other_stopped(any_broker, sink, monkeypatch, start):
