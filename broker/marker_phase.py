@@ -113,6 +113,8 @@ class MarkerPhase:
     def _write_one(self, place: TopicPartition, marker: Marker) -> ErrorCode:
         """Write one marker; NONE also where the partition needs none."""
         error = write_marker(self._server, *place, marker)
+        if not error:
+            return error
         if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return ErrorCode.NONE  # It was deleted (M5).
         if error in _SUPERSEDED and not self._is_open(place, marker):

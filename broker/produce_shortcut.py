@@ -108,6 +108,13 @@ class CommonRequest:
         """How much of a frame ``locate`` looks at."""
         return self._index_position + _INDEX_AND_SIZE_BYTES
 
+    def is_like(self, frame: memoryview, place: tuple[int, int, int]) -> bool:
+        """Whether a whole frame is of this kind; ``place`` as ``locate`` would answer it."""
+        return (
+            self.locate(bytes(frame[: self.head_bytes]), 0, len(frame)) == place
+            and frame[place[2] :] == self.tail
+        )
+
     def locate(self, data: bytes, start: int, end: int) -> tuple[int, int, int] | None:
         """The partition index of a frame, and where its records begin and end; None: not like this.
 
@@ -178,7 +185,7 @@ class ProduceShortcut:
 
         ``position`` is where the body begins in ``frame``.
         """
-        self._common = None
+        known, self._common = self._common, None
         if self._version < FIRST_VERSION or request.acks not in {-1, 1}:
             return
         if len(request.topic_data) != 1 or len(request.topic_data[0].partition_data) != 1:
@@ -189,16 +196,18 @@ class ProduceShortcut:
             return
         size = len(records)
         flexible = self._version >= FLEXIBLE_SINCE
-        behind_index = _varint_bytes(size + 1) + size + len(_NO_TAGS) if flexible else 4 + size
-        index_position = len(frame) - behind_index - 4
+        tail_bytes = len(_NO_TAGS) if flexible else 0
+        stop = len(frame) - tail_bytes
+        index_position = stop - size - (_varint_bytes(size + 1) if flexible else 4) - 4
         if index_position <= position:
             return
+        place = (index, stop - size, stop)
+        if known is not None and known.is_like(frame, place):
+            self._common = known  # With all that was learned along with it.
+            return
         common = CommonRequest(frame, self._version, index_position)
-        end = len(frame)
-        stop = end - len(common.tail)
-        found = common.locate(bytes(frame[: common.head_bytes]), 0, end)
         # Otherwise it has tags that nobody knows: not the common kind.
-        if found == (index, stop - size, stop) and bytes(frame[stop:]) == common.tail:
+        if common.is_like(frame, place):
             self._common = common
             self._topic_key = topic.topic_id if self._by_id else topic.name
             self._transactional = bool(request.transactional_id)

@@ -16,7 +16,6 @@ Rules of this folder:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from protocol.api import AnyRecordType, prefix
@@ -93,8 +92,7 @@ Effect: TypeAlias = Any
 """Schedule, Cancel, Answer, or what only one coordinator's runner knows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """What to persist, what to change, what to do, and what to answer, in that order."""
 
     response: Any = None

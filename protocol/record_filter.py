@@ -19,7 +19,6 @@ from protocol.records import (
     COMPRESSION_MASK,
     DELETE_HORIZON_BIT,
     HEADER_BYTES,
-    LENGTH_OVERHEAD,
     LOG_APPEND_TIME,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
@@ -30,7 +29,7 @@ from protocol.records import (
     InvalidBatch,
     read_varint,
     seal,
-    write_varint,
+    varint,
 )
 
 _MAX_VARLONG_BYTES = 10
@@ -112,12 +111,7 @@ def keep_records(
             attributes=header.attributes | DELETE_HORIZON_BIT,
         )
     compressed = codecs.compress(header.compression, body)
-    return seal(
-        header._replace(
-            batch_length=HEADER_BYTES - LENGTH_OVERHEAD + len(compressed), record_count=len(kept)
-        ),
-        compressed,
-    )
+    return seal(header._replace(record_count=len(kept)), compressed)
 
 
 def _newest(header: BatchHeader, kept: Sequence[StoredRecord]) -> int:
@@ -130,10 +124,10 @@ def _rebased(data: bytes, kept: Sequence[StoredRecord], by_ms: int) -> bytes:
     """The records with ``by_ms`` added to the distance from their base timestamp."""
     body = bytearray()
     for record in kept:
-        encoded = bytearray(data[record.body : record.body + 1])
-        write_varint(encoded, record.timestamp_delta + by_ms)
-        encoded += data[record.rest : record.end]
-        write_varint(body, len(encoded))
+        attributes = data[record.body : record.body + 1]
+        timestamp_delta = varint(record.timestamp_delta + by_ms)
+        encoded = attributes + timestamp_delta + data[record.rest : record.end]
+        body += varint(len(encoded))
         body += encoded
     return bytes(body)
 
@@ -142,7 +136,6 @@ def emptied(header: BatchHeader) -> bytes:
     """The batch without any record: only what it says about offsets and its producer."""
     return seal(
         header._replace(
-            batch_length=HEADER_BYTES - LENGTH_OVERHEAD,
             attributes=header.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON_BIT),
             base_timestamp=NO_TIMESTAMP,
             record_count=0,

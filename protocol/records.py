@@ -22,7 +22,6 @@ Layout, with the offset of each field::
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from crc32c import crc32c
@@ -70,6 +69,8 @@ _LEADER_EPOCH = struct.Struct(">i")
 _PLACED = struct.Struct(">qii").pack
 _PLACED_BYTES = 16
 _CRC = struct.Struct(">I")
+_PACK_UNCOVERED = struct.Struct(">qiibI").pack
+_PACK_COVERED = struct.Struct(">hiqqqhii").pack
 _ATTRIBUTES = struct.Struct(">h")
 _MAX_TIMESTAMP = struct.Struct(">q")
 _MARKER_KEY = struct.Struct(">hh")
@@ -449,78 +450,75 @@ def encode_batch(
     if not chosen:
         raise ValueError("a batch holds at least one record")
     base_timestamp = chosen[0].timestamp
-    body = bytearray()
-    for record in chosen:
-        _encode_record(body, record, record.offset - base_offset, base_timestamp)
-    compressed = codecs.compress(compression, body)
+    body = b"".join([_encode_record(record, base_offset, base_timestamp) for record in chosen])
     attributes = (
         compression
         | (TIMESTAMP_TYPE_BIT if timestamp_type == LOG_APPEND_TIME else 0)
         | (TRANSACTIONAL_BIT if transactional else 0)
         | (CONTROL_BIT if control else 0)
     )
-    return seal(
-        BatchHeader(
-            base_offset,
-            _SMALLEST_LENGTH + len(compressed),
-            leader_epoch,
-            MAGIC,
-            0,
-            attributes,
-            chosen[-1].offset - base_offset,
-            base_timestamp,
-            max(record.timestamp for record in chosen),
-            producer_id,
-            producer_epoch,
-            base_sequence,
-            len(chosen),
-        ),
-        compressed,
+    covered = _PACK_COVERED(
+        attributes,
+        chosen[-1].offset - base_offset,
+        base_timestamp,
+        max([record.timestamp for record in chosen]),
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        len(chosen),
     )
+    return _seal(base_offset, leader_epoch, covered + codecs.compress(compression, body))
 
 
-def seal(header: BatchHeader, body: bytes) -> bytes:
-    """Put a batch together, with the checksum that belongs to it."""
-    batch = bytearray(HEADER.pack(*header))
-    batch += body
-    with memoryview(batch) as view:
-        checksum = crc32c(view[CRC_START:])
-    _CRC.pack_into(batch, 17, checksum)
-    return bytes(batch)
+def seal(header: BatchHeader, body: Buffer) -> bytes:
+    """Put a batch together, with the length and checksum that belong to it."""
+    covered = _PACK_COVERED(*header[5:]) + body
+    return _seal(header.base_offset, header.partition_leader_epoch, covered)
 
 
-def _encode_record(body: bytearray, record: Record, delta: int, base_timestamp: int) -> None:
-    encoded = bytearray(1)  # attributes: no bit has a meaning yet
-    write_varint(encoded, record.timestamp - base_timestamp)
-    write_varint(encoded, delta)
-    _write_bytes(encoded, record.key)
-    _write_bytes(encoded, record.value)
-    write_varint(encoded, len(record.headers))
-    for name, value in record.headers:
-        _write_bytes(encoded, name.encode())
-        _write_bytes(encoded, value)
-    write_varint(body, len(encoded))
-    body += encoded
+def _seal(base_offset: int, leader_epoch: int, covered: bytes) -> bytes:
+    """``covered`` is everything under the checksum: the header from the attributes on, records."""
+    length = CRC_START - LENGTH_OVERHEAD + len(covered)
+    return _PACK_UNCOVERED(base_offset, length, leader_epoch, MAGIC, crc32c(covered)) + covered
 
 
-def write_varint(output: bytearray, value: int) -> None:
-    """Append a zig-zag varint."""
+def _encode_record(record: Record, base_offset: int, base_timestamp: int) -> bytes:
+    offset, timestamp, key, value, headers = record
+    parts = [
+        b"\0",  # attributes: no bit has a meaning yet
+        varint(timestamp - base_timestamp),
+        varint(offset - base_offset),
+        *_sized(key),
+        *_sized(value),
+        varint(len(headers)),
+    ]
+    for name, content in headers:
+        parts += _sized(name.encode())
+        parts += _sized(content)
+    encoded = b"".join(parts)
+    return varint(len(encoded)) + encoded
+
+
+def _sized(content: bytes | None) -> tuple[bytes, bytes]:
+    """What stands for a key, a value or a part of a header: its length, and itself."""
+    return _NULL_SIZED if content is None else (varint(len(content)), content)
+
+
+def varint(value: int) -> bytes:
+    """A zig-zag varint."""
     remaining = value << 1 if value >= 0 else (-value << 1) - 1
+    if remaining < 0x80:
+        return _ONE_BYTE[remaining]
+    output = bytearray()
     while remaining > 0x7F:
         output.append((remaining & 0x7F) | 0x80)
         remaining >>= 7
     output.append(remaining)
+    return bytes(output)
 
 
-def _write_bytes(output: bytearray, value: bytes | None) -> None:
-    if value is None:
-        write_varint(output, -1)
-        return
-    write_varint(output, len(value))
-    output += value
-
-
-# ---------------------------------------------------------------------------------------- markers
+_ONE_BYTE = [bytes([number]) for number in range(0x80)]
+_NULL_SIZED = varint(-1), b""
 
 
 class Marker(NamedTuple):
@@ -530,7 +528,6 @@ class Marker(NamedTuple):
     coordinator_epoch: int
 
 
-@lru_cache(maxsize=16)  # All markers of a transaction are the same, wherever they go.
 def control_batch(
     producer_id: int,
     producer_epoch: int,

@@ -34,7 +34,7 @@ from storage.journal_files import JournalFiles
 from storage.journal_format import ENTRY_BYTES, GROUP_HEADER_BYTES
 
 _HAND_OVER_BYTES: Final = 1024 * 1024
-_HAND_OVER_SECONDS: Final = 0.05
+_HAND_OVER_SECONDS: Final = 0.2
 """The segment thread writes after so much or after this time: each time it takes the interpreter
 from the loop, and what came in between goes to a segment in one write. Readers do not wait for it:
 memory has what is not in the segments yet."""

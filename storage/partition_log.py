@@ -13,7 +13,7 @@ Rules of this file:
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter, itemgetter
 from typing import Final, NamedTuple, Protocol
 
@@ -46,7 +46,7 @@ from storage.errors import (
 )
 from storage.index import AbortedTransaction
 from storage.io import Buffer
-from storage.journal import CommitGroup, Journal, Operation, StoredBatches
+from storage.journal import CommitGroup, Journal, Operation, SegmentFile, StoredBatches
 from storage.journal_format import KIND_BATCHES, KIND_LOG_START
 from storage.log_directory import LEADER_EPOCH_CHECKPOINT, LogDirectory
 from storage.memory_read import NEXT_OFFSET, MemorySlice, read_memory
@@ -67,6 +67,25 @@ _PRODUCER_REFUSALS: Final[dict[int, type[Refused]]] = {
 _base_offset = attrgetter("base_offset")
 _epoch_number = itemgetter(0)
 _epoch_start = itemgetter(1)
+
+
+@lru_cache(maxsize=16)  # All markers of a transaction are the same, wherever they go.
+def _marker_batch(
+    producer_id: int,
+    producer_epoch: int,
+    commit: bool,  # noqa: FBT001  (what a marker says, in the order of its fields)
+    coordinator_epoch: int,
+    timestamp_ms: int,
+) -> tuple[memoryview, BatchHeader, Marker]:
+    """A marker as bytes, as their header, and as what it says."""
+    batch = control_batch(
+        producer_id,
+        producer_epoch,
+        commit=commit,
+        coordinator_epoch=coordinator_epoch,
+        timestamp=timestamp_ms,
+    )
+    return memoryview(batch), read_header(batch), Marker(commit, coordinator_epoch)
 
 
 class Environment(Protocol):
@@ -166,12 +185,15 @@ class PartitionLog:
 
         ``stable``: the batch's memory is its own and stays untouched, so it may be kept and its
         header patched in place; otherwise it is copied before this returns.
-        ``transaction_version``: the generation that brought the batch into its transaction. That
-        it is in one is for the caller to know: the coordinator must have been asked (P1).
+        ``transaction_version``: the generation that brought the batch into its transaction, if it
+        is part of one. That it is must be known to the caller: the coordinator was asked (P1).
         """
         header = self._check_client_batch(batch)
         if header.producer_id >= 0:
-            decision = self.producers.check(header, transaction_version=transaction_version)
+            in_transaction = header.attributes & TRANSACTIONAL_BIT
+            decision = self.producers.check(
+                header, transaction_version=transaction_version if in_transaction else 0
+            )
             if decision.error:
                 raise _PRODUCER_REFUSALS[decision.error](
                     f"producer {header.producer_id} epoch {header.producer_epoch} "
@@ -275,21 +297,18 @@ class PartitionLog:
         if self._environment.exhausted:
             raise StorageFull("the disk is full")
         now_ms = self._environment.now_ms()
-        batch = control_batch(
-            producer_id,
-            producer_epoch,
-            commit=commit,
-            coordinator_epoch=coordinator_epoch,
-            timestamp=now_ms,
+        batch, header, marker = _marker_batch(
+            producer_id, producer_epoch, commit, coordinator_epoch, now_ms
         )
-        appended, _, _ = self._put(memoryview(batch), read_header(batch), stable=False)
+        appended, _, _ = self._put(batch, header, stable=False)
         self._end_transaction(
             self.active,
             producer_id,
             producer_epoch,
-            Marker(commit, coordinator_epoch),
+            marker,
             appended.base_offset,
             max(now_ms, appended.log_append_time_ms),
+            now_ms,
         )
         return appended
 
@@ -398,6 +417,7 @@ class PartitionLog:
                 marker,
                 header.base_offset,
                 header.max_timestamp,
+                self._environment.now_ms(),
             )
 
     def _end_transaction(
@@ -408,6 +428,7 @@ class PartitionLog:
         marker: Marker,
         offset: int,
         timestamp: int,
+        now_ms: int,
     ) -> None:
         """Let the producer state follow a marker stored at ``offset`` of ``segment``."""
         completed = self.producers.end_transaction(
@@ -417,7 +438,7 @@ class PartitionLog:
             marker.commit,
             offset,
             timestamp,
-            self._environment.now_ms(),
+            now_ms,
         )
         if completed is not None and completed.aborted:
             segment.add_aborted(
@@ -535,13 +556,15 @@ class PartitionLog:
     def written_up_to(self, end: tuple[int, int]) -> None:
         """Appends below an offset are in the segment files: memory need not keep them."""
         count = bisect_right(self.unflushed, end[0], key=NEXT_OFFSET)
-        last: Segment | None = None
-        for stored in self.unflushed[:count]:
+        seen: SegmentFile | None = None
+        for stored in reversed(self.unflushed[:count]):
             segment = stored.segment
+            if segment is seen:
+                continue  # Further on in it something was written too.
+            seen = segment
             assert isinstance(segment, Segment)
             segment.written_bytes = stored.position + stored.end - stored.start
-            last = segment
-        assert last is None or last.written_bytes <= last.size_bytes
+            assert segment.written_bytes <= segment.size_bytes
         del self.unflushed[:count]
 
     # Reading

@@ -281,9 +281,7 @@ def _append(
     records = data.records
     if not records:
         raise InvalidRecord("no records")
-    if is_transactional(records):
-        return partition.log.append(records, stable=stable, transaction_version=generation)
-    return partition.log.append(records, stable=stable)
+    return partition.log.append(records, stable=stable, transaction_version=generation)
 
 
 def _refused(index: int, code: ErrorCode, message: str | None = None) -> PartitionProduceResponse:

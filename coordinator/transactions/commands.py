@@ -29,8 +29,7 @@ class InitProducer:
     fresh_producer_id: int = NO_PRODUCER_ID
 
 
-@dataclass(frozen=True, slots=True)
-class AddPartitions:
+class AddPartitions(NamedTuple):
     """Make partitions part of the transaction, which begins with the first."""
 
     transactional_id: str
@@ -51,8 +50,7 @@ class VerifyPartitions:
     partitions: frozenset[TopicPartition]
 
 
-@dataclass(frozen=True, slots=True)
-class EndTransaction:
+class EndTransaction(NamedTuple):
     """Commit or abort."""
 
     transactional_id: str
@@ -63,8 +61,7 @@ class EndTransaction:
     fresh_producer_id: int = NO_PRODUCER_ID
 
 
-@dataclass(frozen=True, slots=True)
-class MarkersWritten:
+class MarkersWritten(NamedTuple):
     """Every partition of a decided transaction has its marker."""
 
     transactional_id: str

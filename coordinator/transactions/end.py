@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from coordinator.decision import NOTHING, Cancel, Decision, Effect, Now
 from coordinator.transactions.commands import (
+    DONE,
     EndTransaction,
     MarkersWritten,
     Outcome,
@@ -115,7 +116,7 @@ def end(shard: TransactionShard, command: EndTransaction, now: Now) -> Decision:
     )
     if prepared is None:
         return _refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    return _decided(shard, prepared, _after(_completed(prepared, now), command))
+    return _decided(shard, prepared, _after(prepared, command))
 
 
 def _classic_step(transaction: Transaction, command: EndTransaction) -> Step | ErrorCode:
@@ -166,8 +167,9 @@ def _refused(error: ErrorCode) -> Decision:
 def _after(transaction: Transaction, command: EndTransaction) -> Outcome:
     """What the producer has to present next; the classic answer has no place for it."""
     if command.generation < TRANSACTIONS_V2:
-        return Outcome()
-    return Outcome(producer_id=transaction.producer_id, producer_epoch=transaction.producer_epoch)
+        return DONE
+    producer_id, epoch = _next_producer(transaction)
+    return Outcome(producer_id=producer_id, producer_epoch=epoch)
 
 
 # ------------------------------------------------------------------------------------------- fence
@@ -214,21 +216,28 @@ def _prepared(
     With ``bump`` its markers carry an epoch that no data has, so that late data is refused, and
     late markers too (M4).
     """
-    prepared = transaction._replace(state=state, last_update_ms=updated_ms(transaction, now))
+    epoch, last_epoch = transaction.producer_epoch, transaction.last_epoch
+    next_producer_id = transaction.next_producer_id
+    generation = transaction.generation
     if not bump:
-        return prepared._replace(generation=CLASSIC)
+        generation = CLASSIC
     # The largest epoch cannot be open; should it be, let it end rather than hang (KAFKA-20090).
-    if transaction.producer_epoch < LARGEST_EPOCH:
-        prepared = prepared._replace(
-            producer_epoch=transaction.producer_epoch + 1, last_epoch=transaction.producer_epoch
-        )
-    if rotates:
-        prepared = prepared._replace(generation=TRANSACTIONS_V2)
+    elif epoch < LARGEST_EPOCH:
+        epoch, last_epoch = epoch + 1, epoch
+    if bump and rotates:
+        generation = TRANSACTIONS_V2
         if transaction.is_exhausted:
             if fresh_producer_id == NO_PRODUCER_ID:
                 return None
-            prepared = prepared._replace(next_producer_id=fresh_producer_id)
-    return prepared
+            next_producer_id = fresh_producer_id
+    return transaction._replace(
+        state=state,
+        last_update_ms=updated_ms(transaction, now),
+        producer_epoch=epoch,
+        last_epoch=last_epoch,
+        next_producer_id=next_producer_id,
+        generation=generation,
+    )
 
 
 def _decided(shard: TransactionShard, prepared: Transaction, outcome: Outcome) -> Decision:
@@ -250,16 +259,22 @@ def complete(shard: TransactionShard, command: MarkersWritten, now: Now) -> Deci
     return Decision(records=(shard.record(_completed(transaction, now)),))
 
 
+def _next_producer(transaction: Transaction) -> tuple[int, int]:
+    """What the producer presents once the transaction is complete."""
+    if transaction.next_producer_id == NO_PRODUCER_ID:
+        return transaction.producer
+    return transaction.next_producer_id, 0
+
+
 def _completed(prepared: Transaction, now: Now) -> Transaction:
-    state = State.COMPLETE_COMMIT if prepared.commits else State.COMPLETE_ABORT
-    completed = prepared._replace(
-        state=state, partitions=frozenset(), last_update_ms=updated_ms(prepared, now)
-    )
-    if prepared.next_producer_id == NO_PRODUCER_ID:
-        return completed
-    return completed._replace(
-        producer_id=prepared.next_producer_id,
-        producer_epoch=0,
-        previous_producer_id=prepared.producer_id,
+    producer_id, epoch = _next_producer(prepared)
+    rotates = producer_id != prepared.producer_id
+    return prepared._replace(
+        state=State.COMPLETE_COMMIT if prepared.commits else State.COMPLETE_ABORT,
+        partitions=frozenset(),
+        last_update_ms=updated_ms(prepared, now),
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        previous_producer_id=prepared.producer_id if rotates else prepared.previous_producer_id,
         next_producer_id=NO_PRODUCER_ID,
     )

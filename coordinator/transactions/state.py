@@ -53,13 +53,17 @@ class State(IntEnum):
     @property
     def is_prepared(self) -> bool:
         """Whether the decision is made and its markers are on their way."""
-        return self in {State.PREPARE_COMMIT, State.PREPARE_ABORT}
+        return self in _PREPARED
 
     @property
     def is_idle(self) -> bool:
         """Whether there is no transaction."""
-        return self in {State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT}
+        return self in _IDLE
 
+
+# Tuples: their members are found by identity, without a hash.
+_PREPARED: Final = (State.PREPARE_COMMIT, State.PREPARE_ABORT)
+_IDLE: Final = (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
 
 _NAMES: Final = {
     State.EMPTY: "Empty",
@@ -150,9 +154,6 @@ def updated_ms(transaction: Transaction, now: Now) -> int:
 
 def record_of(transaction: Transaction, version: int) -> Record:
     """The record that says all this; ``version`` 0 has no room for what KIP-890 needs."""
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in sorted(transaction.partitions):
-        by_topic.setdefault(topic, []).append(partition)
     value = TransactionLogValue(
         producer_id=transaction.producer_id,
         previous_producer_id=transaction.previous_producer_id,
@@ -163,8 +164,8 @@ def record_of(transaction: Transaction, version: int) -> Record:
         transaction_timeout_ms=transaction.timeout_ms,
         transaction_status=transaction.state,
         # Kafka writes none instead of an empty list where nothing was ever added.
-        transaction_partitions=[PartitionsSchema(*each) for each in by_topic.items()]
-        if transaction.state != State.EMPTY
+        transaction_partitions=_by_topic(transaction.partitions)
+        if transaction.state is not State.EMPTY
         else None,
         transaction_last_update_timestamp_ms=transaction.last_update_ms,
         transaction_start_timestamp_ms=transaction.start_ms,
@@ -172,6 +173,16 @@ def record_of(transaction: Transaction, version: int) -> Record:
     )
     key = TransactionLogKey(transaction.transactional_id)
     return Record(TRANSACTION_LOG_RECORD, key, value, version)
+
+
+def _by_topic(partitions: frozenset[TopicPartition]) -> list[PartitionsSchema]:
+    """Partitions as a record names them, in order."""
+    topics: list[PartitionsSchema] = []
+    for topic, partition in sorted(partitions):
+        if not topics or topics[-1].topic != topic:
+            topics.append(PartitionsSchema(topic, []))
+        topics[-1].partition_ids.append(partition)
+    return topics
 
 
 def tombstone(transactional_id: str) -> Record:

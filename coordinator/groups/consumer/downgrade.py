@@ -7,7 +7,6 @@ group becomes a classic group in its newest epoch, and rebalances as such.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from coordinator.decision import Cancel, Decision, Timer
@@ -74,7 +73,7 @@ def downgraded(
     if rebalance:
         prepare_rebalance(turn)
     decision = turn.decision(response)
-    return replace(decision, effects=(*draft.effects, *decision.effects))
+    return decision._replace(effects=(*draft.effects, *decision.effects))
 
 
 def _converted(member: Member) -> ClassicMember:
