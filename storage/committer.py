@@ -12,9 +12,9 @@ Rules of this file:
 4. Any I/O error but a full disk is final (D9): nothing is answered after it, the process stops.
    A full disk is met by segments and checkpoints only; the journal has its spare file. The write is
    tried again until there is room; appends are refused meanwhile (D10).
-5. A small group with nothing in front of it is committed on the loop itself while the disk answers
-   faster than two threads hand over to each other (``commit_here``). A disk that was slow a moment
-   ago, a full one, and a change of the journal's file are left to the journal thread.
+5. A small group behind which nothing comes in is committed on the loop itself, for two
+   hand-overs between threads cost more than a quick disk (``commit_here``). A disk that was slow a
+   moment ago, a full one, and a change of the journal's file are left to the journal thread.
 """
 
 import errno
@@ -34,13 +34,13 @@ from storage.journal_files import JournalFiles
 from storage.journal_format import ENTRY_BYTES, GROUP_HEADER_BYTES
 
 _HAND_OVER_BYTES: Final = 1024 * 1024
-_HAND_OVER_SECONDS: Final = 0.2
+_HAND_OVER_SECONDS: Final = 0.05
 """The segment thread writes after so much or after this time: each time it takes the interpreter
 from the loop, and what came in between goes to a segment in one write. Readers do not wait for it:
 memory has what is not in the segments yet."""
 
 _HERE_BYTES_MAX: Final = 64 * 1024
-_HERE_FLUSH_NS_MAX: Final = 1_000_000
+_HERE_FLUSH_NS_MAX: Final = 2_000_000
 """A larger group, or a disk from which a flush must be expected to take longer, is none for the
 loop, which serves nobody meanwhile."""
 _EXPECTED_FLUSH_NS_AT_START: Final = 50_000_000
@@ -156,7 +156,7 @@ class Committer:
     def _flush_took(self, elapsed_ns: int) -> None:
         """Expect the next flush to take as long, or not much less than those before it."""
         self._flush_times.observe(elapsed_ns)
-        self._expected_flush_ns = max(elapsed_ns, self._expected_flush_ns * 7 // 8)
+        self._expected_flush_ns = max(elapsed_ns, self._expected_flush_ns * 3 // 4)
 
     def _keep_a_spare(self) -> None:
         """Have the next journal file ready; without one, refuse appends and try with each group.

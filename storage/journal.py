@@ -3,8 +3,8 @@
 Rules of this file:
 
 1. Only the loop calls it. What one turn of the loop appends is one ``CommitGroup``; the journal
-   thread merges the groups that wait into one on-disk group and one ``fdatasync``. A group with
-   nothing in front of it may be made durable at the end of its turn, without the thread.
+   thread merges the groups that wait into one on-disk group and one ``fdatasync``. Where nothing
+   comes in while the disk works, a group may be made durable at the end of its turn instead.
 2. Groups become durable in the order in which they were submitted, so whoever waits for the newest
    one also waits for everything before it (S4: a duplicate waits for its original).
 3. A group's ``operations`` change the partition directories and segment files. They run on the
@@ -26,6 +26,10 @@ _OWN_CHUNK_BYTES: Final = 4 * 1024
 
 _CHUNK_BYTES: Final = 64 * 1024
 _GROUP_BYTES: Final = 4 * 1024 * 1024
+
+LONELY_GROUPS: Final = 4
+"""After so many groups in a row behind which nothing came in while the disk worked, the loop may
+commit the next ones: until it finds, after one, that something had come in."""
 _ENTRY_PACK: Final = ENTRY.pack
 
 Waiter = Callable[[], None]
@@ -36,7 +40,9 @@ class Submit(Protocol):
     """Where groups go to become durable."""
 
     def __call__(self, group: "CommitGroup", *, alone: bool) -> None:
-        """``alone``: the turn is over and no other group waits; it may be durable on return."""
+        """``alone``: no other group waits, nor is one expected meanwhile; durable on return, or
+        not yet.
+        """
 
 
 class SegmentFile(Protocol):
@@ -192,6 +198,8 @@ class Journal:
         self._scheduled = False
         self._in_flight: deque[CommitGroup] = deque()
         self._unwritten: deque[CommitGroup] = deque()
+        self.lonely_groups = 0
+        """How many groups in a row there were behind which nothing came in meanwhile."""
         self.backlog_bytes = 0
         self.groups_durable = 0
         self.batches = 0
@@ -218,7 +226,7 @@ class Journal:
         return self._in_flight[-1] if self._in_flight else None
 
     def _end_turn(self) -> None:
-        self._close_group(alone=not self._in_flight)
+        self._close_group(alone=self.lonely_groups >= LONELY_GROUPS and not self._in_flight)
 
     def flush(self) -> None:
         """Submit the open group, if anything is in it."""
@@ -245,6 +253,20 @@ class Journal:
         return not (self._scheduled or self._in_flight or self._unwritten)
 
     def groups_became_durable(self, count: int) -> None:
+        """The oldest ``count`` groups in flight survive a power loss now, by the thread's doing."""
+        self._count_lonely(others=self._scheduled or len(self._in_flight) > count)
+        self._answer(count)
+
+    def group_is_durable(self) -> None:
+        """The group just submitted is durable: the loop did it, and took in nothing meanwhile."""
+        # Runs behind the next look at the sockets, before what that brings is committed.
+        self._schedule(lambda: self._count_lonely(others=self._scheduled))
+        self._answer(1)
+
+    def _count_lonely(self, *, others: bool) -> None:
+        self.lonely_groups = 0 if others else self.lonely_groups + 1
+
+    def _answer(self, count: int) -> None:
         """The oldest ``count`` groups in flight survive a power loss now; answer who waited.
 
         High watermarks move before any answer leaves: who was answered can read its record.

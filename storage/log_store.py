@@ -201,7 +201,8 @@ class LogStore:
             self._fail(error)
             return
         if durable:
-            self._groups_became_durable(1)
+            self.journal.group_is_durable()
+            self._look_at_journal()
         else:
             self._runner.submit(group)
 
@@ -270,6 +271,9 @@ class LogStore:
 
     def _groups_became_durable(self, groups: int) -> None:
         self.journal.groups_became_durable(groups)
+        self._look_at_journal()
+
+    def _look_at_journal(self) -> None:
         if self.files is not None and (
             self.files.appended_bytes > self._checkpoint_due_bytes
             or self.journal.batches > self._checkpoint_due_batches

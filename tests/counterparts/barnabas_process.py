@@ -13,6 +13,8 @@ class BarnabasProcess(BrokerProcess):
     """`with BarnabasProcess() as broker:` a durable broker of this checkout, answering."""
 
     name = "Barnabas"
+    interpreter = sys.executable
+    """The Python that runs the broker."""
 
     def command(self) -> list[str]:
         settings = {
@@ -23,7 +25,7 @@ class BarnabasProcess(BrokerProcess):
         overrides = [
             f"--override={key}={value}" for key, value in (settings | self.overrides).items()
         ]
-        return [sys.executable, "-m", "broker", "serve", *overrides]
+        return [self.interpreter, "-m", "broker", "serve", *overrides]
 
     def environment(self) -> dict[str, str]:
         # An installed wheel of another version must not win over this checkout, and what a user

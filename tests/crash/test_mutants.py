@@ -22,9 +22,9 @@ from tests.crash.workload import Workload
 SEEDS = range(8)
 
 
-def first_violation(**options) -> str:
+def first_violation(seeds=SEEDS, **options) -> str:
     """The message of the first seed's run that finds something; empty if none does."""
-    for seed in SEEDS:
+    for seed in seeds:
         try:
             CrashRun(seed, **options).run()
         except AssertionError as error:
@@ -132,7 +132,8 @@ def test_a_checkpoint_that_forgets_a_log_start_on_its_way_is_found_out(monkeypat
         return group
 
     monkeypatch.setattr(PartitionLog, "delete_records", delete_records)
-    assert "(D1, D2)" in first_violation()
+    # One run in six has a log start on its way while a checkpoint begins: the tenth is one.
+    assert "(D1, D2)" in first_violation(range(10, 40))
 
 
 def test_files_removed_while_the_checkpoint_names_them_are_found_out(monkeypatch):

@@ -93,13 +93,13 @@ def test_a_disk_has_to_be_quick_for_a_while(disk, monkeypatch):
             committer.commit([group_of(100)])
         return None
 
-    assert flushes_until_quick() in range(20, 50), "nothing is known of it at first"
+    assert flushes_until_quick() in range(8, 20), "nothing is known of it at first"
     clock.flush_ns = 5_000_000
     assert committer.commit_here(group_of(100))
     assert not committer.flushes_are_quick, "one that is slow is enough"
     clock.flush_ns = 100_000
-    assert flushes_until_quick() in range(5, 20)
-    clock.flush_ns = 2_000_000
+    assert flushes_until_quick() in range(3, 8)
+    clock.flush_ns = 2_100_000
     committer.commit([group_of(100)])
     assert flushes_until_quick() is None
 

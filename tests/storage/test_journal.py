@@ -4,7 +4,7 @@ import pytest
 
 from protocol.records import read_header
 from storage.committer import Committer
-from storage.journal import CommitGroup, Journal
+from storage.journal import LONELY_GROUPS, CommitGroup, Journal
 from storage.journal_files import JournalFiles
 from storage.journal_format import BLOCK_BYTES, KIND_BATCHES, KIND_LOG_START, padded
 from storage.simulated import SimulatedFileSystem
@@ -206,25 +206,62 @@ def test_one_turn_of_the_loop_makes_one_group():
     assert [group.body_bytes for group in loop.submitted] == [30, 5]
 
 
-def test_a_group_with_nothing_in_front_of_it_goes_alone_at_the_end_of_its_turn():
+def lonely(loop, count):
+    """So many groups behind which nothing comes in while the disk works."""
+    for _ in range(count):
+        loop.append(1)
+        loop.turn()
+        if loop.alone[-1]:
+            loop.journal.group_is_durable()
+            loop.turn()
+        else:
+            loop.journal.groups_became_durable(1)
+
+
+def test_groups_go_alone_after_some_behind_which_nothing_came_in():
     loop = Loop()
+    lonely(loop, LONELY_GROUPS + 100)
+    assert loop.alone == [False] * LONELY_GROUPS + [True] * 100
+
+
+def test_what_came_in_while_the_loop_committed_ends_the_loneliness():
+    loop = Loop()
+    lonely(loop, LONELY_GROUPS)
     loop.append(1)
     loop.turn()
-    loop.append(1)
+    loop.journal.group_is_durable()
+    loop.append(1)  # It was in the socket already.
     loop.turn()
-    assert loop.alone == [True, False]
+    assert loop.alone[LONELY_GROUPS:] == [True, False]
     loop.journal.groups_became_durable(1)
-    loop.append(1)
-    loop.turn()
-    assert loop.alone[2:] == [False], "one is still on its way"
-    loop.journal.groups_became_durable(2)
-    loop.append(1)
-    loop.turn()
-    loop.journal.groups_became_durable(1)
-    assert loop.alone[3:] == [True]
+    lonely(loop, LONELY_GROUPS)
+    assert loop.alone[-LONELY_GROUPS:] == [False] * (LONELY_GROUPS - 1) + [True]
+
+
+def test_what_comes_in_while_the_thread_commits_ends_the_loneliness():
+    for goes_on in (False, True):
+        loop = Loop()
+        lonely(loop, LONELY_GROUPS - 1)
+        loop.append(1)
+        loop.turn()
+        loop.append(1)
+        if goes_on:
+            loop.turn()
+        loop.journal.groups_became_durable(1)
+        loop.turn()
+        loop.journal.groups_became_durable(1)
+        lonely(loop, 1)
+        assert not any(loop.alone)
+
+
+def test_only_a_group_at_the_end_of_its_turn_with_nothing_in_front_of_it_goes_alone():
+    loop = Loop()
+    lonely(loop, LONELY_GROUPS)
     loop.append(1)
     loop.journal.flush()
-    assert loop.alone[4:] == [False], "the turn is not over, and what it goes on with comes first"
+    loop.append(1)
+    loop.turn()
+    assert loop.alone[LONELY_GROUPS:] == [False, False], "the turn went on; one was on its way"
 
 
 def test_a_group_that_is_full_goes_at_once():
