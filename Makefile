@@ -188,9 +188,22 @@ compat: $(COMPAT)/.installed ## The Spark tests with the newest Spark
 	$(call heading,compat)
 	@$(COMPAT)/bin/python -m pytest --quiet $(or $(ARGS),$(COMPAT_TESTS))
 
+# Python as a distribution or a container image ships it is built with profile-guided optimisation;
+# one that was built on the machine, by pyenv for example, mostly is not.
+BENCH_PYTHON ?= $(shell if /usr/bin/python3 -c \
+	'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+	then echo /usr/bin/python3; else echo $(PYTHON); fi)
+BENCH := $(VENV)-bench
+
+$(BENCH)/.installed: pyproject.toml
+	@echo "Installing Barnabas into $(BENCH), which $(BENCH_PYTHON) makes"
+	@"$(BENCH_PYTHON)" -m venv --clear $(BENCH)
+	@$(BENCH)/bin/python -m pip --disable-pip-version-check --quiet install --editable .
+	@touch $@
+
 .PHONY: bench
-bench: $(VENV)/.counterparts ## Side by side with Apache Kafka; writes docs/benchmarks.md
-	@$(BIN)/python -m tests.bench $(ARGS)
+bench: $(VENV)/.counterparts $(BENCH)/.installed ## Side by side with Apache Kafka; writes docs/benchmarks.md
+	@$(BIN)/python -m tests.bench --python $(BENCH)/bin/python $(ARGS)
 
 DURATION ?= 3600
 
@@ -235,5 +248,5 @@ down: ## Stop it; its data stays in a volume
 
 .PHONY: clean
 clean: ## Remove what was built and installed here; ./data stays
-	@rm -rf $(VENV) $(COMPAT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(COMPAT) $(BENCH) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -13,6 +13,7 @@ from tests.bench.rows import ROWS
 from tests.bench.run import FULL, QUICK, run
 from tests.bench.spark_rows import SPARK_ROWS
 from tests.bench.spark_run import WorkerFailed
+from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerDied
 from tests.counterparts.errors import MissingCounterpart
 
@@ -23,6 +24,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 def main() -> int:
     """Measure, print the tables; a whole run of both brokers also writes docs/benchmarks.md."""
     arguments = _parser().parse_args()
+    BarnabasProcess.interpreter = arguments.python
     keys = _with_compared(arguments.only)
     rows = [row for row in ROWS if row.key in keys]
     spark_rows = [row for row in SPARK_ROWS if row.key in keys]
@@ -56,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="one short round: seconds per row")
     parser.add_argument("--only", choices=[row.key for row in ALL], help="one row")
     parser.add_argument("--brokers", choices=["barnabas", "kafka", "both"], default="both")
+    parser.add_argument("--python", default=sys.executable, help="what runs Barnabas")
     return parser
 
 

@@ -3,10 +3,11 @@
 import os
 import platform
 import statistics
+import subprocess
 import time
-from importlib.metadata import version
 from pathlib import Path
 
+from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.jars import KAFKA_VERSION
 
 _SYNCS = 50
@@ -19,10 +20,21 @@ def describe(directory: Path) -> list[tuple[str, str]]:
         ("processor", f"{_processor()}, {os.cpu_count()} cores"),
         ("kernel", platform.release()),
         ("fdatasync of 4 KiB", f"{_fdatasync_s(directory) * 1e6:,.0f} us (median)"),
-        ("Python", platform.python_version()),
-        ("Barnabas", f"{_own_version()}, uvloop {version('uvloop')}, one fsync before each answer"),
+        ("Python of Barnabas", _interpreter()),
+        ("Barnabas", f"{_own_version()}, one fsync before each answer"),
         ("Apache Kafka", f"{KAFKA_VERSION}, default configuration (page cache), 1 GiB heap"),
     ]
+
+
+def _interpreter() -> str:
+    """Return which Python ran the broker, how it was built, and on which event loop."""
+    code = (
+        "import importlib.metadata, sys; print(sys.version.replace(chr(10), ' '),"
+        " getattr(sys, '_base_executable', sys.executable),"
+        " 'uvloop ' + importlib.metadata.version('uvloop'), sep=', ')"
+    )
+    command = [BarnabasProcess.interpreter, "-c", code]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def _own_version() -> str:
