@@ -40,8 +40,13 @@ class LoopEngine:
             self._aside.submit(work)
 
     def start_committer(self, committer: Committer, listener: Listener) -> Runner:
-        """Run ``committer`` on the journal thread."""
-        return CommitterThreads(committer, listener)
+        """Run ``committer`` on the journal thread.
+
+        And on the loop, if that is uvloop: asyncio's own runs callbacks ahead of what the sockets
+        bring, so there the journal would not find out that others waited meanwhile.
+        """
+        is_uvloop = type(self._loop).__module__.startswith("uvloop")
+        return CommitterThreads(committer, listener, commits_here=is_uvloop)
 
     def close(self) -> None:
         """Hear nothing more from storage, and wait for its threads' work in hand."""

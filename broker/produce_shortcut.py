@@ -110,10 +110,11 @@ class CommonRequest:
 
     def is_like(self, frame: memoryview, place: tuple[int, int, int]) -> bool:
         """Whether a whole frame is of this kind; ``place`` as ``locate`` would answer it."""
-        return (
-            self.locate(bytes(frame[: self.head_bytes]), 0, len(frame)) == place
-            and frame[place[2] :] == self.tail
-        )
+        try:
+            found = self.locate(bytes(frame[: self.head_bytes]), 0, len(frame))
+        except (IndexError, error):
+            return False
+        return found == place and frame[place[2] :] == self.tail
 
     def locate(self, data: bytes, start: int, end: int) -> tuple[int, int, int] | None:
         """The partition index of a frame, and where its records begin and end; None: not like this.

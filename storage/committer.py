@@ -85,7 +85,7 @@ class Committer:
         self._lacks_spare = False
         self._flush_times = flush_times or Histogram()
         self._flush_batches = flush_batches or Histogram(shift=0)
-        # Each of the two is changed by one thread only.
+        # Each of the two is changed by one thread at a time: by who commits, by who writes.
         self._committed_bytes = 0
         self._written_bytes = 0
         self._expected_flush_ns = _EXPECTED_FLUSH_NS_AT_START
@@ -101,8 +101,8 @@ class Committer:
         The listener hears nothing, the caller knows.
         """
         size = GROUP_HEADER_BYTES + group.entry_count * ENTRY_BYTES + group.body_bytes
-        if size > _HERE_BYTES_MAX or not self._files.has_room_for(size):
-            return False
+        if self._lacks_spare or size > _HERE_BYTES_MAX or not self._files.has_room_for(size):
+            return False  # Without a spare file each group is an occasion to try for one.
         try:
             self._flush([group], group.body_bytes)
         except OSError as error:
@@ -278,10 +278,16 @@ class CommitterThreads:
     something to write, a second True: do not wait for more, and False: this is the end.
     """
 
-    def __init__(self, committer: Committer, listener: Listener) -> None:
-        """The threads start at once; they are daemons, so that they never keep a process alive."""
+    def __init__(
+        self, committer: Committer, listener: Listener, *, commits_here: bool = True
+    ) -> None:
+        """The threads start at once; they are daemons, so that they never keep a process alive.
+
+        ``commits_here``: whether the loop may commit too.
+        """
         self._committer = committer
         self._listener = listener
+        self._commits_here = commits_here
         self._committing = threading.Lock()
         self._groups: queue.SimpleQueue[CommitGroup | None] = queue.SimpleQueue()
         self._unwritten: queue.SimpleQueue[bool] = queue.SimpleQueue()
@@ -299,7 +305,9 @@ class CommitterThreads:
         Only while nothing that was submitted waits to be durable. Raises what cannot be answered
         any more (D9).
         """
-        if not self._committer.flushes_are_quick or not self._committing.acquire(blocking=False):
+        if not (self._commits_here and self._committer.flushes_are_quick):
+            return False
+        if not self._committing.acquire(blocking=False):
             return False
         try:
             done = self._committer.commit_here(group)
@@ -362,6 +370,8 @@ class CommitterThreads:
         if goes_on:
             with suppress(queue.Empty):
                 goes_on = self._unwritten.get(timeout=_HAND_OVER_SECONDS)
-        self._told = 0  # Before the look at what there is: who commits behind it tells again.
+        # Before the look at what there is: who commits behind it tells again. Who tells at this
+        # very moment may be counted wrongly; then a large pile waits for its time, once.
+        self._told = 0
         self._committer.write_segments()
         return goes_on

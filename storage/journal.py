@@ -259,9 +259,16 @@ class Journal:
 
     def group_is_durable(self) -> None:
         """The group just submitted is durable: the loop did it, and took in nothing meanwhile."""
+        own_entries = 0
+
+        def look() -> None:
+            others = bool(self._in_flight) or self._open.entry_count > own_entries
+            self._count_lonely(others=others)
+
         # Runs behind the next look at the sockets, before what that brings is committed.
-        self._schedule(lambda: self._count_lonely(others=self._scheduled))
+        self._schedule(look)
         self._answer(1)
+        own_entries = self._open.entry_count  # What the answers led to did not come in.
 
     def _count_lonely(self, *, others: bool) -> None:
         self.lonely_groups = 0 if others else self.lonely_groups + 1

@@ -2,8 +2,9 @@
 
 Rules of this file:
 
-1. After recovery only the journal thread calls it, but for ``release``: the segment thread moves
-   files from one end of one deque to the end of another, which nobody else does at that end.
+1. After recovery only one thread at a time calls it, the one that commits, but for ``release``:
+   the segment thread moves files from one end of one deque to the end of another, which nobody
+   else does at that end.
 2. A file is reused only when every group in it is older than the newest checkpoint (``release``).
 3. One spare file is always ready before the current one is full, so that a full disk is met here,
    before an append is accepted, and never in the middle of a commit (D10).

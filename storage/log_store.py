@@ -192,6 +192,8 @@ class LogStore:
             self.callbacks.on_backlogged(throttled)
 
     def _submit(self, group: CommitGroup, *, alone: bool) -> None:
+        if self._failed:
+            return  # It would take the place of what failed (D9).
         assert self._runner is not None, "the store is not started"
         # A start after a crash here would find this group behind the gap of the former run.
         assert self._has_checkpoint or not group.entry_count, "append before the first checkpoint"

@@ -8,6 +8,7 @@ import pytest
 from storage import committer as committer_module
 from storage.committer import Committer, CommitterThreads
 from storage.journal import CommitGroup
+from storage.journal_files import JournalFiles
 from storage.journal_format import BLOCK_BYTES
 from storage.simulated import SimulatedFile
 from tests.storage.test_journal import FILE_BYTES, Heard, group_of, replayed, started
@@ -68,6 +69,27 @@ def test_a_full_disk_is_left_to_who_may_wait(disk, monkeypatch):
         assert not committer.commit_here(group)
     committer.commit([group])
     assert [sequence for sequence, _ in replayed(disk)[0]] == [1, 2]
+
+
+def test_without_a_spare_file_the_thread_gets_every_group(disk, monkeypatch):
+    """Also one that writes nothing: it comes to see whether there is room again (D10)."""
+    heard = Heard()
+    files = started(disk)
+    committer = Committer(files, heard)
+
+    def refuses(_files):
+        raise OSError(errno.ENOSPC, "planted")
+
+    committer.commit([group_of(100)])
+    with monkeypatch.context() as patch:
+        patch.setattr(JournalFiles, "prepare_spare", refuses)
+        committer.commit([CommitGroup()])
+    assert ("full", True) in heard.events
+    assert not committer.commit_here(CommitGroup())
+    assert not committer.commit_here(group_of(100))
+    committer.commit([CommitGroup()])
+    assert ("full", False) in heard.events
+    assert committer.commit_here(group_of(100, base_offset=1))
 
 
 def test_an_error_of_the_disk_is_not_hidden(disk, monkeypatch):
@@ -151,6 +173,16 @@ def test_the_threads_take_turns_with_the_loop(disk, threads, monkeypatch):
     heard.wait_for("durable", 2)
     found, _ = replayed(disk)
     assert [sequence for sequence, _ in found] == [1, 2, 3]
+
+
+def test_the_loop_commits_nothing_where_it_may_not(disk, monkeypatch):
+    heard = Waited()
+    threads = CommitterThreads(Committer(started(disk), heard), heard, commits_here=False)
+    monkeypatch.setattr(Committer, "flushes_are_quick", True)
+    threads.submit(group_of(100))
+    heard.wait_for("written", 1)
+    assert not threads.commit_here(group_of(100))
+    threads.stop()
 
 
 def test_the_loop_leaves_a_slow_disk_and_a_busy_committer_to_the_thread(threads, monkeypatch):

@@ -10,9 +10,10 @@ from storage.check import verify
 from storage.config import LogConfig
 from storage.errors import StorageFull
 from storage.io import LocalFile, LocalFileSystem
+from storage.journal import LONELY_GROUPS
 from storage.log_store import LogStore, StoreSettings
 from storage.recovery import lock_directory, open_store
-from storage.simulated import SimulatedFileSystem
+from storage.simulated import SimulatedFile, SimulatedFileSystem
 from tests.crash.scripted_engine import ScriptedEngine
 from tests.storage.engines import ThreadEngine
 from tests.storage.stores import NOW_MS, SETTINGS, Host, batch, read_all
@@ -355,3 +356,39 @@ def test_deleting_a_topic_during_its_checkpoint_is_harmless():
         engine.settle()
         assert failures == []
         store.close()
+
+
+def test_nothing_follows_what_the_loop_could_not_commit(monkeypatch):
+    """A group behind it would take its place in the journal, and its answer (D9)."""
+    host = Host()
+    host.boot()
+    engine = ScriptedEngine()
+    disk = SimulatedFileSystem()
+    store = LogStore(disk, "/data", engine=engine, now_ms=lambda: NOW_MS, settings=SETTINGS)
+    failures = []
+    store.callbacks.on_fatal = failures.append
+    lock_directory(store)
+    open_store(store, host.specs, leader_epoch=1)
+    store.checkpoint()
+    engine.settle()
+    log = store.get(1)
+    log.append(batch())
+    engine.settle()
+    store.journal.lonely_groups = LONELY_GROUPS
+    answered = []
+
+    def fails(*_):
+        raise OSError(errno.EIO, "planted")
+
+    log.append(batch()).durable.add_waiter(lambda: answered.append(1))
+    with monkeypatch.context() as patch:
+        patch.setattr(SimulatedFile, "pwritev_durable", fails)
+        engine.turn(disk_is_quick=True)
+    assert [str(error) for error in failures] == ["[Errno 5] planted"]
+    log.append(batch()).durable.add_waiter(lambda: answered.append(2))
+    store.journal.flush()
+    store.checkpoint()
+    engine.settle()
+    assert answered == []
+    assert len(failures) == 1
+    assert log.high_watermark == 1

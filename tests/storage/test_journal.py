@@ -238,6 +238,24 @@ def test_what_came_in_while_the_loop_committed_ends_the_loneliness():
     assert loop.alone[-LONELY_GROUPS:] == [False] * (LONELY_GROUPS - 1) + [True]
 
 
+def test_what_an_answer_leads_to_did_not_come_in():
+    loop = Loop()
+    lonely(loop, LONELY_GROUPS)
+    loop.append(1).add_waiter(lambda: loop.append(1))
+    loop.turn()
+    loop.journal.group_is_durable()
+    loop.turn()
+    assert loop.alone[LONELY_GROUPS:] == [True, True]
+    loop.journal.group_is_durable()
+    loop.turn()
+    loop.append(1).add_waiter(lambda: loop.append(1))
+    loop.turn()
+    loop.journal.group_is_durable()
+    loop.append(1)
+    loop.turn()
+    assert loop.alone[LONELY_GROUPS + 2 :] == [True, False], "and something else came in"
+
+
 def test_what_comes_in_while_the_thread_commits_ends_the_loneliness():
     for goes_on in (False, True):
         loop = Loop()
