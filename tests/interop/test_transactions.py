@@ -32,8 +32,10 @@ FENCED = {
 """What a library calls the end of a producer whose transactional id belongs to another one."""
 FENCED_IN_A_SEND = FENCED | {
     "kafka-python": {"InvalidProducerEpochError"},
-    # Or only what became of the record, where the fatal error itself is lost (see its `send`).
-    "confluent-kafka": FENCED["confluent-kafka"] | {"_FATAL", "_PURGE_QUEUE", "_PURGE_INFLIGHT"},
+    # Or only what became of the record, where the fatal error itself is lost (see its `send`): the
+    # broker's own word if it was on its way already.
+    "confluent-kafka": FENCED["confluent-kafka"]
+    | {"_FATAL", "_PURGE_QUEUE", "_PURGE_INFLIGHT", "INVALID_PRODUCER_EPOCH"},
 }
 
 
