@@ -213,7 +213,9 @@ class Container:
             assert time.monotonic() < deadline, self.log
             try:
                 found = children.read_text().split()
-                if found and INSIDE.name not in Path(f"/proc/{found[0]}/cmdline").read_text():
+                command = Path(f"/proc/{found[0]}/cmdline").read_text() if found else ""
+                # Nothing can be read of a process that is becoming another one at this moment.
+                if command and INSIDE.name not in command:
                     return int(found[0])
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it has just ended
