@@ -31,7 +31,7 @@ from storage.counts import Histogram
 from storage.io import Buffer
 from storage.journal import CommitGroup, Operation, SegmentFile, StoredBatches
 from storage.journal_files import JournalFiles
-from storage.journal_format import ENTRY_BYTES, GROUP_HEADER_BYTES
+from storage.journal_format import GROUP_HEADER_BYTES
 
 _HAND_OVER_BYTES: Final = 1024 * 1024
 _HAND_OVER_SECONDS: Final = 0.05
@@ -100,7 +100,7 @@ class Committer:
 
         The listener hears nothing, the caller knows.
         """
-        size = GROUP_HEADER_BYTES + group.entry_count * ENTRY_BYTES + group.body_bytes
+        size = GROUP_HEADER_BYTES + group.stored_bytes
         if self._lacks_spare or size > _HERE_BYTES_MAX or not self._files.has_room_for(size):
             return False  # Without a spare file each group is an occasion to try for one.
         try:
@@ -125,7 +125,7 @@ class Committer:
         end, size, used = start, 0, 0
         while end < len(groups):
             group = groups[end]
-            used += group.body_bytes + group.entry_count * ENTRY_BYTES
+            used += group.stored_bytes
             if end > start and used > room:
                 break
             size += group.body_bytes

@@ -118,6 +118,11 @@ class CommitGroup:
         self.durable = False
         self.sequence = -1
 
+    @property
+    def stored_bytes(self) -> int:
+        """What it takes in the journal, but for the header it may share: table and bodies."""
+        return len(self.table) + self.body_bytes
+
     def add_waiter(self, waiter: Waiter) -> None:
         """Call ``waiter`` on the loop once this group is durable (at once if it already is)."""
         if self.durable:

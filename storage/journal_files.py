@@ -128,7 +128,7 @@ class JournalFiles:
         """Write one group and make it durable; answers its sequence. ``size`` is of the bodies."""
         group_bytes = GROUP_HEADER_BYTES + len(table) + size
         current = self._current
-        if current is None or self._position + padded(group_bytes) > self._file_bytes:
+        if current is None or not self.has_room_for(group_bytes):
             current = self._advance()
         sequence = self.next_sequence
         header, crc = encode_header(sequence, entry_count, table, size, self._previous_crc)
