@@ -11,8 +11,7 @@ from storage.journal import CommitGroup
 from storage.journal_files import JournalFiles
 from storage.journal_format import BLOCK_BYTES
 from storage.simulated import SimulatedFile
-from tests.storage.test_journal import FILE_BYTES, Heard, group_of, replayed, started
-from tests.storage.test_journal import disk as disk  # noqa: PLC0414  A fixture.
+from tests.storage.journals import FILE_BYTES, Heard, group_of, replayed, started
 
 TIMEOUT_S = 60
 

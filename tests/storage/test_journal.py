@@ -5,67 +5,9 @@ import pytest
 from protocol.records import read_header
 from storage.committer import Committer
 from storage.journal import LONELY_GROUPS, CommitGroup, Journal
-from storage.journal_files import JournalFiles
-from storage.journal_format import BLOCK_BYTES, KIND_BATCHES, KIND_LOG_START, padded
-from storage.simulated import SimulatedFileSystem
+from storage.journal_format import KIND_BATCHES, KIND_LOG_START, padded
+from tests.storage.journals import FILE_BYTES, Heard, group_of, replayed, started
 from tests.storage.stores import batch
-
-FILE_BYTES = 16 * BLOCK_BYTES
-
-
-class Heard:
-    """A listener that writes down what it hears."""
-
-    def __init__(self):
-        self.events = []
-
-    def durable(self, groups):
-        self.events.append(("durable", groups))
-
-    def written(self, groups):
-        self.events.append(("written", groups))
-
-    def disk_full(self, *, full):
-        self.events.append(("full", full))
-
-    def failed(self, error):
-        raise error
-
-
-@pytest.fixture
-def disk():
-    disk = SimulatedFileSystem()
-    disk.make_directory("/data")
-    return disk
-
-
-def started(disk, sequence=1):
-    files = JournalFiles(disk, "/data", FILE_BYTES)
-    files.start(sequence)
-    files.prepare_spare()
-    return files
-
-
-def group_of(*sizes, partition_id=1, base_offset=0):
-    """A group of one-record batches of about these sizes."""
-    group = CommitGroup()
-    for size in sizes:
-        view = batch(value=b"v" * size)
-        view[:8] = base_offset.to_bytes(8, "big")
-        group.add_body(view, stable=False)
-        group.add_entry(KIND_BATCHES, -1, partition_id, base_offset, base_offset + 1, len(view))
-        base_offset += 1
-    return group
-
-
-def replayed(disk, sequence=1):
-    """(sequence, [(kind, base offset)]) of every group that a start would find."""
-    files = JournalFiles(disk, "/data", FILE_BYTES)
-    found = [
-        (header.sequence, [(entry.kind, entry.base_offset) for entry in entries])
-        for header, entries in files.replay(sequence)
-    ]
-    return found, files.next_sequence
 
 
 def test_groups_read_back_in_order_over_several_files(disk):

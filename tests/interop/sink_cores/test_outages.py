@@ -106,26 +106,20 @@ def test_leftovers_of_a_crash_ahead_of_the_decision_are_swept_at_the_start(
     check_all_is_settled(killed_broker, query, 1)
 
 
-def test_a_request_to_pin_that_arrives_late_loses_nothing(killed_broker, topic, monkeypatch, start):
-    create(killed_broker.bootstrap_servers, topic, partitions=PARTITIONS)
-    query = start("two-phase", options(killed_broker, topic))
-    restart_after_crash(monkeypatch, query, "C4-after", 0)
-    with query.connected() as cluster:
-        entry = Ledger(cluster, query.options.ledger_topic).read(query.options.sink_id, "query")
-        take_over(cluster, [entry.transactions[1].transactional_id], 60_000)
-    query.run(1)
-    check_all_is_settled(killed_broker, query, 2)
-
-
-def test_a_request_to_pin_that_arrives_after_the_commit_repeats_nothing(
-    killed_broker, topic, monkeypatch, start
+@pytest.mark.parametrize(
+    ("place", "late"),
+    [("C4-after", slice(1, 2)), ("C5-after", slice(None))],
+    ids=["decided", "committed"],
+)
+def test_a_request_to_pin_that_arrives_late_loses_and_repeats_nothing(
+    killed_broker, topic, monkeypatch, start, place, late
 ):
     create(killed_broker.bootstrap_servers, topic, partitions=PARTITIONS)
     query = start("two-phase", options(killed_broker, topic))
-    restart_after_crash(monkeypatch, query, "C5-after", 0)
+    restart_after_crash(monkeypatch, query, place, 0)
     with query.connected() as cluster:
         entry = Ledger(cluster, query.options.ledger_topic).read(query.options.sink_id, "query")
-        take_over(cluster, [each.transactional_id for each in entry.transactions], 60_000)
+        take_over(cluster, [each.transactional_id for each in entry.transactions[late]], 60_000)
     query.run(1)
     check_all_is_settled(killed_broker, query, 2)
 

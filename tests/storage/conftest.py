@@ -1,0 +1,12 @@
+"""What tests of the storage share."""
+
+import pytest
+
+from storage.simulated import SimulatedFileSystem
+
+
+@pytest.fixture
+def disk():
+    disk = SimulatedFileSystem()
+    disk.make_directory("/data")
+    return disk
