@@ -22,7 +22,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol, TypeVar
@@ -113,11 +113,17 @@ class Committer:
 
     def commit(self, groups: Sequence[CommitGroup]) -> None:
         """Make ``groups`` durable in this order, merged into as few on-disk groups as fit."""
+        for _ in self.commit_by_step(groups):
+            pass
+
+    def commit_by_step(self, groups: Sequence[CommitGroup]) -> Iterator[None]:
+        """The same, with a stop behind each on-disk group: the next one may wait for room."""
         start = 0
         while start < len(groups):
             end, size = self._mergeable(groups, start)
             self._commit_merged(groups[start:end], size)
             start = end
+            yield
 
     def _mergeable(self, groups: Sequence[CommitGroup], start: int) -> tuple[int, int]:
         """How far from ``start`` groups go into one on-disk group, and their body bytes."""
@@ -340,8 +346,9 @@ class CommitterThreads:
         """Wait for groups and commit them; False once told to stop."""
         groups, stopping = self._take()
         with self._committing:
-            self._committer.commit(groups)
-            self._tell_segment_thread()
+            # Told of each: what makes room on a full disk is done by that thread.
+            for _ in self._committer.commit_by_step(groups):
+                self._tell_segment_thread()
         if stopping:
             self._unwritten.put(False)
         return not stopping

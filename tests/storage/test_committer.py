@@ -208,3 +208,29 @@ def test_the_end_writes_what_was_committed_here(disk, monkeypatch):
     assert threads.commit_here(group)
     threads.stop()
     assert ran == [True]
+
+
+def test_a_group_that_waits_for_room_does_not_hold_up_what_makes_room(threads, monkeypatch):
+    threads, _, heard = threads
+    room = threading.Event()
+    prepare_spare = JournalFiles.prepare_spare
+
+    def prepare_if_there_is_room(files):
+        if not room.is_set():
+            raise OSError(errno.ENOSPC, "planted")
+        prepare_spare(files)
+
+    threads.submit(group_of(100))
+    heard.wait_for("written", 1)
+    monkeypatch.setattr(JournalFiles, "prepare_spare", prepare_if_there_is_room)
+    first, second = group_of(FILE_BYTES // 2), group_of(FILE_BYTES // 2)
+    first.operations.append(room.set)
+    with threads._committing:  # So that the two are taken together, behind another one.
+        threads.submit(group_of(100))
+        threads.submit(first)
+        threads.submit(second)
+    try:
+        heard.wait_for("durable", 4)
+        assert room.is_set()
+    finally:
+        room.set()  # Or the threads never end.
