@@ -17,6 +17,7 @@ import pickle
 import secrets
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import pyarrow as pa
@@ -121,15 +122,13 @@ class _SingleTransaction:
         sink = self._kept.take()
         if sink is None:
             sink = SingleTransactionSink(self._options, query_id_of(frame))
-        # A generator: no task is launched before the sink asks for the first batch.
-        encoded = self._encoded(frame)
         try:
-            sink.write_batch(batch_id, encoded, end.fingerprint, end.offsets)
+            # A generator: no task is launched before the sink asks for the first batch.
+            with closing(self._encoded(frame)) as encoded:
+                sink.write_batch(batch_id, encoded, end.fingerprint, end.offsets)
         except BaseException:
             sink.close()
             raise
-        finally:
-            encoded.close()
         self._kept.put(sink)
 
     def _encoded(self, frame: DataFrame) -> Generator[EncodedBatch, None, None]:

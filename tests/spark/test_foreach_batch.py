@@ -147,6 +147,18 @@ def test_what_has_failed_is_not_used_again(sinks, options, make):
     assert sinks.news()[0] == MADE
 
 
+def test_a_sink_is_closed_too_when_spark_fails_behind_its_last_row(sinks, options, monkeypatch):
+    class Rows:
+        def close(self):
+            raise RuntimeError("the rows failed")
+
+    write = single_transaction(options)
+    monkeypatch.setattr(write, "_encoded", lambda _frame: Rows())
+    with pytest.raises(RuntimeError, match="the rows failed"):
+        write(Frame(sinks.asked), 3)
+    assert sinks.news() == [MADE, ("decide", 3, 64), "close"]
+
+
 @pytest.mark.parametrize("make", [single_transaction, two_phase])
 def test_what_spark_lets_go_of_is_closed_and_not_before(sinks, options, make):
     """At the end of a query Spark does no more than that, some time after it."""
