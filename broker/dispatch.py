@@ -45,6 +45,19 @@ class CloseConnection(Exception):
     """Raised by a handler whose only possible answer is to hang up; the text says why."""
 
 
+class Asker(Protocol):
+    """Whom a Deferred answers: its connection, or what stands in front of that."""
+
+    def answered(self, deferred: Deferred[Any]) -> None:
+        """Take an answer that is complete."""
+
+    def bug(self, name: str, error: BaseException) -> None:
+        """Hear that there will be none, because of an error of ours."""
+
+    def close(self, reason: str) -> None:
+        """Hang up because of what the client did."""
+
+
 class Deferred(Generic[Response]):
     """An answer that comes later, by callback. The connection handles what follows meanwhile.
 
@@ -69,7 +82,7 @@ class Deferred(Generic[Response]):
     def __init__(self) -> None:
         self.chunks: list[Any] | None = None
         self.response: Response | None = None
-        self.connection: Connection | None = None
+        self.connection: Asker | None = None
         self.route: Route | None = None
         self.version = 0
         self.correlation_id = 0

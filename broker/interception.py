@@ -18,10 +18,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from broker.clock import Clock
-from broker.connection import Connection
 from broker.dispatch import CloseConnection, Deferred, Parked, RequestContext, Route
 from broker.refusals import refusal
 from protocol.errors import ErrorCode, KafkaError
@@ -129,7 +128,7 @@ def intercepted_answer(
             relay.answered(response)
         else:
             response.route = route
-            response.connection = cast("Connection", relay)
+            response.connection = relay
     else:
         relay.later(response)
     return answer
@@ -157,6 +156,11 @@ class _Relay:
         if self._answer.connection is not None:
             self._answer.connection.bug(name, error)
 
+    def close(self, reason: str) -> None:
+        """Pass on that the client is to be hung up on."""
+        if self._answer.connection is not None:
+            self._answer.connection.close(reason)
+
     def later(self, response: Any) -> None:  # noqa: ANN401
         """Complete the answer after the delay."""
         self._clock.call_later(self._fault.delay_ms, self._answer.complete, response)
@@ -173,8 +177,7 @@ class _Relay:
             self.original.hurry()
 
     def _lose(self) -> None:
-        if self._answer.connection is not None:
-            self._answer.connection.close("answer lost by interception")
+        self.close("answer lost by interception")
 
 
 class _Late(Deferred[Any]):

@@ -18,12 +18,12 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from broker.clock import Timer as ClockTimer
 from broker.markers import Marker, write_marker
 from coordinator.transactions.state import TopicPartition, Transaction
 from protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from broker.clock import Timer as ClockTimer
     from broker.server import BrokerServer
     from broker.transactions import Transactions
 

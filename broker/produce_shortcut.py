@@ -72,21 +72,20 @@ _pack_result = Struct(">ihqqq").pack_into
 class ShortProduce(ShortAnswers):
     """The answers to some requests in a row, encoded already; they wait to be true."""
 
-    __slots__ = ("_answers",)
+    __slots__ = ("_answers", "_sender")
 
     def __init__(self, connection: Connection, answers: bytearray, requests: int) -> None:
         # Not super().__init__(): nothing else of it is looked at, and this is a hot object.
         self.chunks = None
-        self.connection = connection
+        self.connection = self._sender = connection
         self.requests = requests
         self._answers = answers
 
     def durable(self) -> None:
         """Answer; what was promised is on disk."""
-        connection = self.connection
-        if connection is not None:
+        if self.connection is not None:
             self.chunks = [self._answers]
-            connection.answer_is_ready()
+            self._sender.answer_is_ready()
 
 
 class CommonRequest:

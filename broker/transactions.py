@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from broker.clock import Timer as ClockTimer
 from broker.coordination import RETRY_MS, Coordination, Respond, Shard
 from broker.id_expiration import IdExpiration
 from broker.marker_phase import MarkerPhase
@@ -52,7 +53,6 @@ from protocol.errors import ErrorCode, KafkaError, Malformed
 from protocol.messages.transaction_log_record import TRANSACTION_LOG_RECORD
 
 if TYPE_CHECKING:
-    from broker.clock import Timer as ClockTimer
     from broker.dispatch import RequestContext
     from broker.server import BrokerServer
 

@@ -54,12 +54,12 @@ class BatchRules:
             )
         try:
             header = check_batch(batch)
-        except CorruptBatch as error:
-            raise CorruptMessage(str(error)) from error
-        except InvalidTimestampType as error:
-            raise InvalidTimestamp(str(error)) from error
-        except InvalidBatch as error:
-            raise InvalidRecord(str(error)) from error
+        except CorruptBatch as corrupt:
+            raise CorruptMessage(str(corrupt)) from corrupt
+        except InvalidTimestampType as unknown_type:
+            raise InvalidTimestamp(str(unknown_type)) from unknown_type
+        except InvalidBatch as invalid:
+            raise InvalidRecord(str(invalid)) from invalid
         if self._looks_closer or header.max_timestamp > self._plausible_until_ms:
             self._look_closer(batch, header)
         return header
@@ -99,7 +99,7 @@ class BatchRules:
     def _records(self, batch: Buffer) -> Iterator[Record]:
         try:
             yield from iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX)
-        except InvalidBatch as error:
-            raise InvalidRecord(str(error)) from error
-        except CorruptBatch as error:
-            raise CorruptMessage(str(error)) from error
+        except InvalidBatch as invalid:
+            raise InvalidRecord(str(invalid)) from invalid
+        except CorruptBatch as corrupt:
+            raise CorruptMessage(str(corrupt)) from corrupt

@@ -24,7 +24,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 def main() -> int:
     """Measure, print the tables; a whole run of both brokers also writes docs/benchmarks.md."""
     arguments = _parser().parse_args()
-    BarnabasProcess.interpreter = arguments.python
+    if arguments.python is not None:
+        BarnabasProcess.interpreter, BarnabasProcess.packages = arguments.python, ""
     keys = _with_compared(arguments.only)
     rows = [row for row in ROWS if row.key in keys]
     spark_rows = [row for row in SPARK_ROWS if row.key in keys]
@@ -58,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="one short round: seconds per row")
     parser.add_argument("--only", choices=[row.key for row in ALL], help="one row")
     parser.add_argument("--brokers", choices=["barnabas", "kafka", "both"], default="both")
-    parser.add_argument("--python", default=sys.executable, help="what runs Barnabas")
+    parser.add_argument("--python", help="what runs the Barnabas that is installed for it")
     return parser
 
 

@@ -21,7 +21,7 @@ def describe(directory: Path) -> list[tuple[str, str]]:
         ("kernel", platform.release()),
         ("fdatasync of 4 KiB", f"{_fdatasync_s(directory) * 1e6:,.0f} us (median)"),
         ("Python of Barnabas", _interpreter()),
-        ("Barnabas", f"{_own_version()}, one fsync before each answer"),
+        ("Barnabas", f"{_own_version()}, {_compiled()}, one fsync before each answer"),
         ("Apache Kafka", f"{KAFKA_VERSION}, default configuration (page cache), 1 GiB heap"),
     ]
 
@@ -33,8 +33,22 @@ def _interpreter() -> str:
         " getattr(sys, '_base_executable', sys.executable),"
         " 'uvloop ' + importlib.metadata.version('uvloop'), sep=', ')"
     )
+    return _asked(code)
+
+
+def _compiled() -> str:
+    """Return whether the broker was compiled, as the image's is."""
+    code = "import storage.partition_log as one; print(one.__file__)"
+    return "compiled" if _asked(code).endswith(".so") else "not compiled"
+
+
+def _asked(code: str) -> str:
+    """Return what the broker's Python prints."""
     command = [BarnabasProcess.interpreter, "-c", code]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    environment = BarnabasProcess.python_environment()
+    return subprocess.run(
+        command, check=True, capture_output=True, text=True, env=environment
+    ).stdout.strip()
 
 
 def _own_version() -> str:

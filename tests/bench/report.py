@@ -16,8 +16,9 @@ with the same bytes from the same client (raw sockets, batches encoded beforehan
 acks=all, five requests in flight on each connection, which has its own partition;
 a rebalance is timed whole). Barnabas syncs to disk before each answer; Apache Kafka
 as it comes answers from the page cache. Numbers are medians of the rounds.
-Barnabas runs on the distribution's own Python if that is new enough, else on the one
-of the checkout (`make bench BENCH_PYTHON=...` chooses another).
+Barnabas is compiled as in the image, and runs on the distribution's own Python if that
+is new enough and has its headers, else on the one of the checkout
+(`make bench BENCH_PYTHON=...` chooses another).
 A row is marked "client-bound" where the load client took more than half a core.
 
 Plain writes beside transactions of the same size: as Java's, the plain idempotent producer

@@ -259,7 +259,9 @@ def test_a_waiting_fetch_can_be_late_and_is_still_hurried(broker):
         client._socket.sendall(b"".join(chunks))
         answers = []
         while len(answers) < 2:
-            client._connection.receive_data(client._socket.recv(65536))
+            received = client._socket.recv(65536)
+            assert received, "the broker hung up"
+            client._connection.receive_data(received)
             while (answer := client._connection.next_response()) is not NEED_DATA:
                 answers.append(type(answer[1]).__name__)
         assert answers == ["FetchResponse", "MetadataResponse"]

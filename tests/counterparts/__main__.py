@@ -1,9 +1,13 @@
-"""`python -m tests.counterparts fetch`: get everything the interop tests and benchmarks need."""
+"""`python -m tests.counterparts fetch`: get everything the interop tests and benchmarks need.
+
+`compiler`: only what compiles Barnabas.
+"""
 
 import argparse
 import sys
 
 from tests.counterparts.archives import make_archives
+from tests.counterparts.compiler import compiler
 from tests.counterparts.errors import MissingCounterpart
 from tests.counterparts.jars import kafka_jars, spark_kafka_jars
 from tests.counterparts.java import java
@@ -13,20 +17,27 @@ from tests.counterparts.kcat import kcat
 def main() -> int:
     """Fetch and check the counterparts; print where each one is."""
     parser = argparse.ArgumentParser(prog="python -m tests.counterparts", description=__doc__)
-    parser.add_argument("command", choices=["fetch"])
-    parser.parse_args()
+    parser.add_argument("command", choices=["fetch", "compiler"])
+    command = parser.parse_args().command
     try:
-        print(f"java        {java()}")
-        print(f"kafka jars  {kafka_jars()}")
-        for jar in spark_kafka_jars():
-            print(f"spark jar   {jar}")
-        print(f"kcat        {kcat()}")
-        for name, is_there in make_archives().items():
-            print(f"classes     {name}: {'archived' if is_there else 'loaded at every start'}")
+        print(f"compiler    {compiler()}")
+        if command == "fetch":
+            fetch()
     except MissingCounterpart as error:
         print(f"counterparts: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def fetch() -> None:
+    """Fetch and check all that is not for compiling."""
+    print(f"java        {java()}")
+    print(f"kafka jars  {kafka_jars()}")
+    for jar in spark_kafka_jars():
+        print(f"spark jar   {jar}")
+    print(f"kcat        {kcat()}")
+    for name, is_there in make_archives().items():
+        print(f"classes     {name}: {'archived' if is_there else 'loaded at every start'}")
 
 
 sys.exit(main())

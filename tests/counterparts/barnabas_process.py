@@ -15,6 +15,8 @@ class BarnabasProcess(BrokerProcess):
     name = "Barnabas"
     interpreter = sys.executable
     """The Python that runs the broker."""
+    packages = os.environ.get("BARNABAS_PACKAGES", str(_REPOSITORY))
+    """Where it finds the broker; empty: among what is installed for it."""
 
     def command(self) -> list[str]:
         settings = {
@@ -28,8 +30,13 @@ class BarnabasProcess(BrokerProcess):
         return [self.interpreter, "-m", "broker", "serve", *overrides]
 
     def environment(self) -> dict[str, str]:
-        # An installed wheel of another version must not win over this checkout, and what a user
-        # starts has been compiled before.
-        environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY)}
+        return self.python_environment()
+
+    @classmethod
+    def python_environment(cls) -> dict[str, str]:
+        """What lets the interpreter find the packages."""
+        # An installed wheel of another version must not win over these packages, nor the working
+        # directory; and what a user starts has its .pyc files already.
+        environment = {**os.environ, "PYTHONPATH": cls.packages, "PYTHONSAFEPATH": "1"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         return environment

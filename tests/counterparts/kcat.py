@@ -1,17 +1,17 @@
 """kcat, the command-line producer and consumer on librdkafka."""
 
-import os
 import shutil
 import subprocess
 
+from tests.counterparts.debian import install
 from tests.counterparts.errors import MissingCounterpart
 
 
 def kcat() -> str:
     """Return the path of `kcat`, installing the system package where that is allowed."""
     found = _find()
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        _install()
+    if found is None:
+        install("kcat")
         found = _find()
     if found is None:
         raise MissingCounterpart("kcat is needed: `apt-get install kcat` (or kafkacat)")
@@ -28,15 +28,3 @@ def run_kcat(arguments: list[str], *, stdin: bytes = b"", timeout_s: float = 60)
 
 def _find() -> str | None:
     return shutil.which("kcat") or shutil.which("kafkacat")
-
-
-def _install() -> None:
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for arguments in (["update"], ["install", "--yes", "--no-install-recommends", "kcat"]):
-        subprocess.run(
-            ["apt-get", "--quiet", *arguments],
-            env=environment,
-            capture_output=True,
-            timeout=300,
-            check=False,
-        )

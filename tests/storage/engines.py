@@ -20,9 +20,21 @@ class ThreadEngine:
         run_in_thread: Callable[[Callable[[], None]], object],
     ) -> None:
         """``run_in_thread`` starts its argument on another thread; it may be called from any."""
-        self.schedule = call_soon
-        self.call = call_soon_threadsafe
-        self.run_aside = run_in_thread
+        self._call_soon = call_soon
+        self._call_soon_threadsafe = call_soon_threadsafe
+        self._run_in_thread = run_in_thread
+
+    def schedule(self, callback: Callable[[], None]) -> None:
+        """See ``Engine``."""
+        self._call_soon(callback)
+
+    def call(self, callback: Callable[[], None]) -> None:
+        """See ``Engine``."""
+        self._call_soon_threadsafe(callback)
+
+    def run_aside(self, work: Callable[[], None]) -> None:
+        """See ``Engine``."""
+        self._run_in_thread(work)
 
     def start_committer(self, committer: Committer, listener: Listener) -> Runner:
         """See ``Engine``."""

@@ -197,3 +197,8 @@ def test_imports_are_seen_in_every_form():
 )
 def test_machine_paths(line, found):
     assert bool(MACHINE_PATHS.search(line)) == found
+
+
+def test_nothing_compiled_lies_beside_the_sources():
+    """It would be imported in their place, also when they have changed."""
+    assert [str(file) for package in PACKAGES for file in (ROOT / package).rglob("*.so")] == []

@@ -1,0 +1,1 @@
+"""What holds only where Barnabas is compiled: `make compiled`."""

@@ -1,0 +1,50 @@
+"""The modules that pyproject.toml names are compiled, here and in the brokers of other tests."""
+
+from __future__ import annotations
+
+import importlib
+import tomllib
+from pathlib import Path
+
+import pytest
+from kafka import KafkaProducer
+
+from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.interop.transactional import committed
+
+ROOT = Path(__file__).parents[2]
+TOPIC = "payments"
+
+
+def compiled_modules() -> list[str]:
+    """Return the names of the modules that the build hook is told to compile."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    hook = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["mypyc"]
+    paths = [ROOT / pattern.removeprefix("/") for pattern in hook["include"]]
+    files = [file for path in paths for file in (path.glob("*.py") if path.is_dir() else [path])]
+    modules = [file.relative_to(ROOT).with_suffix("") for file in files]
+    return sorted(".".join(each.parts).removesuffix(".__init__") for each in modules)
+
+
+@pytest.mark.parametrize("name", compiled_modules())
+def test_a_module_is_compiled(name):
+    assert importlib.import_module(name).__file__.endswith(".so")
+
+
+def test_a_broker_runs_them_and_ends_transactions(tmp_path, monkeypatch):
+    compiled = Path(importlib.import_module("broker").__file__).parents[1]
+    monkeypatch.setattr(BarnabasProcess, "packages", str(compiled))
+    with BarnabasProcess(tmp_path) as broker:
+        loaded = Path(f"/proc/{broker.pid}/maps").read_text().split()
+        assert [path for path in loaded if f"{compiled}/" in path and "__mypyc" in path]
+        producer = KafkaProducer(
+            bootstrap_servers=broker.bootstrap_servers, transactional_id="cashier"
+        )
+        producer.init_transactions()
+        for number in range(10):
+            producer.begin_transaction()
+            producer.send(TOPIC, b"%d" % number, partition=0)
+            producer.commit_transaction() if number % 2 else producer.abort_transaction()
+        producer.close()
+        expected = {0: [b"1", b"3", b"5", b"7", b"9"]}
+        assert committed(broker.bootstrap_servers, TOPIC, 1, expected) == expected
