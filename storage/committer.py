@@ -37,7 +37,7 @@ _HAND_OVER_BYTES: Final = 1024 * 1024
 _HAND_OVER_SECONDS: Final = 0.05
 """The segment thread writes after so much or after this time: each time it takes the interpreter
 from the loop, and what came in between goes to a segment in one write. Readers do not wait for it:
-memory has what is not in the segments yet."""
+memory has what is not in the segments yet. A checkpoint does, and has it begin at once."""
 
 _HERE_BYTES_MAX: Final = 64 * 1024
 _HERE_FLUSH_NS_MAX: Final = 2_000_000
@@ -88,6 +88,7 @@ class Committer:
         # Each of the two is changed by one thread at a time: by who commits, by who writes.
         self._committed_bytes = 0
         self._written_bytes = 0
+        self._awaited = False
         self._expected_flush_ns = _EXPECTED_FLUSH_NS_AT_START
 
     @property
@@ -158,6 +159,8 @@ class Committer:
             group.sequence = sequence
         self._unwritten.extend(groups)
         self._committed_bytes += size
+        if any(group.awaited for group in groups):
+            self._awaited = True
 
     def _flush_took(self, elapsed_ns: int) -> None:
         """Expect the next flush to take as long, or not much less than those before it."""
@@ -188,12 +191,13 @@ class Committer:
         return bool(self._unwritten)
 
     @property
-    def unwritten_bytes(self) -> int:
-        """How much is durable but not in the segments yet."""
-        return self._committed_bytes - self._written_bytes
+    def segments_are_urgent(self) -> bool:
+        """Whether what is durable but not in the segments yet should not wait for more of it."""
+        return self._awaited or self._committed_bytes - self._written_bytes >= _HAND_OVER_BYTES
 
     def write_segments(self) -> None:
         """Apply the operations of every durable group that is not in the segments yet."""
+        self._awaited = False
         groups = [self._unwritten.popleft() for _ in range(len(self._unwritten))]
         runs = _SegmentRuns()
         for group in groups:
@@ -366,7 +370,7 @@ class CommitterThreads:
         return groups, True
 
     def _tell_segment_thread(self) -> None:
-        wanted = 2 if self._committer.unwritten_bytes >= _HAND_OVER_BYTES else 1
+        wanted = 2 if self._committer.segments_are_urgent else 1
         while self._told < wanted:
             self._told += 1
             self._unwritten.put(True)

@@ -91,6 +91,7 @@ class CommitGroup:
     """What one turn of the loop appended: made durable together, answered together."""
 
     __slots__ = (
+        "awaited",
         "batches",
         "body_bytes",
         "chunks",
@@ -115,6 +116,8 @@ class CommitGroup:
         self.operations: list[StoredBatches | Operation] = []
         self.ends: dict[GroupMember, tuple[int, int]] = {}
         self.waiters: list[Waiter] = []
+        self.awaited = False
+        """Whether somebody waits for its operations, not only for the disk."""
         self.durable = False
         self.sequence = -1
 

@@ -350,6 +350,7 @@ class LogStore:
             self._prepare(log, work, clean=clean)
         group = self.journal.group_for(0)
         group.operations.append(lambda: work.begin(group.sequence))
+        group.awaited = True
         self.journal.flush()
 
     def _prepare(self, log: PartitionLog, work: "_CheckpointWork", *, clean: bool) -> None:

@@ -39,7 +39,7 @@ def test_a_group_committed_here_is_durable_and_nobody_else_hears_of_it(disk):
     assert group.sequence == 2
     assert heard.events == []
     assert replayed(disk.kill())[0][1][0] == 2
-    assert committer.unwritten_bytes == 2 * group.body_bytes
+    assert committer.has_unwritten
     committer.write_segments()
     assert heard.events == [("written", 2)]
 
@@ -208,6 +208,21 @@ def test_the_end_writes_what_was_committed_here(disk, monkeypatch):
     assert threads.commit_here(group)
     threads.stop()
     assert ran == [True]
+
+
+def test_what_somebody_waits_for_is_not_put_off(threads, monkeypatch):
+    threads, _, heard = threads
+    monkeypatch.setattr(committer_module, "_HAND_OVER_SECONDS", 2 * TIMEOUT_S)
+    monkeypatch.setattr(Committer, "flushes_are_quick", True)
+    group = group_of(100)
+    group.awaited = True
+    threads.submit(group)
+    heard.wait_for("written", 1)
+    after = CommitGroup()
+    after.operations.append(lambda: None)
+    after.awaited = True
+    assert threads.commit_here(after)
+    heard.wait_for("written", 2)
 
 
 def test_a_group_that_waits_for_room_does_not_hold_up_what_makes_room(threads, monkeypatch):
