@@ -8,6 +8,8 @@
 .NOTPARALLEL:
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
+# Where it is set, hundreds of processes would read the same sources again.
+unexport PYTHONDONTWRITEBYTECODE
 
 # The first Python of 3.11 or newer; PYTHON=... chooses another one.
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; do \
@@ -20,14 +22,16 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 UNIT := $(wildcard $(addprefix tests/,protocol storage coordinator broker spark_connector \
 	bench counterparts groups history))
 COMPAT_SPARK ?= 4.3.0
-# Unit, property and crash tests run beside each other.
+# Tests run beside each other: what only computes one for each processor, what also waits, for disks,
+# timers and other processes, more.
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 PYTEST := $(BIN)/python -m pytest
 # Also show what is only a warning elsewhere: sockets left open, coroutines never awaited.
 STRICT_PYTEST := PYTHONDEVMODE=1 $(PYTEST)
 PARALLEL := $(if $(filter-out 1,$(JOBS)),--numprocesses=$(JOBS) --dist=worksteal)
-# Two at a time of those that start JVMs; the tests of a file share theirs. Long files first.
-IN_PAIRS := $(if $(filter-out 1,$(JOBS)),--numprocesses=2 --dist=loadfile --no-loadscope-reorder)
+CROWDED := $(if $(filter-out 1,$(JOBS)),--numprocesses=$$((2 * $(JOBS))) --dist=worksteal)
+# Three at a time of those that start JVMs; the tests of a file share theirs. Long files first.
+IN_THREES := $(if $(filter-out 1,$(JOBS)),--numprocesses=3 --dist=loadfile --no-loadscope-reorder)
 ARGS ?=
 
 define heading
@@ -45,14 +49,15 @@ run: $(VENV)/.run ## A durable broker on localhost:9092, data in ./data
 	@exec $(BIN)/barnabas serve $(ARGS)
 
 .PHONY: test
-test: check-and-compile unit property crash compiled interop package ## Everything that must be green
+test: check-and-prepare unit property crash compiled interop package ## Everything that must be green
 	@printf '\nmake test: all passed\n'
 
-# Each of the two keeps one processor busy.
-.PHONY: check-and-compile
-check-and-compile: $(VENV)/.dev $(VENV)/.compiler
+# Compiling keeps one processor busy, the rest another.
+.PHONY: check-and-prepare
+check-and-prepare: $(VENV)/.dev $(VENV)/.compiler
 	@$(MAKE) --no-print-directory $(COMPILED)/.built & compiling=$$!; \
-	$(MAKE) --no-print-directory check || { kill $$compiling; exit 1; }; \
+	{ $(MAKE) --no-print-directory check && $(MAKE) --no-print-directory $(VENV)/.counterparts; } \
+		|| { kill $$compiling; exit 1; }; \
 	wait $$compiling
 
 # ------------------------------------------------------------------------------------------------ set-up
@@ -151,17 +156,17 @@ docs-configuration: $(VENV)/.dev ## Write docs/configuration.md from the tables 
 .PHONY: unit
 unit: $(VENV)/.dev ## Unit tests, with ARGS for pytest
 	$(call heading,unit tests)
-	@$(STRICT_PYTEST) --quiet $(PARALLEL) -m "not hypothesis" $(or $(ARGS),$(UNIT))
+	@$(STRICT_PYTEST) --quiet $(CROWDED) -m "not hypothesis" $(or $(ARGS),$(UNIT))
 
 .PHONY: property
 property: $(VENV)/.dev ## Property tests (HYPOTHESIS_PROFILE=exhaustive for a long run)
 	$(call heading,property tests)
-	@$(STRICT_PYTEST) --quiet $(PARALLEL) -m hypothesis $(or $(ARGS),$(UNIT))
+	@$(PYTEST) --quiet $(PARALLEL) -m hypothesis $(or $(ARGS),$(UNIT))
 
 .PHONY: crash
 crash: $(VENV)/.dev ## kill -9, and power cuts on the simulated disk
 	$(call heading,crash tests)
-	@$(PYTEST) --quiet $(PARALLEL) $(or $(ARGS),tests/crash)
+	@$(PYTEST) --quiet $(CROWDED) $(or $(ARGS),tests/crash)
 
 # The modules that pyproject.toml names for mypyc, as the image has them; everything else beside
 # them as it is. Built from an sdist, since the hook builds where the sources are.
@@ -199,7 +204,7 @@ compiled: $(COMPILED)/.built ## The unit tests of what the image has compiled, c
 .PHONY: interop
 interop: $(VENV)/.counterparts $(if $(COMPILED),$(COMPILED)/.built) ## Other people's clients, Spark and Apache Kafka's tools
 	$(call heading,interop tests)
-	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(PYTEST) --quiet $(IN_PAIRS) $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
+	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(PYTEST) --quiet $(IN_THREES) $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
 
 .PHONY: spark-crash
 spark-crash: $(VENV)/.counterparts ## Every row of the crash tables of the Spark sinks; half an hour
