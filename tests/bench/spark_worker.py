@@ -30,7 +30,7 @@ WARM_UP_SHARE = 3
 def main() -> None:
     """Do the job."""
     job = Job.load(sys.stdin.read())
-    spark = spark_session(Path(job.directory), cores=job.cores, quick_start=False)
+    spark = spark_session(Path(job.directory), cores=job.cores, more={})
     measure = MEASURES[job.kind]
     results: dict[str, list[Taken]] = {name: [] for name in job.targets}
     if job.warm_up_samples:

@@ -18,6 +18,7 @@ from tests.broker.toy import (
     Toy,
     request,
     small_config,
+    until,
 )
 
 BOTH_LOOPS = True
@@ -127,9 +128,7 @@ async def test_every_answer_comes_once_whole_and_in_order(turn):
         # Behind the last answer there may be requests without one, and something that holds them.
         await asyncio.wait_for(sending, 60)
         finish(toy)
-        async with asyncio.timeout(60):
-            while len(toy.handled) < REQUESTS:
-                await asyncio.sleep(0.001)
+        await until(lambda: len(toy.handled) >= REQUESTS)
         assert await client.silent(0.01)
         assert len(toy.handled) == REQUESTS
     finally:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 from tests.counterparts.apache_kafka import QUICK_START, ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
-from tests.counterparts.class_archive import SERVER, TOOLS, make_archive
+from tests.counterparts.class_archive import SERVER, SPARK, TOOLS, make_archive
 from tests.counterparts.kafka_tools import CONSOLE_PRODUCER, TOPICS, run_tool
+from tests.counterparts.spark import quick_start, spark_session
+
+SPARK_TIMEOUT_S = 120
 
 
 def make_archives() -> dict[str, bool]:
@@ -38,4 +43,19 @@ def _run_tool(options: list[str]) -> None:
         run_tool(TOPICS, *where, "--describe", jvm_options=options, timeout_s=120)
 
 
-RECORDED = {SERVER: _run_server, TOOLS: _run_tool}
+def _run_spark(options: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        spark = spark_session(Path(directory), more=quick_start(options))
+        numbers = spark.readStream.format("rate").load().groupBy("value").count()
+        writer = numbers.writeStream.foreachBatch(lambda frame, _: frame.collect())
+        writer = writer.option("checkpointLocation", f"{directory}/checkpoint")
+        writer.outputMode("update").trigger(availableNow=True).start().awaitTermination()
+        gateway = spark.sparkContext._gateway
+        spark.stop()
+        # It ends, and writes, when nobody speaks to it any more.
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(SPARK_TIMEOUT_S)
+
+
+RECORDED = {SERVER: _run_server, TOOLS: _run_tool, SPARK: _run_spark}

@@ -1,8 +1,8 @@
-"""Apache Kafka's classes, loaded and checked once and then mapped by every JVM that starts.
+"""Apache Kafka's and Spark's classes, loaded and checked once and then mapped by every JVM.
 
-A tool spends most of its second or two in loading classes, and a server most of its start. `fetch`
-has the JVM write down what they load (its class data sharing). Without an archive, or with one
-that does not fit, everything works as before, only slower.
+A tool spends most of its second or two in loading classes, a server or a Spark most of its start.
+`fetch` has the JVM write down what they load (its class data sharing). Without an archive, or with
+one that does not fit, everything works as before, only slower.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.counterparts.jars import kafka_jars
+from tests.counterparts.jars import kafka_jars, pyspark_directory
 from tests.counterparts.java import java
 
-SERVER, TOOLS = "server", "tools"
+SERVER, TOOLS, SPARK = "server", "tools", "spark"
 # An archive that does not fit is nothing that a tool's output should speak of.
 QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
 
@@ -51,7 +51,8 @@ def _archive(name: str) -> Path:
     """Return the path of the archive for exactly this Java and these jars."""
     digest = hashlib.sha256()
     home_file = Path(os.path.realpath(java()))
-    for path in (home_file, *sorted(kafka_jars().glob("*.jar"))):
+    jars = pyspark_directory() / "jars" if name == SPARK else kafka_jars()
+    for path in (home_file, *sorted(jars.glob("*.jar"))):
         status = path.stat()
         digest.update(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode())
     return kafka_jars().parent / "class_archives" / f"{name}-{digest.hexdigest()[:16]}.jsa"

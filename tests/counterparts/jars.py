@@ -1,10 +1,12 @@
 """Pinned jars of Apache Kafka and of Spark's Kafka connector; see `spark_connector.jars`."""
 
 import functools
+import importlib.util
 from pathlib import Path
 
 from spark_connector.jars import PinnedJar, fetched
 from spark_connector.jars import spark_kafka_jars as spark_kafka_jars  # noqa: PLC0414 - for others
+from tests.counterparts.errors import MissingCounterpart
 
 KAFKA_VERSION = "4.3.0"
 _HERE = Path(__file__).parent
@@ -14,6 +16,14 @@ _HERE = Path(__file__).parent
 def kafka_jars() -> Path:
     """Return a directory with the jars of Apache Kafka 4.3.0: server, tools, clients."""
     return fetched("kafka", pinned_kafka_jars())
+
+
+def pyspark_directory() -> Path:
+    """Return where PySpark is installed; raises MissingCounterpart."""
+    found = importlib.util.find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise MissingCounterpart("PySpark is needed: `pip install pyspark==4.2.0`")
+    return Path(found.origin).parent
 
 
 def kafka_class_path() -> str:

@@ -2,32 +2,45 @@
 
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tests.counterparts.errors import MissingCounterpart
-from tests.counterparts.jars import spark_kafka_jars
+from tests.counterparts.class_archive import SPARK, archive_options
+from tests.counterparts.jars import pyspark_directory, spark_kafka_jars
 from tests.counterparts.java import java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-QUICK_START: Final = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.python.daemon.module": "tests.counterparts.spark_daemon",
-}
-"""Half the processor time for a test of a few batches; what is measured has none of it."""
+QUICK_START: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+DAEMON: Final = "tests.counterparts.spark_daemon"
+
+
+def quick_start(java_options: Sequence[str] | None = None) -> dict[str, str]:
+    """Return settings that save a test of a few batches most of its processor time.
+
+    What is measured has none of them. ``java_options`` are by default those that use the archive of
+    Spark's classes.
+    """
+    options = [*QUICK_START, *(archive_options(SPARK) if java_options is None else java_options)]
+    return {
+        "spark.driver.extraJavaOptions": " ".join(options),
+        "spark.python.daemon.module": DAEMON,
+    }
 
 
 def spark_session(
-    directory: Path, *, cores: int = 2, master: str = "", quick_start: bool = True
+    directory: Path, *, cores: int = 2, master: str = "", more: Mapping[str, str] | None = None
 ) -> "SparkSession":
-    """Start a Spark in this process whose files lie in `directory`; stop it with `.stop()`."""
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError as error:
-        raise MissingCounterpart("PySpark is needed: `pip install pyspark==4.2.0`") from error
+    """Start a Spark in this process whose files lie in `directory`; stop it with `.stop()`.
+
+    ``more`` settings are those of a quick start unless others are given.
+    """
+    pyspark_directory()  # Or says how to get it.
+    from pyspark.sql import SparkSession
+
     os.environ["JAVA_HOME"] = str(java_home())
     # Otherwise it is the `python3` of the PATH, which may have nothing of ours.
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -48,8 +61,7 @@ def spark_session(
         "spark.sql.session.timeZone": "UTC",
     }
     builder = builder.master(master or f"local[{cores}]").appName("barnabas-interop")
-    if quick_start:
-        settings |= QUICK_START
+    settings |= quick_start() if more is None else more
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()

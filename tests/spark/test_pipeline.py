@@ -15,7 +15,7 @@ import pytest
 from kafka import KafkaConsumer, TopicPartition
 
 from examples import spark_data
-from tests.counterparts.spark import QUICK_START
+from tests.counterparts.spark import quick_start
 
 ROOT = Path(__file__).parents[2]
 RECORDS = 4000
@@ -66,7 +66,7 @@ class Command:
         command = [sys.executable, "-m", "spark_connector", "run", str(file), *arguments]
         command += ["--servers", self._servers, "--master", "local[2]", "--format", "json"]
         # One state store and one task for each partition of it: quicker than eight.
-        settings = QUICK_START | {"spark.sql.shuffle.partitions": "2"}
+        settings = quick_start() | {"spark.sql.shuffle.partitions": "2"}
         for key, value in settings.items():
             command += ["--conf", f"{key}={value}"]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(self._directory)}
