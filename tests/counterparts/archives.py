@@ -49,7 +49,9 @@ def _run_spark(options: list[str]) -> None:
         numbers = spark.readStream.format("rate").load().groupBy("value").count()
         writer = numbers.writeStream.foreachBatch(lambda frame, _: frame.collect())
         writer = writer.option("checkpointLocation", f"{directory}/checkpoint")
-        writer.outputMode("update").trigger(availableNow=True).start().awaitTermination()
+        writer.outputMode("update").trigger(availableNow=True).start().awaitTermination(
+            SPARK_TIMEOUT_S
+        )
         gateway = spark.sparkContext._gateway
         spark.stop()
         # It ends, and writes, when nobody speaks to it any more.
