@@ -161,7 +161,7 @@ unit: $(VENV)/.dev ## Unit tests, with ARGS for pytest
 .PHONY: property
 property: $(VENV)/.dev ## Property tests (HYPOTHESIS_PROFILE=exhaustive for a long run)
 	$(call heading,property tests)
-	@$(PYTEST) --quiet $(PARALLEL) -m hypothesis $(or $(ARGS),$(UNIT))
+	@$(STRICT_PYTEST) --quiet $(PARALLEL) -m hypothesis $(or $(ARGS),$(UNIT))
 
 .PHONY: crash
 crash: $(VENV)/.dev ## kill -9, and power cuts on the simulated disk

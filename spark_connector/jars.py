@@ -196,12 +196,20 @@ def _fetch_with_ivy(jars: Iterable[PinnedJar], destination: Path) -> None:
 
 
 def _ivy() -> Path:
-    specification = importlib.util.find_spec("pyspark")
-    if specification is None or specification.origin is None:
+    jars = pyspark_jars()
+    if jars is None:
         raise Refusal(
             "the jars need Maven or PySpark: `apt-get install maven` or `pip install pyspark`"
         )
-    return next((Path(specification.origin).parent / "jars").glob("ivy-*.jar"))
+    return next(jars.glob("ivy-*.jar"))
+
+
+def pyspark_jars() -> Path | None:
+    """Return the directory with the jars of the PySpark that is installed, if one is."""
+    specification = importlib.util.find_spec("pyspark")
+    if specification is None or specification.origin is None:
+        return None
+    return Path(specification.origin).parent / "jars"
 
 
 def _ivy_dependency(jar: PinnedJar) -> str:

@@ -191,9 +191,14 @@ class Committer:
         return bool(self._unwritten)
 
     @property
+    def unwritten_bytes(self) -> int:
+        """How much is durable but not in the segments yet."""
+        return self._committed_bytes - self._written_bytes
+
+    @property
     def segments_are_urgent(self) -> bool:
         """Whether what is durable but not in the segments yet should not wait for more of it."""
-        return self._awaited or self._committed_bytes - self._written_bytes >= _HAND_OVER_BYTES
+        return self._awaited or self.unwritten_bytes >= _HAND_OVER_BYTES
 
     def write_segments(self) -> None:
         """Apply the operations of every durable group that is not in the segments yet."""

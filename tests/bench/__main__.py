@@ -34,7 +34,8 @@ def main() -> int:
     effort = QUICK if arguments.quick else FULL
     # Before the run, which is load enough itself: who else was using the machine?
     load = ("load average before", f"{os.getloadavg()[0]:.1f}")
-    touch_memory()
+    if not arguments.quick:
+        touch_memory()
     try:
         results = run(names, rows, spark_rows, effort)
     except (MissingCounterpart, BrokerDied, RequestFailed, WorkerFailed, OSError) as error:

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.counterparts.jars import kafka_jars, pyspark_directory
+from tests.counterparts.jars import kafka_jars, spark_jars
 from tests.counterparts.java import java
 
 SERVER, TOOLS, SPARK = "server", "tools", "spark"
@@ -51,7 +51,7 @@ def _archive(name: str) -> Path:
     """Return the path of the archive for exactly this Java and these jars."""
     digest = hashlib.sha256()
     home_file = Path(os.path.realpath(java()))
-    jars = pyspark_directory() / "jars" if name == SPARK else kafka_jars()
+    jars = spark_jars() if name == SPARK else kafka_jars()
     for path in (home_file, *sorted(jars.glob("*.jar"))):
         status = path.stat()
         digest.update(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode())

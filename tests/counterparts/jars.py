@@ -1,10 +1,9 @@
 """Pinned jars of Apache Kafka and of Spark's Kafka connector; see `spark_connector.jars`."""
 
 import functools
-import importlib.util
 from pathlib import Path
 
-from spark_connector.jars import PinnedJar, fetched
+from spark_connector.jars import PinnedJar, fetched, pyspark_jars
 from spark_connector.jars import spark_kafka_jars as spark_kafka_jars  # noqa: PLC0414 - for others
 from tests.counterparts.errors import MissingCounterpart
 
@@ -18,12 +17,12 @@ def kafka_jars() -> Path:
     return fetched("kafka", pinned_kafka_jars())
 
 
-def pyspark_directory() -> Path:
-    """Return where PySpark is installed; raises MissingCounterpart."""
-    found = importlib.util.find_spec("pyspark")
-    if found is None or found.origin is None:
+def spark_jars() -> Path:
+    """Return the directory with PySpark's own jars; raises MissingCounterpart."""
+    jars = pyspark_jars()
+    if jars is None:
         raise MissingCounterpart("PySpark is needed: `pip install pyspark==4.2.0`")
-    return Path(found.origin).parent
+    return jars
 
 
 def kafka_class_path() -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tests.counterparts.class_archive import SPARK, archive_options
-from tests.counterparts.jars import pyspark_directory, spark_kafka_jars
+from tests.counterparts.jars import spark_jars, spark_kafka_jars
 from tests.counterparts.java import java_home
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def spark_session(
 
     ``more`` settings are those of a quick start unless others are given.
     """
-    pyspark_directory()  # Or says how to get it.
+    spark_jars()  # Or says how to get it.
     from pyspark.sql import SparkSession
 
     os.environ["JAVA_HOME"] = str(java_home())

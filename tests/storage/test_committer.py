@@ -39,7 +39,7 @@ def test_a_group_committed_here_is_durable_and_nobody_else_hears_of_it(disk):
     assert group.sequence == 2
     assert heard.events == []
     assert replayed(disk.kill())[0][1][0] == 2
-    assert committer.has_unwritten
+    assert committer.unwritten_bytes == 2 * group.body_bytes
     committer.write_segments()
     assert heard.events == [("written", 2)]
 
