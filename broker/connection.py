@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections import deque
+from contextlib import suppress
 from struct import Struct
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
@@ -42,9 +42,9 @@ from broker.framing import (
     encoded,
     range_answer,
     skip_header_tags,
-    unsent,
 )
 from broker.refusals import refusal
+from broker.sending import Remainder, has_slices, in_memory, send
 from protocol.errors import KafkaError, Malformed
 from protocol.frame import FrameBuffer, FrameRefused
 from protocol.header import decode_request_header
@@ -67,9 +67,6 @@ cannot pile up answers behind the transport's flow control."""
 
 JOIN_BYTES = 64 * 1024
 """Up to this much, one joined string is cheaper than a vector of small pieces."""
-
-MAX_VECTOR = 1024
-"""Pieces one ``writev`` may have (IOV_MAX of Linux)."""
 
 TURN_REQUESTS = 200
 """Requests of one connection handled in a row: about 2 ms. A full ring of the smallest requests
@@ -111,6 +108,7 @@ class Connection(asyncio.BufferedProtocol):
         "_queued_bytes",
         "_reading_paused",
         "_ready",
+        "_remainder",
         "_repeated",
         "_server",
         "_slots",
@@ -139,6 +137,7 @@ class Connection(asyncio.BufferedProtocol):
         self._queued_bytes = 0
         self._out: Chunks = []
         self._out_bytes = 0
+        self._remainder: Remainder | None = None
         self._parked: Parked[Any] | None = None
         self._mute = 0
         self._ready = False
@@ -183,6 +182,7 @@ class Connection(asyncio.BufferedProtocol):
         self._mute |= CLOSED
         self._descriptor = -1  # the number may belong to another connection soon
         self._server.forget(self)
+        self._drop_remainder()
         self._frames.release()
         self._return_claim()
         slots, self._slots = self._slots, deque()
@@ -222,7 +222,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         """Go on after the peer has read enough."""
-        self._unmute_soon(WRITING)
+        if self._remainder is None:
+            self._unmute_soon(WRITING)
 
     # -------------------------------------------------------------------- handlers may use this
 
@@ -320,7 +321,7 @@ class Connection(asyncio.BufferedProtocol):
             self._mute &= ~PIPELINED
         if not self._mute:
             self._resume()
-        elif self._mute & DRAINING and not slots:
+        elif self._mute & DRAINING and not slots and self._remainder is None:
             self._finish()
 
     def granted(self) -> None:
@@ -349,6 +350,7 @@ class Connection(asyncio.BufferedProtocol):
     def abort(self) -> None:
         """Close at once; what was not sent is lost."""
         self._mute |= CLOSED
+        self._drop_remainder()
         self._transport.abort()
 
     def sweep(self, now: float) -> None:
@@ -366,7 +368,10 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._mute & CLOSED:
             return
-        progress = (self.requests, self._transport.get_write_buffer_size())
+        unsent = self._transport.get_write_buffer_size()
+        if self._remainder is not None:
+            unsent += self._remainder.size_bytes
+        progress = (self.requests, unsent)
         if progress == self._swept:
             self._frames.shrink()
         if progress != self._swept or self._slots or self._mute & ~WRITING:
@@ -620,6 +625,7 @@ class Connection(asyncio.BufferedProtocol):
 
         Sending here instead of through the transport saves one turn of uvloop's loop and about
         2 us for each write; order is kept because it is done only when the transport has nothing.
+        Nor has it while parts of files are being sent.
         """
         out, self._out = self._out, []
         size, self._out_bytes = self._out_bytes, 0
@@ -627,16 +633,47 @@ class Connection(asyncio.BufferedProtocol):
         transport = self._transport
         if size <= JOIN_BYTES:
             out = [b"".join(out)]
+        if self._remainder is not None:
+            self._remainder.add(out)
+            return
         if self._descriptor >= 0 and not transport.get_write_buffer_size():
-            try:
-                sent = os.writev(self._descriptor, out[:MAX_VECTOR])
-            except OSError:  # full, or broken: the transport finds out which and acts on it
-                sent = 0
-            if sent == size:
+            with suppress(OSError):  # broken: who waits for the socket finds out and acts on it
+                send(self._descriptor, out)
+            if not out or (size > JOIN_BYTES and self._leave_remainder(out)):
                 return
-            out = unsent(out, sent)
+        try:
+            out = in_memory(out)
+        except OSError as error:
+            self._remainder_failed(error)
+            return
         for chunk in out:  # not writelines: asyncio's forgot flow control (3.12.0 to 3.13.1)
             transport.write(chunk)
+
+    def _leave_remainder(self, out: Chunks) -> bool:
+        """Have what is in files sent as the socket takes it; False if nothing is, or none can."""
+        if not has_slices(out):
+            return False
+        try:
+            self._remainder = Remainder(
+                self._descriptor, out, self._remainder_is_sent, self._remainder_failed
+            )
+        except OSError:  # no descriptor is free
+            return False
+        self._mute |= WRITING
+        return True
+
+    def _remainder_is_sent(self, left: Chunks) -> None:
+        self._remainder = None
+        self._unmute_soon(WRITING)
+        for chunk in left:
+            self._transport.write(chunk)
+
+    def _remainder_failed(self, error: OSError) -> None:
+        """Hang up: either the peer has, or the file cannot be read."""
+        self._remainder = None
+        if not isinstance(error, ConnectionError):
+            self._server.complain(f"connection closed: peer={self.peer} reason={error}")
+        self.abort()
 
     def _over_pipeline_limit(self) -> bool:
         return (
@@ -693,11 +730,17 @@ class Connection(asyncio.BufferedProtocol):
         elif size:
             self._budget.forget(self)
 
+    def _drop_remainder(self) -> None:
+        remainder, self._remainder = self._remainder, None
+        if remainder is not None:
+            remainder.cancel()
+
     def _hang_up(self) -> None:
         if self._mute & CLOSED:
             return
         if self._out:
             self._write()
+        self._drop_remainder()
         self._mute |= CLOSED
         self._close_deadline = self._server.clock.monotonic() + self._server.receive_timeout
         self._transport.close()

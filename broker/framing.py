@@ -10,7 +10,8 @@ from protocol.errors import ErrorCode, Malformed
 from protocol.wire import skip_tags
 
 Chunks: TypeAlias = list[Any]
-"""Pieces of an answer: bytes, bytearrays or memoryviews of bytes."""
+"""Pieces of an answer: bytes, bytearrays or memoryviews of bytes, and slices of files in a Fetch's
+(``storage.io.FileSlice``), which are sent from where they are."""
 
 _pack_answer_header = Struct(">ii").pack_into
 _pack_range_answer = Struct(">iihihhh").pack
@@ -37,15 +38,6 @@ def encoded(
     size = len(head) if len(chunks) == 1 else sum(map(len, chunks))
     _pack_answer_header(head, 0, size - 4, correlation_id)
     return chunks, size
-
-
-def unsent(chunks: Chunks, sent: int) -> Chunks:
-    """Return what is left of ``chunks`` after their first ``sent`` bytes."""
-    for number, chunk in enumerate(chunks):
-        if sent < len(chunk):
-            return [memoryview(chunk)[sent:], *chunks[number + 1 :]]
-        sent -= len(chunk)
-    return []
 
 
 def skip_header_tags(frame: memoryview, position: int) -> int:

@@ -18,6 +18,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Protocol
@@ -33,6 +34,14 @@ ZERO_CHUNK_BYTES = 1 << 20
 
 REUSED_BYTES_MIN = 64 * 1024
 """From this size on, memory for reading is used again instead of made anew."""
+
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+WINDOW_BYTES = 1 << 20
+"""So far ahead of a slow reader the page cache is looked at."""
+
+_CACHESTAT = 451
+"""The number of this system call; the C library has no function for it."""
 
 _SYNC_FILE_RANGE_WRITE = 2
 _FALLOC_FL_KEEP_SIZE = 1
@@ -60,6 +69,13 @@ class File(Protocol):
 
     def pread_cached(self, size: int, position: int) -> Buffer | None:
         """Like :meth:`pread`, but None where the disk would have to be waited for."""
+        ...
+
+    def slice(self, size: int, position: int) -> "FileSlice | None":
+        """These bytes, to be sent as they are; None where the disk would have to be waited for.
+
+        None also where nobody knows, and of a file that is none of the operating system's.
+        """
         ...
 
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
@@ -244,6 +260,27 @@ class LocalFile:
             return None  # only the front of the range was cached
         return buffer[:count]
 
+    def slice(self, size: int, position: int) -> "FileSlice | None":
+        """A slice if ``cachestat`` (Linux 6.5) finds every page in the cache."""
+        return FileSlice(self, size, position) if self.has_cached(size, position) else None
+
+    def has_cached(self, size: int, position: int) -> bool:
+        """Whether all these bytes are in the page cache; False where the kernel does not say."""
+        pages = (position + size - 1) // PAGE_BYTES - position // PAGE_BYTES + 1
+        return cached_pages(self._descriptor, size, position) >= pages
+
+    def will_need(self, size: int, position: int) -> None:
+        """Have the kernel begin to read these bytes."""
+        os.posix_fadvise(self._descriptor, position, size, os.POSIX_FADV_WILLNEED)
+
+    def send(self, descriptor: int, size: int, position: int) -> int:
+        """``sendfile`` to a socket: how many bytes it took; 0 where the file ends."""
+        return os.sendfile(descriptor, self._descriptor, position, size)
+
+    def shortened(self) -> OSError:
+        """What to raise where bytes are missing that had been there."""
+        return OSError(errno.EIO, "the file has become shorter", self.path)
+
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
         """Write all buffers, in as many system calls as it takes."""
         for batch in _batches(buffers):
@@ -320,6 +357,49 @@ class LocalFile:
     def __del__(self) -> None:
         # A reader on another thread may hold a file whose segment was removed or put aside.
         self.close()
+
+
+class FileSlice:
+    """Bytes of a file that will not change, for the kernel to send without copying them."""
+
+    __slots__ = ("_file", "_position", "_size")
+
+    def __init__(self, file: LocalFile, size: int, position: int) -> None:
+        self._file = file
+        self._size = size
+        self._position = position
+
+    def __len__(self) -> int:
+        return self._size
+
+    def send(self, descriptor: int) -> int:
+        """Have the kernel hand its pages to a socket; answers how many bytes it took.
+
+        BlockingIOError when the socket takes none; another OSError when it or the disk is broken.
+        """
+        sent = self._file.send(descriptor, self._size, self._position)
+        if not sent:
+            raise self._file.shortened()
+        return sent
+
+    def is_cached(self) -> bool:
+        """Whether what comes next can be sent without waiting for the disk."""
+        return self._file.has_cached(min(self._size, WINDOW_BYTES), self._position)
+
+    def will_be_needed(self) -> None:
+        """Ask the kernel to read what comes next, without waiting for it."""
+        self._file.will_need(min(self._size, WINDOW_BYTES), self._position)
+
+    def after(self, sent: int) -> "FileSlice":
+        """What follows the first ``sent`` bytes."""
+        return FileSlice(self._file, self._size - sent, self._position + sent)
+
+    def read(self) -> bytes:
+        """The bytes themselves; waits for the disk."""
+        data = self._file.pread(self._size, self._position)
+        if len(data) < self._size:
+            raise self._file.shortened()
+        return data
 
 
 class LocalLock:
@@ -420,6 +500,52 @@ class LocalFileSystem:
     def join(self, *parts: str) -> str:
         """Put a path together as the operating system does."""
         return os.path.join(*parts)
+
+
+class _Range(ctypes.Structure):
+    """``struct cachestat_range``, bytes."""
+
+    _fields_ = (("position", ctypes.c_uint64), ("size", ctypes.c_uint64))
+
+
+class _CacheState(ctypes.Structure):
+    """``struct cachestat``, pages."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_uint64)
+        for name in ("cached", "dirty", "writeback", "evicted", "recently_evicted")
+    )
+
+
+def cached_pages(descriptor: int, size: int, position: int) -> int:
+    """How many pages of a range of a file are in the page cache; -1 if the kernel does not say.
+
+    A page that is being read counts already: it is waited for a moment.
+    """
+    call = _system_call()
+    state = _CacheState()
+    asked = _Range(position, size)
+    if call is None or call(_CACHESTAT, descriptor, ctypes.byref(asked), ctypes.byref(state), 0):
+        return -1
+    cached: int = state.cached
+    return cached
+
+
+@cache
+def _system_call() -> Callable[..., int] | None:
+    """Linux' ``syscall``; None on another system, whose numbers mean something else."""
+    if sys.platform != "linux":
+        return None
+    function = ctypes.CDLL(None, use_errno=True).syscall
+    function.restype = ctypes.c_long
+    function.argtypes = [
+        ctypes.c_long,
+        ctypes.c_uint,
+        ctypes.POINTER(_Range),
+        ctypes.POINTER(_CacheState),
+        ctypes.c_uint,
+    ]
+    return function
 
 
 _LibraryFunction = Callable[[int, int, int, int], None]

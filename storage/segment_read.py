@@ -1,20 +1,32 @@
 """Reading whole batches out of a segment file, on whichever thread may wait for the disk.
 
 The loop makes a ``FileSpan`` from the index and asks it to ``load`` with a read that never waits;
-when that answers None the same span is loaded on a thread. A span reads only bytes that are written
-and will never change, so it needs nothing of the log's state.
+when that answers None the same span is loaded on a thread. Many bytes that are in the page cache
+can be sent from there: ``slice`` finds where the same batches begin and end. A span reads only
+bytes that are written and will never change, so it needs nothing of the log's state.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from protocol.records import HEADER_BYTES, BatchHeader, CorruptBatch, iterate_batches, read_header
+from protocol.records import (
+    HEADER_BYTES,
+    MAGIC,
+    BatchHeader,
+    CorruptBatch,
+    iterate_batches,
+    read_header,
+)
 from storage.errors import Corrupt
-from storage.io import Buffer, File
+from storage.io import Buffer, File, FileSlice
 
 Read = Callable[[File, int, int], Buffer | None]
 """``(file, size, position) -> bytes``, fewer at the end; None when the disk would be waited for."""
+
+SLICE_BYTES_MIN: Final = 256 * 1024
+"""From this size on batches are left in the page cache to be sent from there. Fewer are copied
+sooner than the kernel has been asked whether it has them."""
 
 _PROBE_BYTES: Final = 4096 + HEADER_BYTES
 _SCAN_BYTES: Final = 1024 * 1024
@@ -94,59 +106,91 @@ class FileSpan:
 
     def load(self, read: Read) -> LoadedSpan | None:
         """Read at most ``max_bytes``, but at least one batch; None where ``read`` gives up."""
-        found = self._locate(read)
-        if found is None:
+        try:
+            found = self._locate(read)
+        except _NotCachedError:
             return None
-        begin, first = found
-        if first is None:
+        if found is None:
             return LoadedSpan(memoryview(b""), self.start_offset)
-        size = min(max(self.max_bytes, first.size), self.end_position - begin)
-        data = read(self.file, size, begin)
+        begin, first = found
+        data = read(self.file, self._limit(begin, first) - begin, begin)
         if data is None:
             return None
         if len(data) < first.size:
             raise Corrupt(self.path, begin, "the file ends inside a batch")
-        return self._trim(memoryview(data), begin, first)
+        view = memoryview(data)
 
-    def _locate(self, read: Read) -> tuple[int, BatchHeader | None] | None:
-        """Position and header of the first batch wanted; (0, None) if there is none."""
-        position = self.position
-        while position < self.end_position:
+        def loaded(file: File, size: int, position: int) -> Buffer:  # noqa: ARG001
+            return view[position - begin : position - begin + size]
+
+        end, upper_offset = self._end(loaded, begin, first, begin + len(view))
+        return LoadedSpan(view[: end - begin], upper_offset)
+
+    def slice(self) -> tuple[FileSlice, int] | None:
+        """What ``load`` would find and its upper offset, left where it is, for the loop to send.
+
+        None if it is little, or not all in the page cache.
+        """
+        if self.boundary - self.position < SLICE_BYTES_MIN:
+            return None
+        try:
+            found = self._locate(read_cached)
+            if found is None:
+                return None
+            begin, first = found
+            end, upper_offset = self._end(read_cached, begin, first, self._limit(begin, first))
+        except _NotCachedError:
+            return None
+        if end - begin < SLICE_BYTES_MIN:
+            return None
+        data = self.file.slice(end - begin, begin)
+        return None if data is None else (data, upper_offset)
+
+    def _locate(self, read: Read) -> tuple[int, BatchHeader] | None:
+        """Position and header of the first batch wanted."""
+        for position, header in self._headers(read, self.position, self.end_position - 1):
+            if header.last_offset < self.start_offset:
+                continue
+            if header.base_offset > self.start_offset and not self.has_gaps:
+                reason = f"offset {self.start_offset} is not where it should be"
+                raise Corrupt(self.path, position, reason)
+            return (position, header) if header.base_offset < self.end_offset else None
+        return None
+
+    def _limit(self, begin: int, first: BatchHeader) -> int:
+        """Where in the file an answer that begins with ``first`` has to end."""
+        return min(begin + max(self.max_bytes, first.size), self.end_position)
+
+    def _end(self, read: Read, begin: int, first: BatchHeader, limit: int) -> tuple[int, int]:
+        """Where the last whole batch before ``limit`` and ``end_offset`` ends, and its offset."""
+        end, upper_offset = begin + first.size, first.next_offset
+        if self.boundary > end:
+            end, upper_offset = self.boundary, self.boundary_offset
+        for position, header in self._headers(read, end, limit - HEADER_BYTES):
+            end_of_batch = position + header.size
+            if end_of_batch > limit or header.base_offset >= self.end_offset:
+                break
+            end, upper_offset = end_of_batch, header.next_offset
+        return end, upper_offset
+
+    def _headers(self, read: Read, position: int, last: int) -> Iterator[tuple[int, BatchHeader]]:
+        """Position and header of every batch that begins at ``position`` up to ``last``."""
+        while position <= last:
             data = read(self.file, min(_PROBE_BYTES, self.end_position - position), position)
             if data is None:
-                return None
+                raise _NotCachedError
             view = memoryview(data)
-            at = 0
-            while at + HEADER_BYTES <= len(view):
-                header = read_header(view, at)
-                size = self._checked_size(header, position + at)
-                if header.last_offset >= self.start_offset:
-                    if header.base_offset > self.start_offset and not self.has_gaps:
-                        reason = f"offset {self.start_offset} is not where it should be"
-                        raise Corrupt(self.path, position + at, reason)
-                    wanted = header.base_offset < self.end_offset
-                    return (position + at, header) if wanted else (0, None)
-                at += size
-            if at == 0:
+            if len(view) < HEADER_BYTES:
                 raise Corrupt(self.path, position, "the file ends inside a batch header")
+            at = 0
+            while at + HEADER_BYTES <= len(view) and position + at <= last:
+                header = read_header(view, at)
+                if header.magic != MAGIC or header.size < HEADER_BYTES:
+                    raise Corrupt(self.path, position + at, "no record batch starts here")
+                yield position + at, header
+                at += header.size
             position += at
-        return 0, None
 
-    def _checked_size(self, header: BatchHeader, position: int) -> int:
-        if header.magic != 2 or header.size < HEADER_BYTES:
-            raise Corrupt(self.path, position, "no record batch starts here")
-        return header.size
 
-    def _trim(self, view: memoryview, begin: int, first: BatchHeader) -> LoadedSpan:
-        """Cut ``view`` after the last whole batch below ``end_offset``."""
-        end, upper_offset = first.size, first.next_offset
-        if self.boundary - begin > end:
-            end, upper_offset = self.boundary - begin, self.boundary_offset
-        try:
-            for at, header in iterate_batches(view, end):
-                if header.base_offset >= self.end_offset:
-                    break
-                end, upper_offset = at + header.size, header.next_offset
-        except CorruptBatch as error:
-            raise Corrupt(self.path, begin + end, str(error)) from error
-        return LoadedSpan(view[:end], upper_offset)
+class _NotCachedError(Exception):
+    """A read that must not wait would have to."""

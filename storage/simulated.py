@@ -72,6 +72,9 @@ class SimulatedFile:
         """Read from memory; None while the file system is ``cold``."""
         return None if self._system.cold else self.pread(size, position)
 
+    def slice(self, size: int, position: int) -> None:
+        """Nothing: the kernel knows no such file."""
+
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
         """Write; lost at power loss unless synced."""
         with self._system.lock_of_state:

@@ -189,6 +189,9 @@ class _ScratchFile:
         """Like :meth:`pread`; nobody's loop waits."""
         return self.pread(size, position)
 
+    def slice(self, size: int, position: int) -> None:
+        """Nothing: what is seen of the file is in two places."""
+
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
         """Write over the original without touching it."""
         start, end = self._files.keep(buffers)

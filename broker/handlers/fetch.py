@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from broker.catalogue import Catalogue, Partition, Topic
 from broker.dispatch import Parked, RequestContext, serves
@@ -242,13 +242,20 @@ class _Reader:
     def _load(
         self, asked: Asked, plan: FileSpan | MemorySlice, result: _Result
     ) -> tuple[memoryview, int] | None:
-        """Batches and the offset behind them; None when they are cold."""
+        """Batches and the offset behind them; None when they are cold.
+
+        Many are left in the page cache: a ``FileSlice`` stands in for them, of which only the
+        length is asked until the connection sends it.
+        """
         if isinstance(plan, MemorySlice):
             chunks = plan.chunks
             data = chunks[0] if len(chunks) == 1 else memoryview(b"".join(chunks))
             return data, plan.upper_offset
         loaded = self._warmed(asked, plan) if self._warm else None
         if loaded is None:
+            sliced = plan.slice()
+            if sliced is not None:
+                return cast("memoryview", sliced[0]), sliced[1]
             loaded = plan.load(read_waiting if self._may_wait else read_cached)
         if loaded is None:
             # After a round on the thread there is something to answer with; more is not waited for.

@@ -10,7 +10,6 @@ import struct
 import pytest
 
 from broker.clock import ManualClock
-from broker.framing import unsent
 from tests.broker.toy import (
     ECHO,
     FETCH,
@@ -154,12 +153,6 @@ async def test_a_flood_on_one_connection_does_not_hold_up_the_others(running):
     assert toy.handled.index(b"other") < 2500
     for _ in range(5000):
         assert await client.answer() == (1, b"flood")
-
-
-def test_what_a_socket_did_not_take_is_sent_later():
-    chunks = [b"abc", bytearray(b""), memoryview(b"defg"), b"hi"]
-    for sent in range(10):
-        assert b"".join(unsent(chunks, sent)) == b"abcdefghi"[sent:]
 
 
 async def test_acks_0_has_no_answer(running):
