@@ -39,6 +39,10 @@ _HAND_OVER_SECONDS: Final = 0.05
 from the loop, and what came in between goes to a segment in one write. Readers do not wait for it:
 memory has what is not in the segments yet. A checkpoint does, and has it begin at once."""
 
+_WRITTEN_BYTES_MIN: Final = 4 * 1024 * 1024
+"""So much is written before the loop hears that memory can let go of it. Who has to wait until the
+backlog is smaller waits for so much, not for all of it."""
+
 _HERE_BYTES_MAX: Final = 64 * 1024
 _HERE_FLUSH_NS_MAX: Final = 2_000_000
 """A larger group, or a disk from which a flush must be expected to take longer, is none for the
@@ -203,9 +207,19 @@ class Committer:
     def write_segments(self) -> None:
         """Apply the operations of every durable group that is not in the segments yet."""
         self._awaited = False
-        groups = [self._unwritten.popleft() for _ in range(len(self._unwritten))]
+        waiting = len(self._unwritten)
+        while waiting:
+            waiting -= self._write_some(waiting)
+
+    def _write_some(self, waiting: int) -> int:
+        """Write the oldest of ``waiting`` groups and tell of them; answers how many they were."""
+        groups: list[CommitGroup] = []
         runs = _SegmentRuns()
-        for group in groups:
+        size = 0
+        while len(groups) < waiting and size < _WRITTEN_BYTES_MIN:
+            group = self._unwritten.popleft()
+            groups.append(group)
+            size += group.body_bytes
             for operation in group.operations:
                 if isinstance(operation, StoredBatches):
                     runs.add(operation)
@@ -213,9 +227,9 @@ class Committer:
                     until_there_is_room(runs.write, self._listener)
                     until_there_is_room(operation, self._listener)
         until_there_is_room(runs.write, self._listener)
-        self._written_bytes += sum(group.body_bytes for group in groups)
-        if groups:
-            self._listener.written(len(groups))
+        self._written_bytes += size
+        self._listener.written(len(groups))
+        return len(groups)
 
 
 def until_there_is_room(operation: Callable[[], Result], listener: Listener) -> Result:

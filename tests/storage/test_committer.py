@@ -44,6 +44,25 @@ def test_a_group_committed_here_is_durable_and_nobody_else_hears_of_it(disk):
     assert heard.events == [("written", 2)]
 
 
+def test_a_large_pile_is_told_of_in_parts(disk, monkeypatch):
+    """Who waits for memory goes on after the first part."""
+    heard = Heard()
+    committer = Committer(started(disk), heard)
+    groups = [group_of(300, base_offset=number) for number in range(10)]
+    size, left = groups[0].body_bytes, []
+    monkeypatch.setattr(committer_module, "_WRITTEN_BYTES_MIN", 4 * size)
+    for group in groups:
+        group.operations.append(lambda: left.append(committer.unwritten_bytes))
+    committer.commit([*groups, CommitGroup()])
+    heard.events.clear()
+    committer.write_segments()
+    assert heard.events == [("written", 4), ("written", 4), ("written", 3)]
+    assert left == [10 * size] * 4 + [6 * size] * 4 + [2 * size] * 2
+    assert committer.unwritten_bytes == 0
+    committer.write_segments()
+    assert len(heard.events) == 3, "there was nothing to tell"
+
+
 def test_what_would_hold_the_loop_up_is_not_committed_here(disk):
     committer = Committer(started(disk), Heard())
     assert not committer.commit_here(group_of(100)), "the first file of this run is not chosen yet"
