@@ -9,7 +9,6 @@ from pathlib import Path
 from tests.bench import report
 from tests.bench.load import RequestFailed
 from tests.bench.machine import describe
-from tests.bench.memory import touch_memory
 from tests.bench.rows import ROWS
 from tests.bench.run import FULL, QUICK, run
 from tests.bench.spark_rows import SPARK_ROWS
@@ -34,8 +33,6 @@ def main() -> int:
     effort = QUICK if arguments.quick else FULL
     # Before the run, which is load enough itself: who else was using the machine?
     load = ("load average before", f"{os.getloadavg()[0]:.1f}")
-    if not arguments.quick:
-        touch_memory()
     try:
         results = run(names, rows, spark_rows, effort)
     except (MissingCounterpart, BrokerDied, RequestFailed, WorkerFailed, OSError) as error:
