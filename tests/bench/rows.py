@@ -47,6 +47,11 @@ class Row(NamedTuple):
         """How many partitions the row's topic needs."""
         return 1 if self.kind == "rebalance" else self.connections * self.partitions
 
+    @property
+    def writes_much(self) -> bool:
+        """Whether the page cache grows by hundreds of megabytes a second."""
+        return self.kind in {"produce", "transaction"} and self.records * self.value_bytes > 10_000
+
 
 _SINGLE = Targets(rate=1.5, cpu=0.5)
 _BATCHED = Targets(rate=1.0, cpu=0.6)

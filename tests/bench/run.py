@@ -25,6 +25,7 @@ from tests.bench.frames import (
     produce_frame,
 )
 from tests.bench.load import ClosedLoop, Measurement, RequestFailed
+from tests.bench.memory import touch_memory
 from tests.bench.rebalance import Rebalance
 from tests.bench.rows import IN_FLIGHT, ROWS, Row
 from tests.bench.spark_job import SparkMeasurement
@@ -57,10 +58,16 @@ class Effort(NamedTuple):
     warm_up_s: float
     duration_s: float
     starts: int
+    touched_bytes: int
+    """Memory made ready for each measurement that writes much; 0: none."""
 
 
-FULL = Effort(rounds=3, first_warm_up_s=15.0, warm_up_s=1.5, duration_s=3.0, starts=5)
-QUICK = Effort(rounds=1, first_warm_up_s=2.0, warm_up_s=0.5, duration_s=1.0, starts=1)
+FULL = Effort(
+    rounds=3, first_warm_up_s=15.0, warm_up_s=1.5, duration_s=3.0, starts=5, touched_bytes=4 << 30
+)
+QUICK = Effort(
+    rounds=1, first_warm_up_s=2.0, warm_up_s=0.5, duration_s=1.0, starts=1, touched_bytes=0
+)
 
 
 @dataclass
@@ -133,6 +140,8 @@ def _rounds(
             # The first round also has code to compile that only this row runs.
             warm_up_s = effort.warm_up_s * (2 if number == 0 else 1)
             print(f"  {row.title}: {name}, round {number + 1}", file=sys.stderr, flush=True)
+            if effort.touched_bytes and row.writes_much:
+                touch_memory(effort.touched_bytes)
             measured = _run_row(broker, row, topic, warm_up_s, effort.duration_s)
             measurements[name].append(measured)
     for broker in brokers.values():
