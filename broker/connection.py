@@ -44,7 +44,7 @@ from broker.framing import (
     skip_header_tags,
 )
 from broker.refusals import refusal
-from broker.sending import Remainder, has_slices, in_memory, send
+from broker.sending import Remainder, has_slices, in_memory, send, send_unpaced
 from protocol.errors import KafkaError, Malformed
 from protocol.frame import FrameBuffer, FrameRefused
 from protocol.header import decode_request_header
@@ -175,6 +175,8 @@ class Connection(asyncio.BufferedProtocol):
             return
         if transport.get_extra_info("ssl_object") is None:
             self._descriptor = transport.get_extra_info("socket").fileno()
+            if self.peer_host.startswith("127.") or self.peer_host == "::1":
+                send_unpaced(self._descriptor)
         transport.set_write_buffer_limits(high=self._server.write_buffer_bytes)
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 import struct
 
@@ -153,6 +154,16 @@ async def test_a_flood_on_one_connection_does_not_hold_up_the_others(running):
     assert toy.handled.index(b"other") < 2500
     for _ in range(5000):
         assert await client.answer() == (1, b"flood")
+
+
+async def test_connections_from_this_machine_are_not_paced(running):
+    client = await running.client()
+    await client.send(request(ECHO, b"x"))
+    await client.answer()
+    (connection,) = running.toy.server.connections
+    with socket.socket(fileno=os.dup(connection._descriptor)) as same:
+        control = same.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+    assert control.rstrip(b"\0") == b"reno"
 
 
 async def test_acks_0_has_no_answer(running):

@@ -10,7 +10,7 @@ import socket
 import pytest
 
 from broker import sending
-from broker.sending import Remainder, has_slices, in_memory, send
+from broker.sending import Remainder, has_slices, in_memory, send, send_unpaced
 from storage.io import FileSlice, LocalFileSystem
 from tests.broker.toy import until
 
@@ -210,3 +210,24 @@ async def test_a_file_that_cannot_be_read_ends_it(file, pair, monkeypatch):
     watched = Watched(ours, [FileSlice(file, 3_000_000, 3_000_000)])
     await drain(watched, theirs)
     assert "shorter" in str(watched.error)
+
+
+def congestion_control(connection):
+    name = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+    return name.rstrip(b"\0").decode()
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_connection_within_the_machine_is_not_paced(monkeypatch, refused):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        paced = congestion_control(server)
+        with socket.create_connection(server.getsockname()) as ours:
+            if refused:
+                monkeypatch.setattr(socket, "TCP_CONGESTION", 9999)
+            send_unpaced(ours.fileno())
+            monkeypatch.undo()
+            assert congestion_control(ours) == (paced if refused else "reno")
+            theirs, _ = server.accept()
+            with theirs:
+                ours.sendall(b"still open")
+                assert theirs.recv(100) == b"still open"
