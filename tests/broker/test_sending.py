@@ -13,13 +13,15 @@ from broker import sending
 from broker.sending import Remainder, has_slices, in_memory, send, send_unpaced
 from storage.io import FileSlice, LocalFileSystem
 from tests.broker.toy import until
+from tests.storage.page_cache import all_is_cached_where_nobody_knows
 
 SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 32)
 CONTENT = random.Random(7).randbytes(4_000_000)
 
 
 @pytest.fixture
-def file(tmp_path):
+def file(tmp_path, monkeypatch):
+    all_is_cached_where_nobody_knows(monkeypatch)
     (tmp_path / "log").write_bytes(CONTENT)
     return LocalFileSystem().open(str(tmp_path / "log"))
 

@@ -18,6 +18,7 @@ from protocol.messages.fetch import FETCH
 from protocol.records import iterate_batches
 from storage.io import FileSlice, LocalFile
 from tests.broker.data_plane import Named, Wire, batch, complaints, fetch_request, until
+from tests.storage.page_cache import all_is_cached_where_nobody_knows
 
 PARTITIONS = 3
 BATCHES = 40
@@ -28,6 +29,11 @@ LARGE = 64 << 20
 def broker(tmp_path_factory):
     with Broker(storage=tmp_path_factory.mktemp("data")) as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def page_cache(monkeypatch):
+    all_is_cached_where_nobody_knows(monkeypatch)
 
 
 @pytest.fixture
