@@ -15,10 +15,7 @@ from contextlib import suppress
 from typing import Final
 
 from broker.framing import Chunks
-from storage.io import FileSlice
-
-MAX_VECTOR: Final = 1024
-"""Pieces one ``writev`` may have (IOV_MAX of Linux)."""
+from storage.io import IOV_MAX, FileSlice
 
 PAGES_WAIT_SECONDS: Final = 0.01
 PAGES_WAITS_MAX: Final = 100
@@ -54,7 +51,7 @@ def send(descriptor: int, chunks: Chunks) -> None:
 
 
 def _until_slice(chunks: Chunks) -> Chunks:
-    end = min(len(chunks), MAX_VECTOR)
+    end = min(len(chunks), IOV_MAX)
     for at in range(1, end):
         if type(chunks[at]) is FileSlice:
             return chunks[:at]

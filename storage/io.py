@@ -28,7 +28,7 @@ from protocol.buffers import LargeBuffers
 Buffer = bytes | bytearray | memoryview
 
 IOV_MAX = 1024
-"""Buffers one ``pwritev`` takes on Linux (UIO_MAXIOV)."""
+"""Buffers one ``pwritev`` or ``writev`` takes on Linux (UIO_MAXIOV)."""
 
 ZERO_CHUNK_BYTES = 1 << 20
 

@@ -120,7 +120,7 @@ class FileSpan:
             raise Corrupt(self.path, begin, "the file ends inside a batch")
         view = memoryview(data)
 
-        def loaded(file: File, size: int, position: int) -> Buffer:  # noqa: ARG001
+        def loaded(_file: File, size: int, position: int) -> Buffer:
             return view[position - begin : position - begin + size]
 
         end, upper_offset = self._end(loaded, begin, first, begin + len(view))
