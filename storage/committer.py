@@ -12,9 +12,9 @@ Rules of this file:
 4. Any I/O error but a full disk is final (D9): nothing is answered after it, the process stops.
    A full disk is met by segments and checkpoints only; the journal has its spare file. The write is
    tried again until there is room; appends are refused meanwhile (D10).
-5. A small group behind which nothing comes in is committed on the loop itself, for two
-   hand-overs between threads cost more than a quick disk (``commit_here``). A disk that was slow a
-   moment ago, a full one, and a change of the journal's file are left to the journal thread.
+5. A small group behind which nothing comes in is committed on the loop itself (``commit_here``),
+   for two hand-overs between threads cost more than a quick disk. A disk that was slow a moment
+   ago, a full one, and a change of the journal's file are left to the journal thread.
 """
 
 import errno
@@ -43,10 +43,9 @@ _WRITTEN_BYTES_MIN: Final = 4 * 1024 * 1024
 """So much is written before the loop hears that memory can let go of it. Who has to wait until the
 backlog is smaller waits for so much, not for all of it."""
 
-_HERE_BYTES_MAX: Final = 64 * 1024
 _HERE_FLUSH_NS_MAX: Final = 2_000_000
-"""A larger group, or a disk from which a flush must be expected to take longer, is none for the
-loop, which serves nobody meanwhile."""
+"""A disk from which a flush must be expected to take longer is none for the loop, which serves
+nobody meanwhile."""
 _EXPECTED_FLUSH_NS_AT_START: Final = 50_000_000
 
 _MERGED_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -101,12 +100,12 @@ class Committer:
         return self._expected_flush_ns <= _HERE_FLUSH_NS_MAX
 
     def commit_here(self, group: CommitGroup) -> bool:
-        """Make a small group durable without waiting for room; False: nothing was done.
+        """Make one group durable without waiting for room; False: nothing was done.
 
         The listener hears nothing, the caller knows.
         """
         size = GROUP_HEADER_BYTES + group.stored_bytes
-        if self._lacks_spare or size > _HERE_BYTES_MAX or not self._files.has_room_for(size):
+        if self._lacks_spare or not self._files.has_room_for(size):
             return False  # Without a spare file each group is an occasion to try for one.
         try:
             self._flush([group], group.body_bytes)

@@ -3,8 +3,9 @@
 Rules of this file:
 
 1. Only the loop calls it. What one turn of the loop appends is one ``CommitGroup``; the journal
-   thread merges the groups that wait into one on-disk group and one ``fdatasync``. Where nothing
-   comes in while the disk works, a group may be made durable at the end of its turn instead.
+   thread merges the groups that wait into one on-disk group and one ``fdatasync``. While that
+   thread has nothing to do, a small group stays open as long as each turn brings more, and may
+   then be made durable on the loop: nobody is left who could use the loop meanwhile.
 2. Groups become durable in the order in which they were submitted, so whoever waits for the newest
    one also waits for everything before it (S4: a duplicate waits for its original).
 3. A group's ``operations`` change the partition directories and segment files. They run on the
@@ -27,9 +28,13 @@ _OWN_CHUNK_BYTES: Final = 4 * 1024
 _CHUNK_BYTES: Final = 64 * 1024
 _GROUP_BYTES: Final = 4 * 1024 * 1024
 
-LONELY_GROUPS: Final = 4
-"""After so many groups in a row behind which nothing came in while the disk worked, the loop may
-commit the next ones: until it finds, after one, that something had come in."""
+_ALONE_BYTES_MAX: Final = 512 * 1024
+"""From here on a group goes to the journal thread: the loop has better to do than to write it."""
+
+_LOOKS_MAX: Final = 4
+"""So often the sockets are looked at again before a group closes, as long as that brings more. Who
+is answered together asks again together: one sync for all of them costs less than one for each
+half, and nobody waits for the other half's."""
 _ENTRY_PACK: Final = ENTRY.pack
 
 Waiter = Callable[[], None]
@@ -40,8 +45,8 @@ class Submit(Protocol):
     """Where groups go to become durable."""
 
     def __call__(self, group: "CommitGroup", *, alone: bool) -> None:
-        """``alone``: no other group waits, nor is one expected meanwhile; durable on return, or
-        not yet.
+        """``alone``: small, no other group waits, and nothing more comes in: it may be durable
+        when this returns.
         """
 
 
@@ -204,16 +209,16 @@ class Journal:
         self._on_backlogged = on_backlogged
         self._backlogged = False
         self._scheduled = False
+        self._looks = 0
+        self._entries_seen = 0
         self._in_flight: deque[CommitGroup] = deque()
         self._unwritten: deque[CommitGroup] = deque()
-        self.lonely_groups = 0
-        """How many groups in a row there were behind which nothing came in meanwhile."""
         self.backlog_bytes = 0
         self.groups_durable = 0
         self.batches = 0
 
     def group_for(self, size: int) -> CommitGroup:
-        """The open group, with room for ``size`` more bytes; it is submitted after this turn."""
+        """The open group, with room for ``size`` more bytes; submitted soon after this turn."""
         group = self._open
         if group.body_bytes + size > _GROUP_BYTES and group.entry_count:
             self.flush()
@@ -234,7 +239,16 @@ class Journal:
         return self._in_flight[-1] if self._in_flight else None
 
     def _end_turn(self) -> None:
-        self._close_group(alone=self.lonely_groups >= LONELY_GROUPS and not self._in_flight)
+        """Submit the open group, unless another look at the sockets may bring more for it."""
+        group = self._open
+        if self._in_flight or group.body_bytes > _ALONE_BYTES_MAX:
+            self._close_group(alone=False)
+        elif group.entry_count > self._entries_seen and self._looks < _LOOKS_MAX:
+            self._looks += 1
+            self._entries_seen = group.entry_count
+            self._schedule(self._end_turn)
+        else:
+            self._close_group(alone=True)
 
     def flush(self) -> None:
         """Submit the open group, if anything is in it."""
@@ -243,6 +257,7 @@ class Journal:
     def _close_group(self, *, alone: bool) -> None:
         group = self._open
         self._scheduled = False
+        self._looks = self._entries_seen = 0
         if not group.entry_count and not group.operations:
             return
         self._open = CommitGroup()
@@ -261,27 +276,6 @@ class Journal:
         return not (self._scheduled or self._in_flight or self._unwritten)
 
     def groups_became_durable(self, count: int) -> None:
-        """The oldest ``count`` groups in flight survive a power loss now, by the thread's doing."""
-        self._count_lonely(others=self._scheduled or len(self._in_flight) > count)
-        self._answer(count)
-
-    def group_is_durable(self) -> None:
-        """The group just submitted is durable: the loop did it, and took in nothing meanwhile."""
-        own_entries = 0
-
-        def look() -> None:
-            others = bool(self._in_flight) or self._open.entry_count > own_entries
-            self._count_lonely(others=others)
-
-        # Runs behind the next look at the sockets, before what that brings is committed.
-        self._schedule(look)
-        self._answer(1)
-        own_entries = self._open.entry_count  # What the answers led to did not come in.
-
-    def _count_lonely(self, *, others: bool) -> None:
-        self.lonely_groups = 0 if others else self.lonely_groups + 1
-
-    def _answer(self, count: int) -> None:
         """The oldest ``count`` groups in flight survive a power loss now; answer who waited.
 
         High watermarks move before any answer leaves: who was answered can read its record.

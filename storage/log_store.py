@@ -203,7 +203,7 @@ class LogStore:
             self._fail(error)
             return
         if durable:
-            self.journal.group_is_durable()
+            self.journal.groups_became_durable(1)
             self._look_at_journal()
         else:
             self._runner.submit(group)

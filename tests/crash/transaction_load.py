@@ -29,7 +29,6 @@ from protocol.messages.offset_commit import (
 )
 from protocol.records import Record, encode_batch
 from storage.errors import Refused
-from storage.journal import LONELY_GROUPS
 from tests.crash.transaction_history import Place, TransactionHistory, require
 from tests.crash.transaction_life import CONTEXT, PARTITIONS, TOPIC, Life
 
@@ -299,7 +298,6 @@ class Load:
         if kind < 0.45:
             random.choice(self.clients).step(life, random)
         elif kind < 0.65:
-            life.logs.journal.lonely_groups = LONELY_GROUPS
             life.engine.turn(disk_is_quick=kind < 0.55)
         elif kind < 0.88:
             life.engine.commit(random.choice((1, 1, 2, 100)))

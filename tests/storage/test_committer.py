@@ -67,9 +67,6 @@ def test_what_would_hold_the_loop_up_is_not_committed_here(disk):
     committer = Committer(started(disk), Heard())
     assert not committer.commit_here(group_of(100)), "the first file of this run is not chosen yet"
     committer.commit([group_of(100)])
-    operations = disk.operations
-    assert not committer.commit_here(group_of(70_000)), "large"
-    assert disk.operations == operations
     taken = [committer.commit_here(group_of(3000)) for _ in range(FILE_BYTES // BLOCK_BYTES)]
     assert taken == [True] * (FILE_BYTES // BLOCK_BYTES - 1) + [False], "the file is full"
 

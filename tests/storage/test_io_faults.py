@@ -10,7 +10,6 @@ from storage.check import verify
 from storage.config import LogConfig
 from storage.errors import StorageFull
 from storage.io import LocalFile, LocalFileSystem
-from storage.journal import LONELY_GROUPS
 from storage.log_store import LogStore, StoreSettings
 from storage.recovery import lock_directory, open_store
 from storage.simulated import SimulatedFile, SimulatedFileSystem
@@ -374,7 +373,6 @@ def test_nothing_follows_what_the_loop_could_not_commit(monkeypatch):
     log = store.get(1)
     log.append(batch())
     engine.settle()
-    store.journal.lonely_groups = LONELY_GROUPS
     answered = []
 
     def fails(*_):
@@ -383,7 +381,8 @@ def test_nothing_follows_what_the_loop_could_not_commit(monkeypatch):
     log.append(batch()).durable.add_waiter(lambda: answered.append(1))
     with monkeypatch.context() as patch:
         patch.setattr(SimulatedFile, "pwritev_durable", fails)
-        engine.turn(disk_is_quick=True)
+        for _ in range(2):  # The second brings nothing more.
+            engine.turn(disk_is_quick=True)
     assert [str(error) for error in failures] == ["[Errno 5] planted"]
     log.append(batch()).durable.add_waiter(lambda: answered.append(2))
     store.journal.flush()

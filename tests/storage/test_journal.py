@@ -4,7 +4,7 @@ import pytest
 
 from protocol.records import read_header
 from storage.committer import Committer
-from storage.journal import LONELY_GROUPS, CommitGroup, Journal
+from storage.journal import CommitGroup, Journal
 from storage.journal_format import KIND_BATCHES, KIND_LOG_START, padded
 from tests.storage.journals import FILE_BYTES, Heard, group_of, replayed, started
 from tests.storage.stores import batch
@@ -130,6 +130,11 @@ class Loop:
         for callback in scheduled:
             callback()
 
+    def settle(self):
+        """Turns that bring nothing, until nothing is left to do in them."""
+        while self.scheduled:
+            self.turn()
+
     def append(self, size):
         group = self.journal.group_for(size)
         group.add_body(memoryview(bytes(size)), stable=False)
@@ -141,87 +146,77 @@ def test_one_turn_of_the_loop_makes_one_group():
     loop = Loop()
     assert loop.append(10) is loop.append(20)
     assert len(loop.scheduled) == 1
-    loop.turn()
+    loop.settle()
     assert [group.body_bytes for group in loop.submitted] == [30]
     loop.append(5)
-    loop.turn()
+    loop.settle()
     assert [group.body_bytes for group in loop.submitted] == [30, 5]
 
 
-def lonely(loop, count):
-    """So many groups behind which nothing comes in while the disk works."""
-    for _ in range(count):
+def test_a_group_stays_open_while_each_turn_brings_more():
+    loop = Loop()
+    for _ in range(3):
         loop.append(1)
         loop.turn()
-        if loop.alone[-1]:
-            loop.journal.group_is_durable()
-            loop.turn()
-        else:
-            loop.journal.groups_became_durable(1)
-
-
-def test_groups_go_alone_after_some_behind_which_nothing_came_in():
-    loop = Loop()
-    lonely(loop, LONELY_GROUPS + 100)
-    assert loop.alone == [False] * LONELY_GROUPS + [True] * 100
-
-
-def test_what_came_in_while_the_loop_committed_ends_the_loneliness():
-    loop = Loop()
-    lonely(loop, LONELY_GROUPS)
-    loop.append(1)
+        assert not loop.submitted
     loop.turn()
-    loop.journal.group_is_durable()
-    loop.append(1)  # It was in the socket already.
-    loop.turn()
-    assert loop.alone[LONELY_GROUPS:] == [True, False]
+    assert [group.entry_count for group in loop.submitted] == [3]
+    assert loop.alone == [True]
+
+
+def test_a_group_does_not_stay_open_for_ever():
+    loop = Loop()
+    turns = 0
+    while not loop.submitted:
+        loop.append(1)
+        loop.turn()
+        turns += 1
+    assert turns == 5
+    assert loop.alone == [True]
     loop.journal.groups_became_durable(1)
-    lonely(loop, LONELY_GROUPS)
-    assert loop.alone[-LONELY_GROUPS:] == [False] * (LONELY_GROUPS - 1) + [True]
-
-
-def test_what_an_answer_leads_to_did_not_come_in():
-    loop = Loop()
-    lonely(loop, LONELY_GROUPS)
-    loop.append(1).add_waiter(lambda: loop.append(1))
-    loop.turn()
-    loop.journal.group_is_durable()
-    loop.turn()
-    assert loop.alone[LONELY_GROUPS:] == [True, True]
-    loop.journal.group_is_durable()
-    loop.turn()
-    loop.append(1).add_waiter(lambda: loop.append(1))
-    loop.turn()
-    loop.journal.group_is_durable()
     loop.append(1)
     loop.turn()
-    assert loop.alone[LONELY_GROUPS + 2 :] == [True, False], "and something else came in"
+    assert len(loop.submitted) == 1, "the next one is looked for as often"
 
 
-def test_what_comes_in_while_the_thread_commits_ends_the_loneliness():
-    for goes_on in (False, True):
-        loop = Loop()
-        lonely(loop, LONELY_GROUPS - 1)
-        loop.append(1)
-        loop.turn()
-        loop.append(1)
-        if goes_on:
-            loop.turn()
-        loop.journal.groups_became_durable(1)
-        loop.turn()
-        loop.journal.groups_became_durable(1)
-        lonely(loop, 1)
-        assert not any(loop.alone)
-
-
-def test_only_a_group_at_the_end_of_its_turn_with_nothing_in_front_of_it_goes_alone():
+def test_nothing_is_waited_for_behind_another_group():
     loop = Loop()
-    lonely(loop, LONELY_GROUPS)
+    loop.append(1)
+    loop.settle()
+    loop.append(1)
+    loop.turn()
+    assert [group.entry_count for group in loop.submitted] == [1, 1]
+    assert loop.alone == [True, False]
+
+
+def test_a_large_group_goes_at_once_and_to_the_thread():
+    for size in (512 * 1024, 512 * 1024 + 1):
+        loop = Loop()
+        loop.append(size)
+        loop.turn()
+        goes_at_once = size > 512 * 1024
+        assert len(loop.submitted) == goes_at_once
+        loop.settle()
+        assert loop.alone == [not goes_at_once]
+
+
+def test_a_group_of_operations_has_nothing_to_wait_for():
+    loop = Loop()
+    loop.journal.add_operation(lambda: None)
+    loop.turn()
+    assert [len(group.operations) for group in loop.submitted] == [1]
+
+
+def test_a_flush_is_for_the_thread_and_ends_the_wait_for_more():
+    loop = Loop()
+    loop.append(1)
+    loop.turn()
     loop.append(1)
     loop.journal.flush()
-    loop.append(1)
-    loop.turn()
-    assert loop.alone[LONELY_GROUPS:] == [False, False], "the turn went on; one was on its way"
+    assert [group.entry_count for group in loop.submitted] == [2]
+    assert loop.alone == [False]
+    loop.settle()
+    assert len(loop.submitted) == 1
 
 
 def test_a_group_that_is_full_goes_at_once():
@@ -237,7 +232,7 @@ def test_who_waits_is_called_in_order_and_at_once_when_it_is_late():
     heard = []
     first = loop.append(1)
     first.add_waiter(lambda: heard.append(1))
-    loop.turn()
+    loop.settle()
     second = loop.append(1)
     second.add_waiter(lambda: heard.append(2))
     assert loop.journal.newest_group() is second
@@ -255,7 +250,7 @@ def test_the_backlog_is_told_once_each_way():
     loop = Loop(backlog_max_bytes=100)
     for _ in range(3):
         loop.append(60)
-        loop.turn()
+        loop.settle()
     assert loop.backlogged == [True]
     loop.journal.groups_became_durable(3)
     assert loop.backlogged == [True], "memory is held until the segments have it"
