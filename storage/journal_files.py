@@ -8,6 +8,9 @@ Rules of this file:
 2. A file is reused only when every group in it is older than the newest checkpoint (``release``).
 3. One spare file is always ready before the current one is full, so that a full disk is met here,
    before an append is accepted, and never in the middle of a commit (D10).
+4. The first write into reserved blocks makes the file system change its own tables, and a sync wait
+   for that as well. So a small group writes zeros behind itself, and the next ones find the blocks
+   written.
 """
 
 from collections import deque
@@ -33,6 +36,9 @@ from storage.journal_format import (
 
 FILE_NAME_PREFIX: Final = "barnabas-journal-"
 _SCAN_BYTES: Final = 1 << 20
+_ZEROS: Final = bytes(256 * 1024)
+_SMALL_GROUP_BYTES: Final = 64 * 1024
+"""A larger group is not followed by zeros: they would cost more than they save."""
 
 
 @dataclass(slots=True)
@@ -43,6 +49,8 @@ class JournalFile:
     file: File
     first_sequence: int = -1
     last_sequence: int = -1
+    touched_bytes: int = 0
+    """Up to here this run has written, or filled, the file once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,15 +140,26 @@ class JournalFiles:
             current = self._advance()
         sequence = self.next_sequence
         header, crc = encode_header(sequence, entry_count, table, size, self._previous_crc)
-        current.file.pwritev_durable([header, table, *bodies, padding(group_bytes)], self._position)
+        end = self._position + padded(group_bytes)
+        buffers = [header, table, *bodies, padding(group_bytes)]
+        if end > current.touched_bytes:
+            filling = self._filling(group_bytes, end)
+            buffers.append(filling)
+            current.touched_bytes = end + len(filling)
+        current.file.pwritev_durable(buffers, self._position)
         if current.first_sequence < 0:
             current.first_sequence = sequence
         current.last_sequence = sequence
-        self._position += padded(group_bytes)
-        self.appended_bytes += padded(group_bytes)
+        self.appended_bytes += end - self._position
+        self._position = end
         self._previous_crc = crc
         self.next_sequence = sequence + 1
         return sequence
+
+    def _filling(self, group_bytes: int, end: int) -> memoryview:
+        """The zeros to write behind a group that ends at ``end``; none behind a large one."""
+        wanted = len(_ZEROS) if group_bytes <= _SMALL_GROUP_BYTES else 0
+        return memoryview(_ZEROS)[: min(wanted, self._file_bytes - end)]
 
     def _advance(self) -> JournalFile:
         self.prepare_spare()

@@ -46,9 +46,9 @@ def group_of(*sizes, partition_id=1, base_offset=0):
     return group
 
 
-def replayed(disk, sequence=1):
+def replayed(disk, sequence=1, *, file_bytes=FILE_BYTES):
     """(sequence, [(kind, base offset)]) of every group that a start would find."""
-    files = JournalFiles(disk, "/data", FILE_BYTES)
+    files = JournalFiles(disk, "/data", file_bytes)
     found = [
         (header.sequence, [(entry.kind, entry.base_offset) for entry in entries])
         for header, entries in files.replay(sequence)

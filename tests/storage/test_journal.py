@@ -6,6 +6,8 @@ from protocol.records import read_header
 from storage.committer import Committer
 from storage.journal import CommitGroup, Journal
 from storage.journal_format import KIND_BATCHES, KIND_LOG_START, padded
+from storage.journal_files import JournalFiles
+from storage.simulated import SimulatedFile
 from tests.storage.journals import FILE_BYTES, Heard, group_of, replayed, started
 from tests.storage.stores import batch
 
@@ -48,6 +50,36 @@ def test_moves_of_the_log_start_have_no_body(disk):
     group.add_entry(KIND_LOG_START, 3, 7, 100, 100, 0)
     Committer(started(disk), Heard()).commit([group])
     assert replayed(disk)[0] == [(1, [(KIND_LOG_START, 100)])]
+
+
+def test_small_groups_find_their_blocks_written(disk, monkeypatch):
+    writes = []
+    write = SimulatedFile.pwritev_durable
+
+    def noted(file, buffers, position):
+        writes.append((position, sum(map(len, buffers))))
+        write(file, buffers, position)
+
+    monkeypatch.setattr(SimulatedFile, "pwritev_durable", noted)
+    files = JournalFiles(disk, "/data", 1 << 20)
+    files.start(1)
+    committer = Committer(files, Heard())
+    sizes = [100] * 65 + [100, 300_000, 100, 400_000, 100]
+    for number, size in enumerate(sizes):
+        committer.commit([group_of(size, base_offset=number)])
+    block, zeros = 4096, 256 * 1024
+    assert writes[:66] == [
+        (0, block + zeros),
+        *((number * block, block) for number in range(1, 65)),
+        (65 * block, block + zeros),
+    ]
+    behind = [size for _, size in writes[66:]]
+    large, largest = padded(300_000 + 200), padded(400_000 + 200)
+    assert behind[:3] == [large, block + zeros, largest], "a large one is not followed by zeros"
+    assert writes[-1][0] == 66 * block + large + block + largest
+    assert sum(writes[-1]) == 1 << 20, "zeros end where the file ends"
+    found, _ = replayed(disk, file_bytes=1 << 20)
+    assert [offset for _, [(_, offset)] in found] == list(range(len(sizes)))
 
 
 def test_files_are_recycled_once_a_checkpoint_covers_them(disk):
