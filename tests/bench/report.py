@@ -16,6 +16,8 @@ with the same bytes from the same client (raw sockets, batches encoded beforehan
 acks=all, five requests in flight on each connection, which has its own partition;
 a rebalance is timed whole). Barnabas syncs to disk before each answer; Apache Kafka
 as it comes answers from the page cache. Numbers are medians of the rounds.
+Where much is written, free memory is touched before each measurement: on a virtual machine
+the first write to a page may wait for the host, and which broker meets such pages is chance.
 Barnabas is compiled as in the image, and runs on the distribution's own Python if that
 is new enough and has its headers, else on the one of the checkout
 (`make bench BENCH_PYTHON=...` chooses another).
