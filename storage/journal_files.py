@@ -141,12 +141,11 @@ class JournalFiles:
         sequence = self.next_sequence
         header, crc = encode_header(sequence, entry_count, table, size, self._previous_crc)
         end = self._position + padded(group_bytes)
-        buffers = [header, table, *bodies, padding(group_bytes)]
-        if end > current.touched_bytes:
-            filling = self._filling(group_bytes, end)
-            buffers.append(filling)
-            current.touched_bytes = end + len(filling)
-        current.file.pwritev_durable(buffers, self._position)
+        filling = self._filling(current, group_bytes, end)
+        current.file.pwritev_durable(
+            [header, table, *bodies, padding(group_bytes), filling], self._position
+        )
+        current.touched_bytes = max(current.touched_bytes, end + len(filling))
         if current.first_sequence < 0:
             current.first_sequence = sequence
         current.last_sequence = sequence
@@ -156,10 +155,12 @@ class JournalFiles:
         self.next_sequence = sequence + 1
         return sequence
 
-    def _filling(self, group_bytes: int, end: int) -> memoryview:
-        """The zeros to write behind a group that ends at ``end``; none behind a large one."""
-        wanted = len(_ZEROS) if group_bytes <= _SMALL_GROUP_BYTES else 0
-        return memoryview(_ZEROS)[: min(wanted, self._file_bytes - end)]
+    def _filling(self, current: JournalFile, group_bytes: int, end: int) -> memoryview:
+        """The zeros to write behind a group that ends at ``end``; none where they help nobody."""
+        size = 0
+        if end > current.touched_bytes and group_bytes <= _SMALL_GROUP_BYTES:
+            size = min(len(_ZEROS), self._file_bytes - end)
+        return memoryview(_ZEROS)[:size]
 
     def _advance(self) -> JournalFile:
         self.prepare_spare()
