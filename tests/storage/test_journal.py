@@ -5,8 +5,8 @@ import pytest
 from protocol.records import read_header
 from storage.committer import Committer
 from storage.journal import CommitGroup, Journal
-from storage.journal_format import KIND_BATCHES, KIND_LOG_START, padded
 from storage.journal_files import JournalFiles
+from storage.journal_format import KIND_BATCHES, KIND_LOG_START, padded
 from storage.simulated import SimulatedFile
 from tests.storage.journals import FILE_BYTES, Heard, group_of, replayed, started
 from tests.storage.stores import batch
