@@ -30,13 +30,13 @@ from storage.journal_format import (
     decode_header,
     encode_header,
     padded,
-    padding,
     table_bytes,
 )
 
 FILE_NAME_PREFIX: Final = "barnabas-journal-"
 _SCAN_BYTES: Final = 1 << 20
-_ZEROS: Final = bytes(256 * 1024)
+_BEHIND_BYTES: Final = 256 * 1024
+_ZEROS: Final = memoryview(bytes(BLOCK_BYTES + _BEHIND_BYTES))
 _SMALL_GROUP_BYTES: Final = 64 * 1024
 """A larger group is not followed by zeros: they would cost more than they save."""
 
@@ -141,11 +141,10 @@ class JournalFiles:
         sequence = self.next_sequence
         header, crc = encode_header(sequence, entry_count, table, size, self._previous_crc)
         end = self._position + padded(group_bytes)
-        filling = self._filling(current, group_bytes, end)
-        current.file.pwritev_durable(
-            [header, table, *bodies, padding(group_bytes), filling], self._position
-        )
-        current.touched_bytes = max(current.touched_bytes, end + len(filling))
+        touched = self._end_of_zeros(current, group_bytes, end)
+        zeros = _ZEROS[: touched - self._position - group_bytes]
+        current.file.pwritev_durable([header, table, *bodies, zeros], self._position)
+        current.touched_bytes = max(current.touched_bytes, touched)
         if current.first_sequence < 0:
             current.first_sequence = sequence
         current.last_sequence = sequence
@@ -155,12 +154,11 @@ class JournalFiles:
         self.next_sequence = sequence + 1
         return sequence
 
-    def _filling(self, current: JournalFile, group_bytes: int, end: int) -> memoryview:
-        """The zeros to write behind a group that ends at ``end``; none where they help nobody."""
-        size = 0
-        if end > current.touched_bytes and group_bytes <= _SMALL_GROUP_BYTES:
-            size = min(len(_ZEROS), self._file_bytes - end)
-        return memoryview(_ZEROS)[:size]
+    def _end_of_zeros(self, current: JournalFile, group_bytes: int, end: int) -> int:
+        """Where the zeros behind a group end: at its block's ``end``, or farther for the next."""
+        if end <= current.touched_bytes or group_bytes > _SMALL_GROUP_BYTES:
+            return end
+        return min(end + _BEHIND_BYTES, self._file_bytes)
 
     def _advance(self) -> JournalFile:
         self.prepare_spare()

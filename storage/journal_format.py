@@ -53,8 +53,6 @@ ENTRY: Final = struct.Struct("<BxxxiqqqII")
 ENTRY_BYTES: Final = ENTRY.size
 ENTRIES_MAX: Final = 1 << 22
 
-_ZEROS: Final = bytes(BLOCK_BYTES)
-
 
 class Entry(NamedTuple):
     """One row of a group's table with the bytes it speaks of (empty for LOG_START)."""
@@ -86,11 +84,6 @@ class GroupHeader:
 def padded(size_bytes: int) -> int:
     """Round up to the next 4 KiB boundary."""
     return (size_bytes + BLOCK_BYTES - 1) & ~(BLOCK_BYTES - 1)
-
-
-def padding(size_bytes: int) -> bytes:
-    """The zeros that bring ``size_bytes`` to the next 4 KiB boundary."""
-    return _ZEROS[: padded(size_bytes) - size_bytes]
 
 
 def encode_header(
