@@ -119,9 +119,10 @@ def stored(records: memoryview | None) -> list[str] | None:
 class Script:
     """The requests, one method per family; each yields labels and comparable answers."""
 
-    def __init__(self, address: tuple[str, int], family: str) -> None:
-        self.address = address
-        self.wire = Wire(address)
+    def __init__(self, broker: BrokerProcess, family: str) -> None:
+        self.address = (HOST, broker.port)
+        self.data_directory = broker.data_directory
+        self.wire = Wire(self.address)
         self.family = family
 
     def topic(self, name: str, partitions: int = 1, **configs: str) -> Named:
@@ -310,20 +311,27 @@ class Script:
         return self.ask(f"fetch {label} v{version}", FETCH, request, version)
 
     def produce(self, topic: Named, partition: int = 0) -> None:
-        """Append a batch and wait until it is where the others are."""
+        """Append a batch and wait until every answer can hold it."""
         self.wire.produce(topic, batch(b"a"), partition=partition)
         self.gather(topic, partition)
 
     def gather(self, topic: Named, partition: int = 0, offset: int = 0) -> None:
-        """Wait until one answer holds all: batches in different places need not come together."""
+        """Wait until the batches from ``offset`` on are in the file.
+
+        Those in different places need not come together; in memory they do not stay.
+        """
+        files = self.data_directory / f"{topic.name}-{partition}"
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             response = self.wire.fetch((topic, (partition, offset)))
             data = response.responses[0].partitions[0]
             assert data.error_code == 0, data
-            ends = [header.next_offset for _, header in iterate_batches(data.records or b"")]
+            records = data.records or b""
+            ends = [header.next_offset for _, header in iterate_batches(records)]
             if ends and ends[-1] == data.high_watermark:
-                return
+                segments = [path.read_bytes() for path in files.glob("*.log")]
+                if any(segment.endswith(records) for segment in segments):
+                    return
             time.sleep(0.02)
         raise TimeoutError(f"{topic.name} from {offset}")
 
@@ -412,7 +420,7 @@ def brokers(tmp_path_factory) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
 
 
 def answers(broker: BrokerProcess, family: str) -> dict[str, Any]:
-    script = Script((HOST, broker.port), family)
+    script = Script(broker, family)
     found = list(FAMILIES[family](script))
     script.wire.socket.close()
     labels = [label for label, _ in found]
