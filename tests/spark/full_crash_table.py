@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.spark.cluster import SPECULATION, SparkCluster
 from tests.spark.crash_table import (
     PLACES,
     Play,
@@ -18,6 +19,7 @@ from tests.spark.crash_table import (
     lose_broker,
     overtake,
     raise_in,
+    speculate,
     stop_query,
 )
 from tests.spark.harness import WITH_EXECUTORS, SparkDriver
@@ -91,3 +93,12 @@ def test_all_executors_die(barnabas, tmp_path):
     with SparkDriver(tmp_path / "cluster", WITH_EXECUTORS) as driver:
         for row in rows:
             kill_executors(driver, Play(row, "executors", barnabas, tmp_path))
+
+
+def test_a_task_has_a_copy(barnabas, tmp_path):
+    with (
+        SparkCluster(tmp_path / "cluster") as cluster,
+        SparkDriver(tmp_path / "driver", cluster.master, **SPECULATION) as driver,
+    ):
+        for row in IN_WORKERS:
+            speculate(driver, Play(row, "copied", barnabas, tmp_path))

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import os
 import select
-import signal
+import shlex
 import subprocess
 import sys
 import time
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from spark_connector.failpoints import VARIABLE
 from tests.spark.job import Job
+from tests.spark.sessions import command_of, kill_session, parent_of, session_members
 
 REPOSITORY = Path(__file__).parents[2]
 PATIENCE_S = 240
@@ -31,9 +33,10 @@ class DriverDied(Exception):
 class SparkDriver:
     """One Spark driver; `directory` keeps what it prints, and the places that are armed in it."""
 
-    def __init__(self, directory: Path, master: str = ONE_PROCESS) -> None:
+    def __init__(self, directory: Path, master: str = ONE_PROCESS, **settings: str) -> None:
         self._directory = directory
         self._master = master
+        self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
         self._paused: dict[str, Path] = {}
         """The sign that a query pauses somewhere, by the query's name."""
@@ -53,8 +56,7 @@ class SparkDriver:
             VARIABLE: str(self.failpoints),
             "PYTHONPATH": str(REPOSITORY),
             "TMPDIR": str(self._temporary_files),
-            # A task that was given up lives on while it pauses, as it may on a machine far away.
-            "PYSPARK_SUBMIT_ARGS": "--conf spark.python.task.killTimeout=1h pyspark-shell",
+            "PYSPARK_SUBMIT_ARGS": shlex.join(self._submit_arguments()),
             "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={self._temporary_files}",
         }
         with self._output_path.open("ab") as output:
@@ -73,11 +75,7 @@ class SparkDriver:
     def kill(self) -> None:
         """kill -9 for Python, the JVM and its workers, none of which can do anything more."""
         process = self._running
-        while members := _session(process.pid):
-            for each in members:
-                _kill(each)
-            process.poll()
-        process.wait()
+        kill_session(process)
         process.stdin.close()
         process.stdout.close()
 
@@ -96,16 +94,16 @@ class SparkDriver:
     def workers(self) -> list[int]:
         """Return the Python workers that Spark has started, without the daemon they come from."""
         found = []
-        for pid in _session(self._running.pid):
-            parent = _parent(pid)
-            if b"pyspark" in _command(pid) and parent and b"pyspark" in _command(parent):
+        for pid in session_members(self._running.pid):
+            parent = parent_of(pid)
+            if b"pyspark" in command_of(pid) and parent and b"pyspark" in command_of(parent):
                 found.append(pid)
         return found
 
     def executors(self) -> list[int]:
         """Return Spark's executors, where they are processes of their own."""
-        members = _session(self._running.pid)
-        return [pid for pid in members if b"CoarseGrainedExecutorBackend" in _command(pid)]
+        members = session_members(self._running.pid)
+        return [pid for pid in members if b"CoarseGrainedExecutorBackend" in command_of(pid)]
 
     # -- queries -----------------------------------------------------------------------------------
 
@@ -179,6 +177,17 @@ class SparkDriver:
 
     # -- plumbing ----------------------------------------------------------------------------------
 
+    def _submit_arguments(self) -> list[str]:
+        settings = {
+            # A task that was given up lives on while it pauses, as it may on a machine far away.
+            "spark.python.task.killTimeout": "1h",
+            f"spark.executorEnv.{VARIABLE}": str(self.failpoints),
+            "spark.executorEnv.PYTHONPATH": str(REPOSITORY),
+            **self._settings,
+        }
+        words = [("--conf", f"{key}={value}") for key, value in settings.items()]
+        return [*chain.from_iterable(words), "pyspark-shell"]
+
     @property
     def _output_path(self) -> Path:
         return self._directory / "driver.log"
@@ -216,42 +225,3 @@ class SparkDriver:
         traceback: TracebackType | None,
     ) -> None:
         self.kill()
-
-
-def _session(leader: int) -> list[int]:
-    """Return a session's living processes; Spark's daemon leaves the group, not the session."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            status = _status(int(entry.name))
-            if status and status[0] != "Z" and int(status[3]) == leader:
-                found.append(int(entry.name))
-    return found
-
-
-def _parent(pid: int) -> int | None:
-    status = _status(pid)
-    return int(status[1]) if status else None
-
-
-def _status(pid: int) -> list[str]:
-    """Return state, parent, group, session and what follows; nothing when it has ended."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return []
-    return text.rpartition(")")[2].split()
-
-
-def _command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return b""
-
-
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return

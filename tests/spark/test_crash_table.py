@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.spark.cluster import SPECULATION, SparkCluster
 from tests.spark.crash_table import (
     Play,
     Row,
@@ -16,6 +17,7 @@ from tests.spark.crash_table import (
     lose_broker,
     overtake,
     raise_in,
+    speculate,
     stop_query,
 )
 from tests.spark.harness import SparkDriver
@@ -45,6 +47,7 @@ LOST_BROKERS = (
 RAISING = (Row(SINGLE, "P1-after-end"), Row(TWO_PHASE, "C4-after"), Row(DATA_SOURCE, "C5-middle"))
 KILLED_WORKERS = (Row(TWO_PHASE, "W1-middle"), Row(DATA_SOURCE, "W1"))
 STOPPED = (Row(TWO_PHASE, "W1"), Row(DATA_SOURCE, "W1-middle"))
+COPIED = Row(DATA_SOURCE, "W1")
 
 
 def test_a_driver_is_overtaken_and_dies_and_a_broker_is_long_away(
@@ -73,3 +76,11 @@ def test_a_python_worker_dies(row, barnabas, driver, tmp_path):
 @pytest.mark.parametrize("row", STOPPED, ids=str)
 def test_a_query_is_stopped_and_leaves_a_task_behind(row, barnabas, driver, tmp_path):
     stop_query(driver, Play(row, "stopped", barnabas, tmp_path))
+
+
+def test_a_task_has_a_copy(barnabas, tmp_path):
+    with (
+        SparkCluster(tmp_path / "cluster") as cluster,
+        SparkDriver(tmp_path / "driver", cluster.master, **SPECULATION) as driver,
+    ):
+        speculate(driver, Play(COPIED, "copied", barnabas, tmp_path))

@@ -1,0 +1,58 @@
+"""The processes of a session: whatever Spark starts stays in that of its first process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+
+def kill_session(leader: subprocess.Popen[bytes]) -> None:
+    """kill -9 for the leader, which must have a session of its own, and all that it started."""
+    while members := session_members(leader.pid):
+        for each in members:
+            _kill(each)
+        leader.poll()
+    leader.wait()
+
+
+def session_members(leader: int) -> list[int]:
+    """Return a session's living processes; Spark's daemon leaves the group, not the session."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            status = _status(int(entry.name))
+            if status and status[0] != "Z" and int(status[3]) == leader:
+                found.append(int(entry.name))
+    return found
+
+
+def parent_of(pid: int) -> int | None:
+    """Return who started a process, if it is still there."""
+    status = _status(pid)
+    return int(status[1]) if status else None
+
+
+def command_of(pid: int) -> bytes:
+    """Return a process's command line, empty when it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
+def _status(pid: int) -> list[str]:
+    """Return state, parent, group, session and what follows; nothing when it has ended."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return text.rpartition(")")[2].split()
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
