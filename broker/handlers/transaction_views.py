@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final
 
 from broker.dispatch import Deferred, RequestContext, serves
 from coordinator.groups.consumer.patterns import problem_of, whole_match
-from coordinator.transactions.keep import owned
 from coordinator.transactions.state import STORABLE, State, TopicPartition, Transaction
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_transactions import (
@@ -169,7 +168,7 @@ def _described(transactions: Transactions, key: str) -> DescribedTransaction:
         transaction.state.kafka_name,
         transaction.timeout_ms,
         transaction.start_ms,
-        *owned(transaction).producer,
+        *transaction.owner,
         _by_topic(places),
         None if client is None else client.client_id,
         None if client is None else client.host,

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-from coordinator.decision import Timer
+from coordinator.decision import Decision, Timer
 from coordinator.transactions.state import NO_EPOCH, NO_PRODUCER_ID, TopicPartition
 from protocol.errors import ErrorCode
 
@@ -115,6 +115,8 @@ class Outcome(NamedTuple):
 
 
 DONE: Final = Outcome()
+NO_FRESH_ID: Final = Decision(Outcome(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+"""Clients ask again: the next block of producer ids is on its way to the disk."""
 
 
 class TakeProducerId(NamedTuple):

@@ -20,7 +20,6 @@ from coordinator.transactions.commands import (
     TakeProducerId,
     WriteMarkers,
 )
-from coordinator.transactions.keep import owned
 from coordinator.transactions.names import timeout_timer
 from coordinator.transactions.state import (
     CLASSIC,
@@ -95,7 +94,6 @@ def end(shard: TransactionShard, command: EndTransaction, now: Now) -> Decision:
     transaction = shard.transactions.get(command.transactional_id)
     if transaction is None:
         return _refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    transaction = owned(transaction)
     if command.generation < TRANSACTIONS_V2:
         step = _classic_step(transaction, command)
     else:
@@ -116,14 +114,12 @@ def end(shard: TransactionShard, command: EndTransaction, now: Now) -> Decision:
     )
     if prepared is None:
         return _refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    return _decided(shard, prepared, _after(prepared, command))
+    return _decided(shard, prepared, _after(prepared, command), command.fresh_producer_id)
 
 
 def _classic_step(transaction: Transaction, command: EndTransaction) -> Step | ErrorCode:
-    if transaction.producer_id != command.producer_id:
-        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    if transaction.producer_epoch != command.producer_epoch:
-        return ErrorCode.PRODUCER_FENCED
+    if (command.producer_id, command.producer_epoch) != transaction.owner:
+        return _not_the_owner(transaction, command.producer_id)
     if transaction.state.is_prepared:
         return ErrorCode.CONCURRENT_TRANSACTIONS
     return CLASSIC_TABLE[command.commit, transaction.state]
@@ -135,15 +131,19 @@ def _v2_step(transaction: Transaction, command: EndTransaction) -> Step | ErrorC
     if transaction.state.is_prepared:
         return ErrorCode.CONCURRENT_TRANSACTIONS
     claim = (command.producer_id, command.producer_epoch)
-    if claim == transaction.producer:
+    if claim == transaction.owner:
         kind = PRESENT
     elif claim == _ended_by(transaction):
         kind = RETRY
-    elif transaction.producer_id != command.producer_id:
-        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     else:
-        return ErrorCode.PRODUCER_FENCED
+        return _not_the_owner(transaction, command.producer_id)
     return V2_TABLE[command.commit, kind, transaction.state]
+
+
+def _not_the_owner(transaction: Transaction, producer_id: int) -> ErrorCode:
+    if producer_id in {transaction.producer_id, transaction.owner[0]}:
+        return ErrorCode.PRODUCER_FENCED
+    return ErrorCode.INVALID_PRODUCER_ID_MAPPING
 
 
 def _ended_by(transaction: Transaction) -> tuple[int, int] | None:
@@ -196,7 +196,8 @@ def fence(
     if not is_v2:
         # Nobody was given this epoch: there is no request to recognise by it.
         fenced = fenced._replace(last_epoch=NO_EPOCH)
-    return _decided(shard, fenced, Outcome(ErrorCode.CONCURRENT_TRANSACTIONS))
+    concurrent = Outcome(ErrorCode.CONCURRENT_TRANSACTIONS)
+    return _decided(shard, fenced, concurrent, fresh_producer_id)
 
 
 # ------------------------------------------------------------------------------- prepare, complete
@@ -216,35 +217,41 @@ def _prepared(
     With ``bump`` its markers carry an epoch that no data has, so that late data is refused, and
     late markers too (M4).
     """
-    epoch, last_epoch = transaction.producer_epoch, transaction.last_epoch
-    next_producer_id = transaction.next_producer_id
-    generation = transaction.generation
-    if not bump:
-        generation = CLASSIC
+    owner_id, epoch = transaction.owner
+    is_handed_on = owner_id != transaction.producer_id
+    last_epoch = NO_EPOCH if is_handed_on else transaction.last_epoch
     # The largest epoch cannot be open; should it be, let it end rather than hang (KAFKA-20090).
-    elif epoch < LARGEST_EPOCH:
+    if bump and epoch < LARGEST_EPOCH:
         epoch, last_epoch = epoch + 1, epoch
-    if bump and rotates:
-        generation = TRANSACTIONS_V2
-        if transaction.is_exhausted:
-            if fresh_producer_id == NO_PRODUCER_ID:
-                return None
-            next_producer_id = fresh_producer_id
+    next_producer_id, next_epoch = NO_PRODUCER_ID, NO_EPOCH
+    if is_handed_on:
+        # The markers follow the data, under whose id the epochs were used up; the bump is of the
+        # owner's.
+        next_producer_id, next_epoch = owner_id, epoch
+        epoch = min(transaction.producer_epoch + 1, LARGEST_EPOCH)
+    if bump and rotates and transaction.is_exhausted:
+        if fresh_producer_id == NO_PRODUCER_ID:
+            return None
+        next_producer_id, next_epoch = fresh_producer_id, NO_EPOCH
+    generation = transaction.generation if bump else CLASSIC
     return transaction._replace(
         state=state,
         last_update_ms=updated_ms(transaction, now),
         producer_epoch=epoch,
         last_epoch=last_epoch,
         next_producer_id=next_producer_id,
-        generation=generation,
+        next_epoch=next_epoch,
+        generation=TRANSACTIONS_V2 if bump and rotates else generation,
     )
 
 
-def _decided(shard: TransactionShard, prepared: Transaction, outcome: Outcome) -> Decision:
+def _decided(
+    shard: TransactionShard, prepared: Transaction, outcome: Outcome, fresh_producer_id: int
+) -> Decision:
     key = prepared.transactional_id
     effects: list[Effect] = [Cancel(timeout_timer(key)), WriteMarkers(key)]
-    if prepared.next_producer_id != NO_PRODUCER_ID:
-        effects.insert(0, TakeProducerId(prepared.next_producer_id))
+    if prepared.next_producer_id == fresh_producer_id != NO_PRODUCER_ID:
+        effects.insert(0, TakeProducerId(fresh_producer_id))
     return Decision(outcome, (shard.record(prepared),), effects=tuple(effects))
 
 
@@ -263,7 +270,7 @@ def _next_producer(transaction: Transaction) -> tuple[int, int]:
     """What the producer presents once the transaction is complete."""
     if transaction.next_producer_id == NO_PRODUCER_ID:
         return transaction.producer
-    return transaction.next_producer_id, 0
+    return transaction.next_producer_id, max(transaction.next_epoch, 0)
 
 
 def _completed(prepared: Transaction, now: Now) -> Transaction:
@@ -277,4 +284,5 @@ def _completed(prepared: Transaction, now: Now) -> Transaction:
         producer_epoch=epoch,
         previous_producer_id=prepared.producer_id if rotates else prepared.previous_producer_id,
         next_producer_id=NO_PRODUCER_ID,
+        next_epoch=NO_EPOCH,
     )

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from coordinator.decision import Decision, Now
-from coordinator.transactions.commands import InitProducer, Outcome, TakeProducerId
+from coordinator.transactions.commands import NO_FRESH_ID, InitProducer, Outcome, TakeProducerId
 from coordinator.transactions.end import fence
-from coordinator.transactions.keep import keep, owned
+from coordinator.transactions.keep import keep
 from coordinator.transactions.state import (
     LARGEST_CLIENT_EPOCH,
     NO_EPOCH,
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 FENCED: Final = Decision(Outcome(ErrorCode.PRODUCER_FENCED))
 _CONCURRENT: Final = Decision(Outcome(ErrorCode.CONCURRENT_TRANSACTIONS))
-NO_FRESH_ID: Final = Decision(Outcome(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
-"""Clients ask again: the next block of producer ids is on its way to the disk."""
 
 
 def initialize(shard: TransactionShard, command: InitProducer, now: Now) -> Decision:
@@ -59,7 +57,7 @@ def _create(shard: TransactionShard, command: InitProducer, now: Now) -> Decisio
 def _may_be_the_owner(transaction: Transaction, command: InitProducer) -> bool:
     """Whether the expected producer id is one that this transactional id has, or had last."""
     expected = command.expected_producer_id
-    if expected in {NO_PRODUCER_ID, transaction.producer_id}:
+    if expected in {NO_PRODUCER_ID, transaction.producer_id, transaction.owner[0]}:
         return True
     return (
         expected == transaction.previous_producer_id
@@ -71,9 +69,10 @@ def _abort_first(
     shard: TransactionShard, transaction: Transaction, command: InitProducer, now: Now
 ) -> Decision:
     """Abort what is open. A zombie with an old epoch may not do that (stricter than Kafka)."""
-    transaction = owned(transaction)
-    if command.expected_epoch not in {NO_EPOCH, transaction.producer_epoch}:
-        return FENCED
+    if command.expected_epoch != NO_EPOCH:
+        expected = (command.expected_producer_id, command.expected_epoch)
+        if expected != transaction.owner:
+            return FENCED
     decision = fence(shard, transaction, command.fresh_producer_id, now)
     return decision or NO_FRESH_ID
 

@@ -72,12 +72,15 @@ def verify(shard: TransactionShard, command: VerifyPartitions, _now: Now) -> Dec
 def _refusal(
     transaction: Transaction | None, command: AddPartitions | VerifyPartitions
 ) -> ErrorCode:
-    if transaction is None or transaction.producer_id != command.producer_id:
+    if transaction is None:
+        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    claim = (command.producer_id, command.producer_epoch)
+    if transaction.is_kept and claim == transaction.owner:
+        return ErrorCode.INVALID_TXN_STATE  # Whoever took it over may only end it (KIP-939),
+    if transaction.producer_id != command.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if transaction.is_kept:
-        # Whoever took it over may only end it; who wrote it is fenced (KIP-939).
-        is_owner = transaction.next_epoch == command.producer_epoch
-        return ErrorCode.INVALID_TXN_STATE if is_owner else ErrorCode.PRODUCER_FENCED
+        return ErrorCode.PRODUCER_FENCED  # and who wrote it may do nothing more.
     if transaction.producer_epoch != command.producer_epoch:
         return ErrorCode.PRODUCER_FENCED
     if transaction.state.is_prepared:

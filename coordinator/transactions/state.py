@@ -120,9 +120,10 @@ class Transaction(NamedTuple):
     previous_producer_id: int = NO_PRODUCER_ID
     """Before the latest rotation."""
     next_producer_id: int = NO_PRODUCER_ID
-    """Reserved for when this transaction is complete: its epochs are used up (KIP-890)."""
+    """In force when this transaction is complete: its epochs are used up (KIP-890)."""
     next_epoch: int = NO_EPOCH
-    """What the owner of a transaction that was kept presents (KIP-939); its data keep theirs."""
+    """Of ``next_producer_id``: what the owner of a transaction that was kept presents, and once
+    that is decided, presents next (KIP-939). Its data keep theirs."""
     generation: int = CLASSIC
     """CLASSIC or TRANSACTIONS_V2: how the present transaction began."""
 
@@ -132,14 +133,21 @@ class Transaction(NamedTuple):
         return self.producer_id, self.producer_epoch
 
     @property
+    def owner(self) -> tuple[int, int]:
+        """Producer id and epoch of whoever may end the transaction."""
+        if self.next_epoch == NO_EPOCH:
+            return self.producer
+        return self.next_producer_id, self.next_epoch
+
+    @property
     def is_kept(self) -> bool:
         """Whether somebody else took the open transaction over (KIP-939)."""
-        return self.next_epoch != NO_EPOCH
+        return self.state == State.ONGOING and self.next_epoch != NO_EPOCH
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether no epoch is left for a client."""
-        return self.producer_epoch >= LARGEST_CLIENT_EPOCH
+        """Whether no epoch is left for its owner."""
+        return self.owner[1] >= LARGEST_CLIENT_EPOCH
 
     @property
     def commits(self) -> bool:

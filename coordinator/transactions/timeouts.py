@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from coordinator.decision import NOTHING, Decision, Effect, Now, Schedule
 from coordinator.transactions.commands import Expire, TimerExpired, WriteMarkers
 from coordinator.transactions.end import fence
-from coordinator.transactions.keep import owned
 from coordinator.transactions.names import timeout_timer
 from coordinator.transactions.state import NEVER_MS, State, tombstone
 
@@ -26,7 +25,7 @@ def time_is_over(shard: TransactionShard, command: TimerExpired, now: Now) -> De
         return NOTHING
     if transaction.timeout_ms == NEVER_MS:
         return NOTHING
-    decision = fence(shard, owned(transaction), command.fresh_producer_id, now)
+    decision = fence(shard, transaction, command.fresh_producer_id, now)
     return decision or Decision(effects=(Schedule(command.timer, now.tick_ms + AGAIN_MS),))
 
 

@@ -174,7 +174,16 @@ def rotated(run: Asked) -> Identities:
 
 def kept(run: Asked) -> Identities:
     """Ongoing, taken over by whoever will decide about it (KIP-939)."""
-    before = ongoing2(run).current
+    return _kept(run, ongoing2(run))
+
+
+def spent_kept(run: Asked) -> Identities:
+    """The same with the last epoch that a client gets."""
+    return _kept(run, spent_ongoing2(run))
+
+
+def _kept(run: Asked, who: Identities) -> Identities:
+    before = who.current
     outcome = run.do(InitProducer(run.key, NEVER_MS, keep=True, fresh_producer_id=run.fresh()))
     return Identities((outcome.producer_id, outcome.producer_epoch), before)
 
@@ -201,6 +210,7 @@ STATES: dict[str, Callable[[Asked], Identities]] = {
     "rotating": rotating,
     "rotated": rotated,
     "kept": kept,
+    "spent-kept": spent_kept,
 }
 
 SETTLED = {

@@ -59,13 +59,22 @@ def shown_record(record: Transaction | None, names: Names) -> str:
         words.append(f"was {names.of(record.previous_producer_id)}")
     if record.last_epoch != NO_EPOCH:
         words.append(f"last {record.last_epoch}")
-    if record.next_producer_id != NO_PRODUCER_ID and record.next_epoch == NO_EPOCH:
-        words.append(f"next {names.of(record.next_producer_id)}")
-    if record.next_epoch != NO_EPOCH:
-        words.append(f"kept {record.next_epoch}")
+    if record.next_producer_id != NO_PRODUCER_ID:
+        words.append("kept" if record.is_kept else "next")
+        words.append(shown_next(record, names))
     if record.state in {State.ONGOING, State.PREPARE_COMMIT, State.PREPARE_ABORT}:
         words.append("+".join(sorted(map(shown_place, record.partitions))) or "nothing")
     return " ".join(words)
+
+
+def shown_next(record: Transaction, names: Names) -> str:
+    """The next producer: only the part of it that is another, or set, is named."""
+    next_id = names.of(record.next_producer_id)
+    if record.next_epoch == NO_EPOCH:
+        return next_id
+    if record.next_producer_id == record.producer_id:
+        return str(record.next_epoch)
+    return f"{next_id}:{record.next_epoch}"
 
 
 def read_table() -> tuple[list[str], list[str], dict[tuple[str, str], list[str]]]:

@@ -21,6 +21,7 @@ from coordinator.transactions.state import (
     CLASSIC,
     LARGEST_CLIENT_EPOCH,
     LARGEST_EPOCH,
+    NEVER_MS,
     TRANSACTIONS_V2,
     State,
     Transaction,
@@ -235,6 +236,68 @@ def test_such_a_transaction_can_be_fenced_too_kafka_20090():
     assert began(run) == (1001, 0)
 
 
+def keep(run, expected=(-1, -1)):
+    """Pin what is open (KIP-939)."""
+    command = InitProducer(run.key, NEVER_MS, *expected, keep=True, fresh_producer_id=run.fresh())
+    return run.do(command)
+
+
+def kept(run, expected=(-1, -1)):
+    outcome = keep(run, expected)
+    assert outcome.error == E.NONE
+    return outcome.producer_id, outcome.producer_epoch
+
+
+@pytest.mark.parametrize("commit", [True, False])
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_who_keeps_a_transaction_at_the_last_epoch_gets_another_id_c11(generation, commit):
+    run, writer = at_epoch(LARGEST_CLIENT_EPOCH)
+    add(run, writer)
+    first = kept(run)
+    run.restart()
+    owner = kept(run, first)
+    assert (first, owner) == ((1001, 0), (1001, 1))
+    assert keep(run, first).error == E.PRODUCER_FENCED
+    for zombie in (writer, first):
+        assert end(run, zombie, commit=commit, generation=generation).error == E.PRODUCER_FENCED
+    assert add(run, writer, generation) == E.PRODUCER_FENCED
+    assert add(run, owner, generation) == E.INVALID_TXN_STATE
+    run.withhold()
+    after = ended(run, owner, commit=commit, generation=generation)
+    assert after == (1001, 1 + (generation == TRANSACTIONS_V2))
+    # The markers follow the data, with an epoch that these do not have.
+    assert run.known().producer == (writer[0], LARGEST_EPOCH)
+    assert end(run, owner, commit=commit, generation=generation).error == E.CONCURRENT_TRANSACTIONS
+    run.restart()
+    run.write_markers()
+    assert run.known().producer == after
+    assert ended(run, owner, commit=commit, generation=generation) == after
+    for zombie in (writer, first):
+        assert init(run, zombie).error == E.PRODUCER_FENCED
+    assert add(run, after, generation) == E.NONE
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_what_was_kept_at_the_last_epoch_can_be_aborted_for_somebody_else(version):
+    run, writer = at_epoch(LARGEST_CLIENT_EPOCH, version=version)
+    add(run, writer, TRANSACTIONS_V2 if version == 2 else CLASSIC)
+    owner = kept(run)
+    assert init(run, writer).error == E.PRODUCER_FENCED
+    assert began(run) == (owner[0], 2)
+    assert end(run, owner).error == E.PRODUCER_FENCED
+
+
+def test_the_epochs_of_who_keeps_a_transaction_end_too_c11():
+    run, writer = at_epoch(3)
+    add(run, writer)
+    kept(run)
+    run.plant(run.known()._replace(next_epoch=LARGEST_CLIENT_EPOCH))
+    owner = kept(run, (writer[0], LARGEST_CLIENT_EPOCH))
+    assert owner == (1001, 0)
+    assert ended(run, owner) == (1001, 1)
+    assert run.known().producer == (1001, 1)
+
+
 def test_without_a_fresh_producer_id_everybody_comes_again():
     """The next block of ids is on its way to the disk; nothing may change meanwhile."""
     run, producer = at_epoch(LARGEST_CLIENT_EPOCH)
@@ -243,6 +306,7 @@ def test_without_a_fresh_producer_id_everybody_comes_again():
     before = run.known()
     refused = [
         InitProducer(run.key, TIMEOUT_MS),
+        InitProducer(run.key, NEVER_MS, keep=True),
         EndTransaction(run.key, *producer, commit=True, generation=TRANSACTIONS_V2),
         EndTransaction(run.key, *producer, commit=False, generation=TRANSACTIONS_V2),
     ]

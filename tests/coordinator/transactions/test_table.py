@@ -2,7 +2,7 @@
 
 ``python -m tests.coordinator.transactions.test_table`` writes it anew; read the difference.
 The same table is asked of a broker over the wire (tests/broker/test_transaction_table.py), and of
-Apache Kafka 4.3.0 where it has the state (tests/interop/test_transactions_like_kafka.py).
+Apache Kafka 4.3.0 where it has the state (tests/interop/test_transaction_table_like_kafka.py).
 """
 
 from __future__ import annotations
