@@ -3,8 +3,8 @@
 Whoever asks for it under ``KeepPreparedTxn`` takes the open transaction over as it is: it is not
 aborted, and the producer that wrote it can neither add to it nor end it any more. Its data keep
 their identity; who took it over presents a later epoch, or another id when the epochs are used up
-(C11). With ``Enable2Pc`` it has no timeout from then
-on, also if it was opened with one: that is what pins it.
+(C11). With ``Enable2Pc`` it has no timeout from then on, also if it was opened with one: that is
+what pins it.
 """
 
 from __future__ import annotations
