@@ -28,6 +28,13 @@ class InitProducer:
     """Take an open transaction over instead of aborting it (KIP-939)."""
     fresh_producer_id: int = NO_PRODUCER_ID
 
+    @property
+    def expected(self) -> tuple[int, int] | None:
+        """What the producer had; None if it says nothing of that."""
+        if self.expected_epoch == NO_EPOCH:
+            return None
+        return self.expected_producer_id, self.expected_epoch
+
 
 class AddPartitions(NamedTuple):
     """Make partitions part of the transaction, which begins with the first."""
@@ -115,6 +122,7 @@ class Outcome(NamedTuple):
 
 
 DONE: Final = Outcome()
+FENCED: Final = Decision(Outcome(ErrorCode.PRODUCER_FENCED))
 NO_FRESH_ID: Final = Decision(Outcome(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
 """Clients ask again: the next block of producer ids is on its way to the disk."""
 

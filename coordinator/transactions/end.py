@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from coordinator.decision import NOTHING, Cancel, Decision, Effect, Now
 from coordinator.transactions.commands import (
     DONE,
+    NO_FRESH_ID,
     EndTransaction,
     MarkersWritten,
     Outcome,
@@ -113,7 +114,7 @@ def end(shard: TransactionShard, command: EndTransaction, now: Now) -> Decision:
         bump=command.generation >= TRANSACTIONS_V2,
     )
     if prepared is None:
-        return _refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        return NO_FRESH_ID
     return _decided(shard, prepared, _after(prepared, command), command.fresh_producer_id)
 
 
@@ -184,7 +185,7 @@ def fence(
     """
     is_v2 = shard.transaction_version >= TRANSACTIONS_V2
     fenced = _prepared(
-        transaction._replace(generation=TRANSACTIONS_V2 if is_v2 else CLASSIC),
+        transaction,
         State.PREPARE_ABORT,
         fresh_producer_id if is_v2 else NO_PRODUCER_ID,
         now,
@@ -233,7 +234,6 @@ def _prepared(
         if fresh_producer_id == NO_PRODUCER_ID:
             return None
         next_producer_id, next_epoch = fresh_producer_id, NO_EPOCH
-    generation = transaction.generation if bump else CLASSIC
     return transaction._replace(
         state=state,
         last_update_ms=updated_ms(transaction, now),
@@ -241,7 +241,7 @@ def _prepared(
         last_epoch=last_epoch,
         next_producer_id=next_producer_id,
         next_epoch=next_epoch,
-        generation=TRANSACTIONS_V2 if bump and rotates else generation,
+        generation=TRANSACTIONS_V2 if bump and rotates else CLASSIC,
     )
 
 

@@ -10,7 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from coordinator.decision import Decision, Now
-from coordinator.transactions.commands import NO_FRESH_ID, InitProducer, Outcome, TakeProducerId
+from coordinator.transactions.commands import (
+    FENCED,
+    NO_FRESH_ID,
+    InitProducer,
+    Outcome,
+    TakeProducerId,
+)
 from coordinator.transactions.end import fence
 from coordinator.transactions.keep import keep
 from coordinator.transactions.state import (
@@ -27,7 +33,6 @@ from protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from coordinator.transactions.shard import TransactionShard
 
-FENCED: Final = Decision(Outcome(ErrorCode.PRODUCER_FENCED))
 _CONCURRENT: Final = Decision(Outcome(ErrorCode.CONCURRENT_TRANSACTIONS))
 
 
@@ -69,10 +74,8 @@ def _abort_first(
     shard: TransactionShard, transaction: Transaction, command: InitProducer, now: Now
 ) -> Decision:
     """Abort what is open. A zombie with an old epoch may not do that (stricter than Kafka)."""
-    if command.expected_epoch != NO_EPOCH:
-        expected = (command.expected_producer_id, command.expected_epoch)
-        if expected != transaction.owner:
-            return FENCED
+    if command.expected not in {None, transaction.owner}:
+        return FENCED
     decision = fence(shard, transaction, command.fresh_producer_id, now)
     return decision or NO_FRESH_ID
 
@@ -86,7 +89,7 @@ def _bump(
     elif expected == transaction.last_epoch:
         # The same request again: its answer was lost, its epoch was not (C8).
         return _begun(shard, transaction, command, now)
-    elif (command.expected_producer_id, expected) == transaction.producer:
+    elif command.expected == transaction.producer:
         last_epoch = transaction.producer_epoch
     else:
         return FENCED

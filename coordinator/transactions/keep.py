@@ -12,16 +12,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coordinator.decision import Cancel, Decision, Effect, Now
-from coordinator.transactions.commands import NO_FRESH_ID, InitProducer, Outcome, TakeProducerId
+from coordinator.transactions.commands import (
+    FENCED,
+    NO_FRESH_ID,
+    InitProducer,
+    Outcome,
+    TakeProducerId,
+)
 from coordinator.transactions.names import timeout_timer
 from coordinator.transactions.state import (
     NEVER_MS,
-    NO_EPOCH,
     NO_PRODUCER_ID,
     Transaction,
     updated_ms,
 )
-from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from coordinator.transactions.shard import TransactionShard
@@ -31,10 +35,8 @@ def keep(
     shard: TransactionShard, transaction: Transaction, command: InitProducer, now: Now
 ) -> Decision:
     """Take over an open transaction."""
-    if command.expected_epoch != NO_EPOCH:
-        expected = (command.expected_producer_id, command.expected_epoch)
-        if expected not in {transaction.owner, transaction.producer}:
-            return Decision(Outcome(ErrorCode.PRODUCER_FENCED))
+    if command.expected not in {None, transaction.owner, transaction.producer}:
+        return FENCED
     producer_id, epoch = transaction.owner
     effects: list[Effect] = []
     if not transaction.is_exhausted:
