@@ -8,20 +8,18 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import time
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from tests.counterparts.jars import spark_jars
 from tests.counterparts.java import java, java_home
 from tests.counterparts.probe import free_port
 from tests.counterparts.spark import QUICK_START
+from tests.spark.judge import until
 from tests.spark.sessions import kill_session
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
-PATIENCE_S = 60
 CORES_PER_HOST = 4
 MEMORY_PER_HOST = "1g"
 SPECULATION = {
@@ -34,68 +32,53 @@ SPECULATION = {
 """What a driver sets to have a copy of a task once half of its stage is done, and a second old."""
 
 
-class SparkCluster:
-    """`with SparkCluster(directory) as cluster:` a master and a worker on each of two hosts."""
+@contextmanager
+def spark_cluster(directory: Path) -> Iterator[str]:
+    """Run a master and a worker on each of two hosts; yield where drivers find them."""
+    directory.mkdir()
+    port = free_port()
+    master = f"spark://{HOSTS[0]}:{port}"
+    with ExitStack() as running:
 
-    def __init__(self, directory: Path) -> None:
-        directory.mkdir()
-        self._directory = directory
-        self._port = free_port()
-        self._running = ExitStack()
+        def start(role: str, host: str, *arguments: str) -> None:
+            process = _start(directory, role, host, "--host", host, "--webui-port", "0", *arguments)
+            running.callback(kill_session, process)
 
-    @property
-    def master(self) -> str:
-        """Where drivers find it; it may take a moment, and they wait."""
-        return f"spark://{HOSTS[0]}:{self._port}"
-
-    def __enter__(self) -> Self:
-        here = ("--host", HOSTS[0], "--port", str(self._port), "--webui-port", "0")
-        self._start("Master", HOSTS[0], *here)
-        self._wait_for_master()
+        start("Master", HOSTS[0], "--port", str(port))
+        # Workers that do not find it at once try again many seconds later.
+        until(lambda: _listens(port), True, f"{directory} has the log")
         for host in HOSTS:
             room = ("--cores", str(CORES_PER_HOST), "--memory", MEMORY_PER_HOST)
-            files = ("--work-dir", str(self._directory / host))
-            there = ("--host", host, "--webui-port", "0")
-            self._start("Worker", host, *there, *room, *files, self.master)
-        return self
+            start("Worker", host, *room, "--work-dir", str(directory / host), master)
+        yield master
 
-    def _wait_for_master(self) -> None:
-        """Workers that do not find it at once try again many seconds later."""
-        deadline = time.monotonic() + PATIENCE_S
-        while time.monotonic() < deadline:
-            with suppress(OSError), socket.create_connection((HOSTS[0], self._port)):
-                return
-            time.sleep(0.02)
-        raise TimeoutError((self._directory / f"Master-{HOSTS[0]}.log").read_text())
 
-    def _start(self, role: str, host: str, *arguments: str) -> None:
-        jars = spark_jars()
-        environment = {
-            **os.environ,
-            "JAVA_HOME": str(java_home()),
-            "SPARK_HOME": str(jars.parent),
-            "SPARK_LOCAL_IP": host,
-            "SPARK_LOCAL_DIRS": str(self._directory / "local"),
-            "SPARK_SCALA_VERSION": "2.13",  # As its own start script says; otherwise it guesses.
-        }
-        main = f"org.apache.spark.deploy.{role.lower()}.{role}"
-        command = [str(java()), *QUICK_START, "-cp", f"{jars}/*", main, *arguments]
-        with (self._directory / f"{role}-{host}.log").open("ab") as output:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env=environment,
-                cwd=self._directory,
-                start_new_session=True,
-            )
-        self._running.callback(kill_session, process)
+def _start(directory: Path, role: str, host: str, *arguments: str) -> subprocess.Popen[bytes]:
+    jars = spark_jars()
+    environment = {
+        **os.environ,
+        "JAVA_HOME": str(java_home()),
+        "SPARK_HOME": str(jars.parent),
+        "SPARK_LOCAL_IP": host,
+        "SPARK_LOCAL_DIRS": str(directory / "local"),
+        "SPARK_SCALA_VERSION": "2.13",  # As its own start script says; otherwise it guesses.
+    }
+    main = f"org.apache.spark.deploy.{role.lower()}.{role}"
+    with (directory / f"{role}-{host}.log").open("ab") as output:
+        return subprocess.Popen(
+            [str(java()), *QUICK_START, "-cp", f"{jars}/*", main, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=environment,
+            cwd=directory,
+            start_new_session=True,
+        )
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._running.close()
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection((HOSTS[0], port)).close()
+    except OSError:
+        return False
+    return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.spark.cluster import SPECULATION, SparkCluster
+from tests.spark.cluster import SPECULATION, spark_cluster
 from tests.spark.crash_table import (
     Play,
     Row,
@@ -80,7 +80,7 @@ def test_a_query_is_stopped_and_leaves_a_task_behind(row, barnabas, driver, tmp_
 
 def test_a_task_has_a_copy(barnabas, tmp_path):
     with (
-        SparkCluster(tmp_path / "cluster") as cluster,
-        SparkDriver(tmp_path / "driver", cluster.master, **SPECULATION) as driver,
+        spark_cluster(tmp_path / "cluster") as master,
+        SparkDriver(tmp_path / "driver", master, **SPECULATION) as driver,
     ):
         speculate(driver, Play(COPIED, "copied", barnabas, tmp_path))
