@@ -9,9 +9,8 @@ does not exist here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
-from broker.catalogue import Partition
 from coordinator.transactions.commands import AddPartitions, VerifyPartitions
 from coordinator.transactions.state import TRANSACTIONS_V2, TopicPartition
 from protocol.errors import ErrorCode
@@ -22,11 +21,9 @@ from protocol.records import (
     PRODUCER_ID_POSITION,
     TRANSACTIONAL_BIT,
     read_header,
+    read_producer,
 )
-
-if TYPE_CHECKING:
-    from broker.dispatch import RequestContext
-    from broker.transactions import Transactions
+from storage.producers import ProducerState
 
 ADDS_SINCE: Final = 12
 ABORTABLE_SINCE: Final = 11
@@ -52,16 +49,22 @@ def is_transactional(records: memoryview | None) -> bool:
     )
 
 
+class Coordinator(Protocol):
+    """What is asked of the transaction coordinator."""
+
+    def add(self, command: AddPartitions) -> ErrorCode:
+        """Make partitions part of a transaction."""
+
+    def verify(self, command: VerifyPartitions) -> dict[TopicPartition, ErrorCode]:
+        """Say of each partition whether it is part of the transaction."""
+
+
 class Writer(NamedTuple):
     """Who writes transactional batches."""
 
     transactional_id: str | None
-    context: RequestContext
-
-    @property
-    def api_version(self) -> int:
-        """The version of Produce."""
-        return self.context.api_version
+    api_version: int
+    """Of the Produce request."""
 
 
 class Admission(NamedTuple):
@@ -72,64 +75,63 @@ class Admission(NamedTuple):
     """Whether something is refused only because the transaction before is still ending."""
     error: ErrorCode = ErrorCode.NONE
     """Why nothing of the request is taken, batches outside of transactions included."""
+    has_added: bool = False
+    """Whether the coordinator has made partitions part of the transaction."""
 
 
 NOTHING_REFUSED: Final = Admission({})
 
-Batches = list[tuple[Partition, memoryview]]
+Batches = list[tuple[TopicPartition, ProducerState, memoryview]]
+"""Where each batch goes, who has written there, and the batch."""
 
 
-def admit(transactions: Transactions, writer: Writer, batches: Batches) -> Admission:
+def admit(transactions: Coordinator, writer: Writer, batches: Batches) -> Admission:
     """Ask the coordinator for all transactional ``batches`` of a request at once."""
     if writer.transactional_id is None:
         return Admission({}, error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    producers: set[tuple[int, int]] = set()
+    producer: tuple[int, int] | None = None
     refused: dict[TopicPartition, ErrorCode] = {}
     asked: set[TopicPartition] = set()
-    for partition, records in batches:
-        header = read_header(records)
-        producer_id, epoch = header.producer_id, header.producer_epoch
-        producers.add((producer_id, epoch))
-        entry = partition.log.producers.entry(producer_id)
+    for place, producers, records in batches:
+        claim = read_producer(records)
+        if producer is None:
+            producer = claim
+        elif claim != producer:
+            return Admission({}, error=ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        producer_id, epoch = claim
+        entry = producers.entry(producer_id)
         if entry is None or epoch > entry.epoch:
-            asked.add(_place(partition))
+            asked.add(place)
         elif epoch < entry.epoch:
-            refused[_place(partition)] = ErrorCode.INVALID_PRODUCER_EPOCH
-        elif not (entry.is_in_transaction or entry.duplicate_of(header)):
+            refused[place] = ErrorCode.INVALID_PRODUCER_EPOCH
+        elif not (entry.is_in_transaction or entry.duplicate_of(read_header(records))):
             # A repeated batch is answered from the log's memory and opens nothing (S4).
-            asked.add(_place(partition))
-    if len(producers) > 1:
-        return Admission({}, error=ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+            asked.add(place)
     asked -= refused.keys()
-    if not asked:
+    if producer is None or not asked:
         return Admission(refused)
-    (producer,) = producers
-    found = _ask(transactions, writer, producer, frozenset(asked))
-    errors = {place: code for place, code in found.items() if code}
+    errors = _ask(transactions, writer, producer, frozenset(asked))
     is_concurrent = ErrorCode.CONCURRENT_TRANSACTIONS in errors.values()
     refused |= {place: _sent(code, writer.api_version) for place, code in errors.items()}
-    return Admission(refused, is_concurrent)
-
-
-def _place(partition: Partition) -> TopicPartition:
-    return TopicPartition(partition.topic.name, partition.index)
+    has_added = not errors and writer.api_version >= ADDS_SINCE
+    return Admission(refused, is_concurrent, has_added=has_added)
 
 
 def _ask(
-    transactions: Transactions,
+    transactions: Coordinator,
     writer: Writer,
     producer: tuple[int, int],
     asked: frozenset[TopicPartition],
 ) -> dict[TopicPartition, ErrorCode]:
+    """What the coordinator has against some partitions."""
     key = writer.transactional_id
     if not key:
         return dict.fromkeys(asked, ErrorCode.INVALID_REQUEST)
     if writer.api_version < ADDS_SINCE:
-        return transactions.verify(VerifyPartitions(key, *producer, asked))
+        verdicts = transactions.verify(VerifyPartitions(key, *producer, asked))
+        return {place: code for place, code in verdicts.items() if code}
     code = transactions.add(AddPartitions(key, *producer, asked, TRANSACTIONS_V2))
-    if not code:
-        transactions.used(key, writer.context)
-    return dict.fromkeys(asked, code)
+    return dict.fromkeys(asked, code) if code else {}
 
 
 def _sent(code: ErrorCode, version: int) -> ErrorCode:

@@ -28,6 +28,7 @@ from broker.config_types import ConfigError, UpdateMode, Value
 from broker.group_configs import check_group_configs, group_value
 from broker.topic_configs import check_topic_configs, log_config
 from broker.topic_names import CLUSTER_METADATA, INTERNAL, collision_key, name_problem
+from coordinator.transactions.state import TopicPartition
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.metadata import MetadataResponsePartition
 from storage.config import LogConfig
@@ -68,13 +69,15 @@ CLUSTER_ENTITY = ""
 class Partition:
     """One partition of a topic, and its log."""
 
-    __slots__ = ("index", "log", "partition_id", "topic")
+    __slots__ = ("index", "log", "partition_id", "place", "topic")
 
     def __init__(self, topic: Topic, index: int, partition_id: int, log: PartitionLog) -> None:
         self.topic = topic
         self.index = index
         self.partition_id = partition_id
         self.log = log
+        self.place = TopicPartition(topic.name, index)
+        """What transactions call it."""
 
 
 class Topic:

@@ -44,6 +44,7 @@ from protocol.records import (
     CorruptBatch,
     InvalidBatch,
     encode_batch,
+    encode_single,
     iterate_records,
     read_marker,
 )
@@ -533,11 +534,13 @@ class Coordination:
     def _batch(self, decision: Decision) -> memoryview:
         """The records of a decision as one batch: all of them, or none."""
         now_ms = self._clock.now_ms()
+        records, producer = decision.records, decision.producer
+        if len(records) == 1 and producer is None:
+            key, value = records[0].encode()
+            return memoryview(encode_single(now_ms, key, value))
         encoded = [
-            LogRecord(number, now_ms, *record.encode(), ())
-            for number, record in enumerate(decision.records)
+            LogRecord(number, now_ms, *record.encode(), ()) for number, record in enumerate(records)
         ]
-        producer = decision.producer
         if producer is None:
             return memoryview(encode_batch(encoded))
         # Kafka's coordinator numbers what it writes for a producer from 0 each time (measured).

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from broker.config import BrokerConfig
 from broker.coordination import Coordination
-from broker.markers import Marker, append_marker
 from broker.topic_names import GROUP_OFFSETS
 from coordinator.decision import Timer
 from coordinator.groups.commands import Caller, ExpireOffsets, TimerExpired, TopicsDeleted
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from broker.catalogue import Catalogue
     from broker.dispatch import RequestContext
     from broker.server import BrokerServer
+    from storage.transaction_marker import TransactionMarker
 
 GROUP_ID_MAX_BYTES = 32_767
 """What the records of ``__consumer_offsets`` can hold."""
@@ -89,7 +89,7 @@ class Groups(Coordination):
             },
         )
 
-    def write_marker(self, partition: int, marker: Marker) -> None:
+    def write_marker(self, partition: int, marker: TransactionMarker) -> None:
         """Append the marker of a transaction that committed offsets; raises Refused, KafkaError.
 
         Readers see the offsets before anybody is told that the marker is there (KAFKA-17507).
@@ -97,7 +97,7 @@ class Groups(Coordination):
         if not self.is_coordinator() or not self._shards[partition].is_loaded:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         shard = self._shards[partition]
-        durable = append_marker(shard.log, marker)
+        durable = shard.log.append_marker(marker).durable
 
         def apply() -> None:
             if not shard.is_gone:

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from broker.clock import Timer as ClockTimer
-from broker.markers import Marker, write_marker
+from broker.markers import write_marker
 from coordinator.transactions.state import TopicPartition, Transaction
 from protocol.errors import ErrorCode, KafkaError
+from storage.transaction_marker import TransactionMarker
 
 if TYPE_CHECKING:
     from broker.server import BrokerServer
@@ -84,12 +85,12 @@ class MarkerPhase:
         if transaction is None or not transaction.state.is_prepared:
             self._retries.pop(key, None)
             return
-        marker = Marker(
+        marker = TransactionMarker(
             transaction.producer_id,
             transaction.producer_epoch,
-            transaction.commits,
-            self._transactions.coordinator_epoch,
-            transaction.generation,
+            commit=transaction.commits,
+            coordinator_epoch=self._transactions.coordinator_epoch,
+            transaction_version=transaction.generation,
         )
         counts = self._transactions.counts
         placed = []
@@ -110,9 +111,10 @@ class MarkerPhase:
         else:
             self._try_again(key, refused)
 
-    def _write_one(self, place: TopicPartition, marker: Marker) -> ErrorCode:
+    def _write_one(self, place: TopicPartition, marker: TransactionMarker) -> ErrorCode:
         """Write one marker; NONE also where the partition needs none."""
-        error = write_marker(self._server, *place, marker)
+        topic, index = place
+        error = write_marker(self._server, topic, index, marker)
         if not error:
             return error
         if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -127,7 +129,7 @@ class MarkerPhase:
             return ErrorCode.NONE
         return error
 
-    def _is_open(self, place: TopicPartition, marker: Marker) -> bool:
+    def _is_open(self, place: TopicPartition, marker: TransactionMarker) -> bool:
         partition = self._server.catalogue.partition(*place)
         return partition is not None and partition.log.producers.has_open_transaction(
             marker.producer_id

@@ -43,6 +43,8 @@ class Record(NamedTuple):
     """Version the value is written with; None: the newest."""
     producer_id: int = NO_PRODUCER_ID
     """Whose open transaction the record is part of."""
+    meaning: Any = None
+    """What the value says, as it is kept in memory; None: whoever applies it has to read it."""
 
     def encode(self) -> tuple[bytes, bytes | None]:
         """The record's key and value as they stand in the log."""

@@ -63,16 +63,15 @@ _MAX_VARLONG_BYTES = 10
 _LARGEST_CODEC = codecs.ZSTD
 _SMALLEST_RECORD_BYTES = 7  # length, attributes, two deltas, key length, value length, header count
 
-_BASE_OFFSET = struct.Struct(">q")
-_BASE_OFFSET_AND_LENGTH = struct.Struct(">qi")
-_LEADER_EPOCH = struct.Struct(">i")
-_PLACED = struct.Struct(">qii").pack
+_PLACED = struct.Struct(">qii")
+"""Base offset, length, leader epoch."""
 _PLACED_BYTES = 16
 _CRC = struct.Struct(">I")
 _PACK_UNCOVERED = struct.Struct(">qiibI").pack
 _PACK_COVERED = struct.Struct(">hiqqqhii").pack
 _ATTRIBUTES = struct.Struct(">h")
 _MAX_TIMESTAMP = struct.Struct(">q")
+_PRODUCER = struct.Struct(">qh")
 _MARKER_KEY = struct.Struct(">hh")
 _MARKER_VALUE = struct.Struct(">hi")
 
@@ -181,6 +180,11 @@ def read_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     return tuple.__new__(BatchHeader, HEADER.unpack_from(buffer, position))
 
 
+def read_producer(buffer: Buffer) -> tuple[int, int]:
+    """Only the producer's id and epoch of the batch that ``buffer`` begins with."""
+    return _PRODUCER.unpack_from(buffer, PRODUCER_ID_POSITION)
+
+
 # --------------------------------------------------------------------------------------- checking
 
 
@@ -239,7 +243,8 @@ def check_batch(view: Buffer) -> BatchHeader:
         raise CorruptBatch(f"{size} bytes are less than a batch header")
     header = tuple.__new__(BatchHeader, HEADER.unpack_from(view))
     check_header(header, size)
-    if crc32c(memoryview(view)[CRC_START:]) != header[4]:
+    # A small batch may come as bytes: to copy them costs less than a view of them.
+    if crc32c(view[CRC_START:]) != header[4]:
         raise CorruptBatch("checksum mismatch")
     return header
 
@@ -286,16 +291,15 @@ def iterate_batches(view: Buffer, position: int = 0) -> Iterator[tuple[int, Batc
 
 
 def place_batch(
-    buffer: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int
+    buffer: bytearray | memoryview, position: int, size: int, base_offset: int, leader_epoch: int
 ) -> None:
     """Give the batch at ``position`` its offset and leader epoch; neither is under the checksum."""
-    _BASE_OFFSET.pack_into(buffer, position, base_offset)
-    _LEADER_EPOCH.pack_into(buffer, position + 12, leader_epoch)
+    _PLACED.pack_into(buffer, position, base_offset, size - LENGTH_OVERHEAD, leader_epoch)
 
 
 def placed(batch: bytes, header: BatchHeader, base_offset: int, leader_epoch: int) -> bytes:
     """A copy of a small batch with its offset and leader epoch: cheaper than patching a copy."""
-    return _PLACED(base_offset, header[1], leader_epoch) + batch[_PLACED_BYTES:]
+    return _PLACED.pack(base_offset, header[1], leader_epoch) + batch[_PLACED_BYTES:]
 
 
 def stamp_log_append_time(
@@ -470,6 +474,29 @@ def encode_batch(
     return _seal(base_offset, leader_epoch, covered + codecs.compress(compression, body))
 
 
+def encode_single(
+    timestamp: int,
+    key: bytes | None,
+    value: bytes | None,
+    *,
+    base_offset: int = 0,
+    leader_epoch: int = NO_LEADER_EPOCH,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    attributes: int = 0,
+) -> bytes:
+    """``encode_batch`` of one record without headers, in half the time."""
+    key_size = _NULL_SIZE if key is None else varint(len(key))
+    value_size = _NULL_SIZE if value is None else varint(len(value))
+    # Attributes and both deltas are 0, and so is the number of headers.
+    record = b"\0\0\0" + key_size + (key or b"") + value_size + (value or b"") + b"\0"
+    covered = _PACK_COVERED(
+        attributes, 0, timestamp, timestamp, producer_id, producer_epoch, base_sequence, 1
+    )
+    return _seal(base_offset, leader_epoch, covered + varint(len(record)) + record)
+
+
 def seal(header: BatchHeader, body: Buffer) -> bytes:
     """Put a batch together, with the length and checksum that belong to it."""
     covered = _PACK_COVERED(*header[5:]) + body
@@ -518,7 +545,8 @@ def varint(value: int) -> bytes:
 
 
 _ONE_BYTE = [bytes([number]) for number in range(0x80)]
-_NULL_SIZED = varint(-1), b""
+_NULL_SIZE = varint(-1)
+_NULL_SIZED = _NULL_SIZE, b""
 
 
 class Marker(NamedTuple):
@@ -539,16 +567,15 @@ def control_batch(
     leader_epoch: int = NO_LEADER_EPOCH,
 ) -> bytes:
     """Encode the marker that ends a transaction: one record, one offset, no sequence (M6)."""
-    key = _MARKER_KEY.pack(0, _COMMIT if commit else _ABORT)
-    value = _MARKER_VALUE.pack(0, coordinator_epoch)
-    return encode_batch(
-        [Record(base_offset, timestamp, key, value)],
+    return encode_single(
+        timestamp,
+        _MARKER_KEY.pack(0, _COMMIT if commit else _ABORT),
+        _MARKER_VALUE.pack(0, coordinator_epoch),
         base_offset=base_offset,
         leader_epoch=leader_epoch,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
-        transactional=True,
-        control=True,
+        attributes=TRANSACTIONAL_BIT | CONTROL_BIT,
     )
 
 

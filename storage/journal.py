@@ -284,8 +284,8 @@ class Journal:
         self.groups_durable += count
         for group in done:
             group.durable = True
-            for member, end in group.ends.items():
-                member.durable_up_to(end)
+        for member, end in _newest_ends(done).items():
+            member.durable_up_to(end)
         for group in done:
             waiters, group.waiters = group.waiters, []
             for waiter in waiters:
@@ -293,11 +293,21 @@ class Journal:
 
     def groups_were_written(self, count: int) -> None:
         """The oldest ``count`` groups can be read from the segment files now; memory lets go."""
-        for _ in range(count):
-            group = self._unwritten.popleft()
+        done = [self._unwritten.popleft() for _ in range(count)]
+        for group in done:
             self.backlog_bytes -= group.body_bytes
-            for member, end in group.ends.items():
-                member.written_up_to(end)
+        for member, end in _newest_ends(done).items():
+            member.written_up_to(end)
         if self._backlogged and self.backlog_bytes <= self._backlog_max_bytes:
             self._backlogged = False
             self._on_backlogged(False)
+
+
+def _newest_ends(groups: list[CommitGroup]) -> dict[GroupMember, tuple[int, int]]:
+    """How far each log has come with ``groups``: the last one that it is in says so."""
+    if len(groups) == 1:
+        return groups[0].ends
+    newest: dict[GroupMember, tuple[int, int]] = {}
+    for group in groups:
+        newest.update(group.ends)
+    return newest

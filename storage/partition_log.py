@@ -13,7 +13,7 @@ Rules of this file:
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Final, NamedTuple, Protocol
 
@@ -22,8 +22,6 @@ from crc32c import crc32c
 from protocol.records import (
     TRANSACTIONAL_BIT,
     BatchHeader,
-    Marker,
-    control_batch,
     place_batch,
     placed,
     read_header,
@@ -54,6 +52,7 @@ from storage.producers import ACCEPTED, ProducerState, encode_snapshot
 from storage.segment import SNAPSHOT_SUFFIX, Segment, file_stem
 from storage.segment_read import FileSpan
 from storage.segment_swap import CleaningState
+from storage.transaction_marker import TransactionMarker
 
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
@@ -67,25 +66,6 @@ _PRODUCER_REFUSALS: Final[dict[int, type[Refused]]] = {
 _base_offset = attrgetter("base_offset")
 _epoch_number = itemgetter(0)
 _epoch_start = itemgetter(1)
-
-
-@lru_cache(maxsize=16)  # All markers of a transaction are the same, wherever they go.
-def _marker_batch(
-    producer_id: int,
-    producer_epoch: int,
-    commit: bool,  # noqa: FBT001  (what a marker says, in the order of its fields)
-    coordinator_epoch: int,
-    timestamp_ms: int,
-) -> tuple[memoryview, BatchHeader, Marker]:
-    """A marker as bytes, as their header, and as what it says."""
-    batch = control_batch(
-        producer_id,
-        producer_epoch,
-        commit=commit,
-        coordinator_epoch=coordinator_epoch,
-        timestamp=timestamp_ms,
-    )
-    return memoryview(batch), read_header(batch), Marker(commit, coordinator_epoch)
 
 
 class Environment(Protocol):
@@ -130,6 +110,7 @@ class PartitionLog:
     ) -> None:
         """An empty log starting at 0; ``storage.recovery`` fills one that is not."""
         self._environment = environment
+        self._now_ms = environment.now_ms
         self._journal = environment.journal
         self.directory = directory
         self.partition_id = partition_id
@@ -250,7 +231,7 @@ class PartitionLog:
                 break
             chunk += placed(batch, header, next_offset, epoch)
             if has_producer:
-                producers.update(read_header(chunk, end), self._environment.now_ms())
+                producers.placed(header, next_offset, header[8], self._now_ms())
             end += len(batch)
             offsets.append(next_offset)
             next_offset = last_offset + 1
@@ -278,34 +259,27 @@ class PartitionLog:
             raise _PRODUCER_REFUSALS[error](f"producer {header.producer_id}")
         return self._place(batch, header, stable=False)
 
-    def append_marker(
-        self,
-        producer_id: int,
-        producer_epoch: int,
-        *,
-        coordinator_epoch: int,
-        commit: bool,
-        transaction_version: int = 0,
-    ) -> Appended:
+    def append_marker(self, marker: TransactionMarker) -> Appended:
         """Append the control batch that ends a producer's transaction here (M1, M3, M6)."""
         error = self.producers.check_marker(
-            producer_id, producer_epoch, coordinator_epoch, transaction_version
+            marker.producer_id,
+            marker.producer_epoch,
+            marker.coordinator_epoch,
+            marker.transaction_version,
         )
         if error:
-            raise _PRODUCER_REFUSALS[error](f"marker of producer {producer_id}")
+            raise _PRODUCER_REFUSALS[error](f"marker of producer {marker.producer_id}")
         self._refuse_when_closed()
         if self._environment.exhausted:
             raise StorageFull("the disk is full")
-        now_ms = self._environment.now_ms()
-        batch, header, marker = _marker_batch(
-            producer_id, producer_epoch, commit, coordinator_epoch, now_ms
-        )
-        appended, _, _ = self._put(batch, header, stable=False)
+        now_ms = self._now_ms()
+        appended = self._put(marker.batch(now_ms), 0, now_ms, stable=False)
         self._end_transaction(
             self.active,
-            producer_id,
-            producer_epoch,
-            marker,
+            marker.producer_id,
+            marker.producer_epoch,
+            marker.coordinator_epoch,
+            marker.commit,
             appended.base_offset,
             max(now_ms, appended.log_append_time_ms),
             now_ms,
@@ -328,32 +302,34 @@ class PartitionLog:
 
     def _place(self, batch: memoryview, header: BatchHeader, *, stable: bool) -> Appended:
         """Append a batch of data, and let the producer state follow."""
-        appended, chunk, start = self._put(batch, header, stable=stable)
-        if header.producer_id >= 0:
-            self.producers.update(read_header(chunk, start), self._environment.now_ms())
+        (_, _, _, _, _, _, last_offset_delta, _, max_timestamp, producer_id, _, _, _) = header
+        appended = self._put(batch, last_offset_delta, max_timestamp, stable=stable)
+        if producer_id >= 0:
+            stamp_ms = appended.log_append_time_ms
+            timestamp = max_timestamp if stamp_ms < 0 else stamp_ms
+            now_ms = self._now_ms()
+            self.producers.placed(header, appended.base_offset, timestamp, now_ms)
         return appended
 
     def _put(
-        self, batch: memoryview, header: BatchHeader, *, stable: bool
-    ) -> tuple[Appended, Buffer, int]:
-        """Give a batch its offsets and a place in the open group; answers where its bytes are."""
+        self, batch: memoryview, last_offset_delta: int, max_timestamp: int, *, stable: bool
+    ) -> Appended:
+        """Give a batch its offsets and a place in the open group."""
         size = len(batch)
         group = self._journal.group_for(size)
         base_offset = self.next_offset
         chunk, start = group.add_body(batch, stable=stable)
-        place_batch(chunk, start, base_offset, self.leader_epoch)
+        place_batch(chunk, start, size, base_offset, self.leader_epoch)
         append_time_ms = -1
-        max_timestamp = header.max_timestamp
         if self.config.timestamp_type == LOG_APPEND_TIME:
-            append_time_ms = max_timestamp = self._environment.now_ms()
+            append_time_ms = max_timestamp = self._now_ms()
             stamp_log_append_time(chunk, start, size, append_time_ms)
-        next_offset = base_offset + header.last_offset_delta + 1
+        next_offset = base_offset + last_offset_delta + 1
         group.add_entry(
             KIND_BATCHES, self.leader_epoch, self.partition_id, base_offset, next_offset, size, 1
         )
         self._store(group, chunk, start, size, next_offset, max_timestamp, self.leader_epoch)
-        appended = Appended(base_offset, append_time_ms, self.log_start_offset, group)
-        return appended, chunk, start
+        return Appended(base_offset, append_time_ms, self.log_start_offset, group)
 
     def replay(self, group: CommitGroup, batch: memoryview, header: BatchHeader) -> None:
         """Append a batch that a former run placed: recovery's counterpart of ``append``.
@@ -406,7 +382,7 @@ class PartitionLog:
     def replay_producer(self, segment: Segment, header: BatchHeader, batch: memoryview) -> None:
         """Let the producer state follow a stored batch of ``segment``."""
         if not header.is_control:
-            self.producers.update(header, self._environment.now_ms())
+            self.producers.update(header, self._now_ms())
             return
         marker = read_marker(batch)
         if marker is not None:
@@ -414,10 +390,11 @@ class PartitionLog:
                 segment,
                 header.producer_id,
                 header.producer_epoch,
-                marker,
+                marker.coordinator_epoch,
+                marker.commit,
                 header.base_offset,
                 header.max_timestamp,
-                self._environment.now_ms(),
+                self._now_ms(),
             )
 
     def _end_transaction(
@@ -425,7 +402,8 @@ class PartitionLog:
         segment: Segment,
         producer_id: int,
         producer_epoch: int,
-        marker: Marker,
+        coordinator_epoch: int,
+        commit: bool,  # noqa: FBT001  (what a marker says, in the order of its fields)
         offset: int,
         timestamp: int,
         now_ms: int,
@@ -434,8 +412,8 @@ class PartitionLog:
         completed = self.producers.end_transaction(
             producer_id,
             producer_epoch,
-            marker.coordinator_epoch,
-            marker.commit,
+            coordinator_epoch,
+            commit,
             offset,
             timestamp,
             now_ms,
@@ -705,7 +683,7 @@ class PartitionLog:
 
     def now_ms(self) -> int:
         """The broker's wall clock."""
-        return self._environment.now_ms()
+        return self._now_ms()
 
     def open_segment(self, base_offset: int) -> Segment:
         """A segment of this log that may exist on disk."""
@@ -713,7 +691,7 @@ class PartitionLog:
             self.directory,
             base_offset,
             self.config.index_interval_bytes,
-            created_ms=self._environment.now_ms(),
+            created_ms=self._now_ms(),
         )
 
     def close(self) -> None:

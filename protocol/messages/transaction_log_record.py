@@ -399,3 +399,6 @@ TRANSACTION_LOG_RECORD = RecordType(
         },
     ),
 )
+
+# Puts hand-tuned functions in the place of some of the above.
+import protocol.tuned.transaction_log_record  # noqa: E402, F401

@@ -1,7 +1,4 @@
-"""Produce with one topic and one partition: decoding its request, encoding its response.
-
-The two decoders repeat each other where a shared function would cost half of what they save.
-"""
+"""Produce for one topic: decoding its request, encoding its response."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from protocol.api import Chunks
 from protocol.messages.produce import (
     PRODUCE,
     PartitionProduceData,
+    PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
@@ -19,85 +17,110 @@ from protocol.messages.produce import (
     encode_response_v10,
     encode_response_v13,
 )
-from protocol.wire import ZERO_UUID
+from protocol.wire import MAX_NESTED_ELEMENTS, ZERO_UUID, long_count, put_varint
 
 # Compact lengths are one more than what they count.
 _NULL, _EMPTY, _ONE = 0, 1, 2
 
-# Transactional id, acks, timeout, number of topics, length of the topic's name.
-_unpack_named = Struct(">BhiBB").unpack_from
-_NAME_AT = 9
-# Number of partitions, index, first byte of the length of the records.
-_unpack_partition = Struct(">BiB").unpack_from
-# The same with a topic id between them.
-_unpack_by_id = Struct(">BhiB16sBiB").unpack_from
-_BY_ID_BYTES = 30
-# No tagged fields in partition, topic and request.
-_unpack_tags = Struct(">3s").unpack_from
-_NO_TAGS = bytes(3)
-_LEAST_BYTES_AFTER_NAME = 9
+# Acks, timeout, number of topics, then the length of the topic's name, or its id.
+_unpack_named = Struct(">hiBB").unpack_from
+_NAMED_BYTES = 8
+_unpack_by_id = Struct(">hiB16s").unpack_from
+_BY_ID_BYTES = 23
+# Index, first two bytes of the length of the records.
+_unpack_partition = Struct(">iBB").unpack_from
+_LEAST_PARTITION_BYTES = 6
+# No tagged fields in topic and request.
+_unpack_tags = Struct(">2s").unpack_from
+_NO_TAGS = bytes(2)
 
-# Number of partitions, then the partition: index, error, offset, append time, log start, number of
-# record errors, no message, no tags; no tags in the topic; throttle time, no tags.
-_pack_named = Struct(">BihqqqBxxxix").pack
-_pack_by_id = Struct(">B16sBihqqqBxxxix").pack
+# Index, error, offset, append time, log start, number of record errors, no message, no tags.
+_pack_partition = Struct(">ihqqqBxx").pack
+# No tags in the topic; throttle time, no tags.
+_pack_end = Struct(">xix").pack
 
 
 def decode_named(view: memoryview, position: int) -> tuple[ProduceRequest, int]:
     """Decode versions 9 to 12, whose topics have names."""
-    transactional_id, acks, timeout_ms, topics, size = _unpack_named(view, position)
-    start = position + _NAME_AT
+    at = _after_transactional_id(view, position)
+    if at < 0:
+        return decode_request_v9(view, position)
+    acks, timeout_ms, topics, size = _unpack_named(view, at)
+    start = at + _NAMED_BYTES
     end = start + size - 1
-    if (
-        transactional_id != _NULL
-        or topics != _ONE
-        or not 0 < size < 0x80
-        or len(view) - end < _LEAST_BYTES_AFTER_NAME
-    ):
+    if topics != _ONE or not 0 < size < 0x80 or end >= len(view):
         return decode_request_v9(view, position)
-    partitions, index, size = _unpack_partition(view, end)
-    if partitions != _ONE or size < 0x80:
+    partitions: list[PartitionProduceData] = []
+    at_end = _decode_partitions(view, end, partitions)
+    if at_end < 0:
         return decode_request_v9(view, position)
-    first = end + 7
-    byte = view[first - 1]
-    size += (byte << 7) - 0x80
-    if byte >= 0x80:
-        byte = view[first]
-        first += 1
-        size += (byte << 14) - 0x4000
-        if byte >= 0x80:
-            return decode_request_v9(view, position)
-    last = first + size - 1
-    if _unpack_tags(view, last)[0] != _NO_TAGS:
-        return decode_request_v9(view, position)
-    partition = PartitionProduceData(index, view[first:last])
-    topic = TopicProduceData(view[start:end].tobytes().decode(), ZERO_UUID, [partition])
-    return ProduceRequest(None, acks, timeout_ms, [topic]), last + 3
+    topic = TopicProduceData(view[start:end].tobytes().decode(), ZERO_UUID, partitions)
+    return ProduceRequest(_transactional_id(view, position), acks, timeout_ms, [topic]), at_end
 
 
 def decode_by_id(view: memoryview, position: int) -> tuple[ProduceRequest, int]:
     """Decode version 13, whose topics have ids."""
-    if len(view) - position <= _BY_ID_BYTES:
+    at = _after_transactional_id(view, position)
+    if at < 0 or len(view) - at <= _BY_ID_BYTES:
         return decode_request_v13(view, position)
-    transactional_id, acks, timeout_ms, topics, topic_id, partitions, index, size = _unpack_by_id(
-        view, position
-    )
-    if transactional_id != _NULL or topics != _ONE or partitions != _ONE or size < 0x80:
+    acks, timeout_ms, topics, topic_id = _unpack_by_id(view, at)
+    if topics != _ONE:
         return decode_request_v13(view, position)
-    first = position + _BY_ID_BYTES + 1
-    byte = view[first - 1]
-    size += (byte << 7) - 0x80
-    if byte >= 0x80:
-        byte = view[first]
-        first += 1
-        size += (byte << 14) - 0x4000
-        if byte >= 0x80:
-            return decode_request_v13(view, position)
-    last = first + size - 1
-    if _unpack_tags(view, last)[0] != _NO_TAGS:
+    partitions: list[PartitionProduceData] = []
+    at_end = _decode_partitions(view, at + _BY_ID_BYTES, partitions)
+    if at_end < 0:
         return decode_request_v13(view, position)
-    topic = TopicProduceData("", topic_id, [PartitionProduceData(index, view[first:last])])
-    return ProduceRequest(None, acks, timeout_ms, [topic]), last + 3
+    topic = TopicProduceData("", topic_id, partitions)
+    return ProduceRequest(_transactional_id(view, position), acks, timeout_ms, [topic]), at_end
+
+
+def _after_transactional_id(view: memoryview, position: int) -> int:
+    """Where the fields behind the id begin; -1 for an unusually long one."""
+    size = view[position]
+    if size == _NULL:
+        return position + 1
+    return position + size if size < 0x80 else -1
+
+
+def _transactional_id(view: memoryview, position: int) -> str | None:
+    """The id at ``position``, if it is not an unusually long one."""
+    size = view[position]
+    return None if size == _NULL else view[position + 1 : position + size].tobytes().decode()
+
+
+def _decode_partitions(
+    view: memoryview, position: int, partitions: list[PartitionProduceData]
+) -> int:
+    """Decode all that is behind the only topic's name or id; answers where the request ends.
+
+    -1 for something unusual: partitions without records, large ones, fields with tags.
+    """
+    count = view[position]
+    position += 1
+    if not 0 < count < 0x80:
+        count, position = long_count(view, position, count, _LEAST_PARTITION_BYTES)
+    if count - 1 > MAX_NESTED_ELEMENTS:
+        return -1
+    for _ in range(count - 1):
+        index, size, byte = _unpack_partition(view, position)
+        position += 5
+        if size >= 0x80:
+            position += 1
+            size += (byte << 7) - 0x80
+            if byte >= 0x80:
+                byte = view[position]
+                position += 1
+                size += (byte << 14) - 0x4000
+                if byte >= 0x80:
+                    return -1
+        elif size == _NULL:
+            return -1
+        end = position + size - 1
+        if view[end]:
+            return -1
+        partitions.append(PartitionProduceData(index, view[position:end]))
+        position = end + 1
+    return -1 if _unpack_tags(view, position)[0] != _NO_TAGS else position + 2
 
 
 def encode_named(message: ProduceResponse, out: bytearray) -> Chunks:
@@ -106,27 +129,15 @@ def encode_named(message: ProduceResponse, out: bytearray) -> Chunks:
     if len(responses) == 1 and not message.node_endpoints:
         topic = responses[0]
         name = topic.name.encode()
-        if len(topic.partition_responses) == 1 and len(name) < 0x7F:
-            partition = topic.partition_responses[0]
-            if (
-                partition.error_message is None
-                and not partition.record_errors
-                and partition.current_leader is None
-            ):
-                out.append(_ONE)
-                out.append(len(name) + 1)
-                out += name
-                out += _pack_named(
-                    _ONE,
-                    partition.index,
-                    partition.error_code,
-                    partition.base_offset,
-                    partition.log_append_time_ms,
-                    partition.log_start_offset,
-                    _EMPTY,
-                    message.throttle_time_ms,
-                )
-                return [out]
+        body = _encode_partitions(topic.partition_responses)
+        if body is not None and len(name) < 0x7F:
+            out.append(_ONE)
+            out.append(len(name) + 1)
+            out += name
+            put_varint(out, len(topic.partition_responses) + 1)
+            out += body
+            out += _pack_end(message.throttle_time_ms)
+            return [out]
     return encode_response_v10(message, out)
 
 
@@ -135,27 +146,38 @@ def encode_by_id(message: ProduceResponse, out: bytearray) -> Chunks:
     responses = message.responses
     if len(responses) == 1 and not message.node_endpoints:
         topic = responses[0]
-        if len(topic.partition_responses) == 1:
-            partition = topic.partition_responses[0]
-            if (
-                partition.error_message is None
-                and not partition.record_errors
-                and partition.current_leader is None
-            ):
-                out += _pack_by_id(
-                    _ONE,
-                    topic.topic_id,
-                    _ONE,
-                    partition.index,
-                    partition.error_code,
-                    partition.base_offset,
-                    partition.log_append_time_ms,
-                    partition.log_start_offset,
-                    _EMPTY,
-                    message.throttle_time_ms,
-                )
-                return [out]
+        body = _encode_partitions(topic.partition_responses)
+        if body is not None:
+            out.append(_ONE)
+            out += topic.topic_id
+            put_varint(out, len(topic.partition_responses) + 1)
+            out += body
+            out += _pack_end(message.throttle_time_ms)
+            return [out]
     return encode_response_v13(message, out)
+
+
+def _encode_partitions(partitions: list[PartitionProduceResponse]) -> bytes | None:
+    """What is said of partitions of which there is nothing unusual to say; else None."""
+    encoded: list[bytes] = []
+    for partition in partitions:
+        if (
+            partition.error_message is not None
+            or partition.record_errors
+            or partition.current_leader is not None
+        ):
+            return None
+        encoded.append(
+            _pack_partition(
+                partition.index,
+                partition.error_code,
+                partition.base_offset,
+                partition.log_append_time_ms,
+                partition.log_start_offset,
+                _EMPTY,
+            )
+        )
+    return b"".join(encoded)
 
 
 PRODUCE.request.tune(9, 12, decoder=decode_named)

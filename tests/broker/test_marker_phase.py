@@ -19,6 +19,7 @@ from protocol.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
+from storage.transaction_marker import TransactionMarker
 from tests.broker.data_plane import Wire, until
 from tests.crash.transaction_client import (
     PATIENCE_S,
@@ -322,7 +323,9 @@ def test_the_epoch_of_a_start_is_later_than_that_of_any_marker(broker, wire, sto
     producer = begun(wire, CLASSIC)
     log = log_of(broker, PLACES[0])
     settings = {"coordinator_epoch": 77, "commit": True}
-    appended = broker.call(lambda: log.append_marker(*producer.identity, **settings))
+    appended = broker.call(
+        lambda: log.append_marker(TransactionMarker(*producer.identity, **settings))
+    )
     until(lambda: appended.durable.durable, PATIENCE_S)
     stop(broker)
     broker.restart()

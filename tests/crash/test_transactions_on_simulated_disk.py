@@ -15,7 +15,7 @@ from random import Random
 import pytest
 
 from broker.marker_phase import MarkerPhase
-from broker.markers import Marker, write_marker
+from broker.markers import write_marker
 from broker.transactions import Transactions
 from coordinator.transactions import timeouts
 from coordinator.transactions.commands import AddPartitions, EndTransaction
@@ -28,6 +28,7 @@ from coordinator.transactions.state import (
 )
 from protocol.errors import ErrorCode
 from storage.simulated import Operation, SimulatedFileSystem
+from storage.transaction_marker import TransactionMarker
 from tests.crash.crashes import Keep
 from tests.crash.transaction_life import PARTITIONS, TOPIC, Life, copy_of, new_metastore
 from tests.crash.transaction_load import TIMEOUT_MS, Load
@@ -157,11 +158,11 @@ async def test_completion_before_the_markers_is_found_out(monkeypatch):
         transactions.markers_placed(key, owed)
         transactions.complete(key, transaction)
         for place in owed:
-            marker = Marker(
+            marker = TransactionMarker(
                 *transaction.producer,
-                transaction.commits,
-                transactions.coordinator_epoch,
-                transaction.generation,
+                commit=transaction.commits,
+                coordinator_epoch=transactions.coordinator_epoch,
+                transaction_version=transaction.generation,
             )
             write_marker(phase._server, *place, marker)
 
@@ -178,11 +179,11 @@ async def test_markers_before_the_decision_are_found_out(monkeypatch):
             decision = shard.machine.decide(command, transactions._now())
             if present.state == State.ONGOING and decision.records:
                 prepared = transaction_of(decision.records[0])
-                marker = Marker(
+                marker = TransactionMarker(
                     *prepared.producer,
-                    prepared.commits,
-                    transactions.coordinator_epoch,
-                    prepared.generation,
+                    commit=prepared.commits,
+                    coordinator_epoch=transactions.coordinator_epoch,
+                    transaction_version=prepared.generation,
                 )
                 for place in present.partitions:
                     write_marker(transactions._server, *place, marker)

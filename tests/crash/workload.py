@@ -12,6 +12,7 @@ from storage.partition_log import PartitionLog
 from storage.recovery import lock_directory, open_store
 from storage.retention import apply_retention
 from storage.simulated import SimulatedFileSystem
+from storage.transaction_marker import TransactionMarker
 from tests.crash.model import Event, Model
 from tests.crash.scripted_engine import ScriptedEngine
 
@@ -259,7 +260,9 @@ class Workload:
         identity = self.random.choice(identities)
         commit = self.random.random() < 0.5
         epoch = producers[identity].epoch
-        appended = log.append_marker(identity, epoch, coordinator_epoch=self.boots, commit=commit)
+        appended = log.append_marker(
+            TransactionMarker(identity, epoch, coordinator_epoch=self.boots, commit=commit)
+        )
         group = appended.durable
         assert group is not None
         event = Event(

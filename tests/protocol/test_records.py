@@ -27,6 +27,7 @@ from protocol.records import (
     control_batch,
     decrement_sequence,
     encode_batch,
+    encode_single,
     increment_sequence,
     iterate_batches,
     iterate_records,
@@ -92,7 +93,7 @@ def test_header_properties():
     batch = encode_batch(RECORDS, base_offset=0, transactional=True, producer_id=1,
                          producer_epoch=0, base_sequence=MAX_SEQUENCE - 1)  # fmt: skip
     placed = bytearray(batch)
-    place_batch(placed, 0, 500, 8)
+    place_batch(placed, 0, len(placed), 500, 8)
     header = read_header(placed)
     assert (header.base_offset, header.last_offset, header.next_offset) == (500, 502, 503)
     assert header.last_sequence == 0  # S7: 2147483646, 2147483647, 0
@@ -316,7 +317,7 @@ def test_where_no_batch_can_begin_is_corrupt(tail):
 
 def test_placing_a_batch_touches_offset_and_epoch_only():
     buffer = bytearray(b"before" + VALID + b"after")
-    place_batch(buffer, 6, 1 << 40, 77)
+    place_batch(buffer, 6, len(VALID), 1 << 40, 77)
     placed = memoryview(buffer)[6 : 6 + len(VALID)]
     assert verify_batch(placed) == read_header(VALID)._replace(
         base_offset=1 << 40, partition_leader_epoch=77
@@ -465,6 +466,15 @@ def test_a_wrong_count_is_noticed_for_every_codec():
                         limit_bytes=LIMIT,
                     )
                 )
+
+
+@pytest.mark.parametrize("key", [None, b"", b"k", b"k" * 63, b"k" * 64, b"k" * 8192])
+@pytest.mark.parametrize("value", [None, b"", b"v" * 58, b"v" * 100_000])
+def test_one_record_is_encoded_as_in_any_batch(key, value):
+    producer = {"producer_id": 1 << 40, "producer_epoch": 7, "base_sequence": 5}
+    assert encode_single(1234, key, value) == encode_batch([Record(0, 1234, key, value)])
+    transactional = encode_batch([Record(0, 9, key, value)], transactional=True, **producer)
+    assert encode_single(9, key, value, attributes=0x10, **producer) == transactional
 
 
 # ------------------------------------------------------------------------------------------ markers

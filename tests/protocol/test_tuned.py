@@ -6,22 +6,24 @@ import pytest
 
 from protocol.api import BROKEN_BYTES
 from protocol.errors import Malformed
-from protocol.messages import fetch, produce
+from protocol.messages import fetch, produce, transaction_log_record
 from tests.protocol.mutilation import MUTATORS
 from tests.protocol.random_messages import RandomMessages, all_cases
 
 SEED = 1516
-MODULES = {"produce": produce, "fetch": fetch}
-CASES = [
-    case
-    for case in all_cases()
-    if case.module in MODULES and case.section in {"request", "response"}
-]
+MODULES = {
+    "produce": produce,
+    "fetch": fetch,
+    "transaction_log_record": transaction_log_record,
+}
+CASES = [case for case in all_cases() if case.module in MODULES]
 TUNED = {
     ("produce", "request"): range(9, 14),
     ("produce", "response"): range(10, 14),
     ("fetch", "request"): range(15, 19),
     ("fetch", "response"): range(12, 19),
+    ("transaction_log_record", "key"): range(1),
+    ("transaction_log_record", "value"): range(1, 2),
 }
 # Where lengths need another byte.
 SIZES = (0, 1, 126, 127, 128, 16_382, 16_383, 16_384, 2_097_150, 2_097_151)
@@ -62,19 +64,24 @@ def check(case, message):
     return data
 
 
-def one_partition(random_messages, case):
+def usual(random_messages, case):
     """A random message cut down to the shape that is tuned, or nearly."""
     message = random_messages.message(case)
+    if case.module == "transaction_log_record":
+        if case.section == "value" and random_messages.random.random() < 0.8:
+            message.next_producer_id = message.next_producer_epoch = -1
+        return message
     topics = {"produce": ("topic_data", "responses"), "fetch": ("topics", "responses")}
     partitions = {
         "produce": ("partition_data", "partition_responses"),
         "fetch": ("partitions", "partitions"),
     }
     side = case.section == "response"
+    most = random_messages.random.choice([0, 1, 1, 1, 2, 3]) if case.module == "produce" else 1
     topics, partitions = topics[case.module][side], partitions[case.module][side]
     setattr(message, topics, getattr(message, topics)[:1])
     for topic in getattr(message, topics):
-        setattr(topic, partitions, getattr(topic, partitions)[:1])
+        setattr(topic, partitions, getattr(topic, partitions)[:most])
     if random_messages.random.random() < 0.8:
         plain = type(message)()
         for name in ("transactional_id", "forgotten_topics_data", "rack_id", "node_endpoints"):
@@ -94,7 +101,7 @@ def test_tuned_and_generated_agree_on_random_messages(case):
     for _ in range(10):
         check(case, random_messages.message(case))
     for _ in range(40):
-        check(case, one_partition(random_messages, case))
+        check(case, usual(random_messages, case))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -102,7 +109,7 @@ def test_tuned_and_generated_refuse_the_same_bytes(case):
     random_messages = RandomMessages(SEED)
     rng = random.Random(SEED)
     for _ in range(40):
-        data = check(case, one_partition(random_messages, case))[4:]
+        data = check(case, usual(random_messages, case))[4:]
         spoilt = b"head" + rng.choice(MUTATORS)(data, rng)
         expected = outcome(generated(case, "decode"), spoilt)
         assert outcome(in_use(case, "decode"), spoilt) == expected, (str(case), spoilt)
@@ -110,7 +117,7 @@ def test_tuned_and_generated_refuse_the_same_bytes(case):
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_tuned_and_generated_agree_on_every_prefix(case):
-    message = one_partition(RandomMessages(SEED), case)
+    message = usual(RandomMessages(SEED), case)
     data = check(case, message)
     for size in range(4, min(len(data), 300)):
         expected = outcome(generated(case, "decode"), data[:size])
@@ -153,6 +160,23 @@ def test_the_answer_to_produce_agrees_for_every_length_of_a_name(length):
             check(case, produce.ProduceResponse([topic]))
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 100, 126, 127, 128, 300])
+def test_many_partitions_agree(count):
+    """Also in a transaction, and where the number of them needs another byte."""
+    written = [produce.PartitionProduceData(at, memoryview(bytes(78))) for at in range(count)]
+    answered = [produce.PartitionProduceResponse(at, 0, at, -1, 0) for at in range(count)]
+    for case in CASES:
+        if case.module != "produce":
+            continue
+        if case.section == "request":
+            topic = produce.TopicProduceData("topic", b"i" * 16, written)
+            for transactional_id in (None, "", "cashier", "c" * 126, "c" * 127, "c" * 128):
+                check(case, produce.ProduceRequest(transactional_id, -1, 30_000, [topic]))
+        else:
+            topic = produce.TopicProduceResponse("topic", b"i" * 16, answered)
+            check(case, produce.ProduceResponse([topic]))
+
+
 @pytest.mark.parametrize("section", ["\1\7\1x\0\0", "\0\1\7\1x\0", "\0\0\1\7\1x"])
 def test_unknown_tags_behind_the_records_are_skipped(section):
     for case in CASES:
@@ -167,6 +191,6 @@ def test_unknown_tags_behind_the_records_are_skipped(section):
 def test_what_is_tuned_is_in_use_and_nothing_else():
     for case in CASES:
         tuned = TUNED[case.module, case.section]
-        verb = "encode" if case.section == "response" else "decode"
+        verb = "decode" if case.section == "request" else "encode"
         replaced = in_use(case, verb) is not generated(case, verb)
         assert replaced == (case.version in tuned), str(case)

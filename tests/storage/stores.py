@@ -7,6 +7,7 @@ from storage.partition_log import READ_UNCOMMITTED, PartitionLog
 from storage.recovery import lock_directory, open_store
 from storage.segment_read import FileSpan, read_waiting
 from storage.simulated import SimulatedFileSystem
+from storage.transaction_marker import TransactionMarker
 from tests.storage.engines import InlineEngine
 
 ROOT = "/data"
@@ -83,7 +84,9 @@ class Host:
         return offsets
 
     def marker(self, producer_id, *, commit, epoch=0):
-        self.log.append_marker(producer_id, epoch, coordinator_epoch=1, commit=commit)
+        self.log.append_marker(
+            TransactionMarker(producer_id, epoch, coordinator_epoch=1, commit=commit)
+        )
         self.step()
 
     def shut_down(self):

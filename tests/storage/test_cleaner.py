@@ -13,6 +13,7 @@ from storage.errors import Corrupt
 from storage.partition_log import READ_COMMITTED
 from storage.retention import apply_retention
 from storage.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
+from storage.transaction_marker import TransactionMarker
 from tests.storage.cleaning import COMPACTED, clean_groups, compact
 from tests.storage.stores import NOW_MS, Host, read_all
 
@@ -576,7 +577,9 @@ def test_an_empty_batch_goes_once_the_producer_has_written_on(host):
 
 def test_a_marker_is_kept_empty_for_its_producers_epoch(host):
     host.append(transactional(7, 0, (b"a", b"1")), keyed((b"a", b"2")))
-    host.log.append_marker(7, 1, coordinator_epoch=1, commit=True, transaction_version=2)
+    host.log.append_marker(
+        TransactionMarker(7, 1, coordinator_epoch=1, commit=True, transaction_version=2)
+    )
     host.step()
     for wait_ms in (0, 0, COMPACTED.delete_retention_ms + 1, 0):
         seal(host)

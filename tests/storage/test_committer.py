@@ -8,7 +8,6 @@ import pytest
 from storage import committer as committer_module
 from storage.committer import Committer, CommitterThreads
 from storage.journal import CommitGroup
-from storage.journal_files import JournalFiles
 from storage.journal_format import BLOCK_BYTES
 from storage.simulated import SimulatedFile
 from tests.storage.journals import FILE_BYTES, Heard, group_of, replayed, started
@@ -44,13 +43,12 @@ def test_a_group_committed_here_is_durable_and_nobody_else_hears_of_it(disk):
     assert heard.events == [("written", 2)]
 
 
-def test_a_large_pile_is_told_of_in_parts(disk, monkeypatch):
+def test_a_large_pile_is_told_of_in_parts(disk):
     """Who waits for memory goes on after the first part."""
     heard = Heard()
-    committer = Committer(started(disk), heard)
     groups = [group_of(300, base_offset=number) for number in range(10)]
     size, left = groups[0].body_bytes, []
-    monkeypatch.setattr(committer_module, "_WRITTEN_BYTES_MIN", 4 * size)
+    committer = Committer(started(disk), heard, told_bytes_min=4 * size)
     for group in groups:
         group.operations.append(lambda: left.append(committer.unwritten_bytes))
     committer.commit([*groups, CommitGroup()])
@@ -89,17 +87,16 @@ def test_a_full_disk_is_left_to_who_may_wait(disk, monkeypatch):
 def test_without_a_spare_file_the_thread_gets_every_group(disk, monkeypatch):
     """Also one that writes nothing: it comes to see whether there is room again (D10)."""
     heard = Heard()
-    files = started(disk)
-    committer = Committer(files, heard)
+    committer = Committer(started(disk), heard)
 
-    def refuses(_files):
+    def refuses(*_):
         raise OSError(errno.ENOSPC, "planted")
 
     committer.commit([group_of(100)])
     with monkeypatch.context() as patch:
-        patch.setattr(JournalFiles, "prepare_spare", refuses)
-        committer.commit([CommitGroup()])
-    assert ("full", True) in heard.events
+        patch.setattr(SimulatedFile, "reserve", refuses)
+        committer.commit([group_of(FILE_BYTES // 2), group_of(FILE_BYTES // 2)])
+    assert ("full", True) in heard.events, "the spare file is in use now"
     assert not committer.commit_here(CommitGroup())
     assert not committer.commit_here(group_of(100))
     committer.commit([CommitGroup()])
@@ -141,6 +138,12 @@ def test_a_disk_has_to_be_quick_for_a_while(disk, monkeypatch):
     assert flushes_until_quick() is None
 
 
+def let_be_quick(committer):
+    """Have the loop trust the disk."""
+    committer._expected_flush_ns = 0
+    assert committer.flushes_are_quick
+
+
 class Waited(Heard):
     """A listener of the threads that can be waited for."""
 
@@ -175,9 +178,9 @@ def threads(disk):
     threads.stop()
 
 
-def test_the_threads_take_turns_with_the_loop(disk, threads, monkeypatch):
-    threads, _, heard = threads
-    monkeypatch.setattr(Committer, "flushes_are_quick", True)
+def test_the_threads_take_turns_with_the_loop(disk, threads):
+    threads, committer, heard = threads
+    let_be_quick(committer)
     assert not threads.commit_here(group_of(100))
     threads.submit(group_of(100))
     heard.wait_for("durable", 1)
@@ -190,32 +193,34 @@ def test_the_threads_take_turns_with_the_loop(disk, threads, monkeypatch):
     assert [sequence for sequence, _ in found] == [1, 2, 3]
 
 
-def test_the_loop_commits_nothing_where_it_may_not(disk, monkeypatch):
+def test_the_loop_commits_nothing_where_it_may_not(disk):
     heard = Waited()
-    threads = CommitterThreads(Committer(started(disk), heard), heard, commits_here=False)
-    monkeypatch.setattr(Committer, "flushes_are_quick", True)
+    committer = Committer(started(disk), heard)
+    threads = CommitterThreads(committer, heard, commits_here=False)
+    let_be_quick(committer)
     threads.submit(group_of(100))
     heard.wait_for("written", 1)
     assert not threads.commit_here(group_of(100))
     threads.stop()
 
 
-def test_the_loop_leaves_a_slow_disk_and_a_busy_committer_to_the_thread(threads, monkeypatch):
+def test_the_loop_leaves_a_slow_disk_and_a_busy_committer_to_the_thread(threads):
     threads, committer, heard = threads
     threads.submit(group_of(100))
     heard.wait_for("written", 1)
     assert not committer.flushes_are_quick
     assert not threads.commit_here(group_of(100))
-    monkeypatch.setattr(Committer, "flushes_are_quick", True)
+    let_be_quick(committer)
     with threads._committing:
         assert not threads.commit_here(group_of(100))
     assert threads.commit_here(group_of(100))
 
 
-def test_the_end_writes_what_was_committed_here(disk, monkeypatch):
+def test_the_end_writes_what_was_committed_here(disk):
     heard = Waited()
-    threads = CommitterThreads(Committer(started(disk), heard), heard)
-    monkeypatch.setattr(Committer, "flushes_are_quick", True)
+    committer = Committer(started(disk), heard)
+    threads = CommitterThreads(committer, heard)
+    let_be_quick(committer)
     threads.submit(group_of(100))
     heard.wait_for("written", 1)
     ran = []
@@ -227,9 +232,9 @@ def test_the_end_writes_what_was_committed_here(disk, monkeypatch):
 
 
 def test_what_somebody_waits_for_is_not_put_off(threads, monkeypatch):
-    threads, _, heard = threads
+    threads, committer, heard = threads
     monkeypatch.setattr(committer_module, "_HAND_OVER_SECONDS", 2 * TIMEOUT_S)
-    monkeypatch.setattr(Committer, "flushes_are_quick", True)
+    let_be_quick(committer)
     group = group_of(100)
     group.awaited = True
     threads.submit(group)
@@ -244,24 +249,27 @@ def test_what_somebody_waits_for_is_not_put_off(threads, monkeypatch):
 def test_a_group_that_waits_for_room_does_not_hold_up_what_makes_room(threads, monkeypatch):
     threads, _, heard = threads
     room = threading.Event()
-    prepare_spare = JournalFiles.prepare_spare
+    reserve = SimulatedFile.reserve
 
-    def prepare_if_there_is_room(files):
+    def reserve_if_there_is_room(file, size):
         if not room.is_set():
             raise OSError(errno.ENOSPC, "planted")
-        prepare_spare(files)
+        reserve(file, size)
 
     threads.submit(group_of(100))
     heard.wait_for("written", 1)
-    monkeypatch.setattr(JournalFiles, "prepare_spare", prepare_if_there_is_room)
-    first, second = group_of(FILE_BYTES // 2), group_of(FILE_BYTES // 2)
+    monkeypatch.setattr(SimulatedFile, "reserve", reserve_if_there_is_room)
+    for number in (2, 3):  # The second of them takes the spare file into use.
+        threads.submit(group_of(FILE_BYTES // 2))
+        heard.wait_for("durable", number)
+    first, second = group_of(100), group_of(FILE_BYTES - 300)
     first.operations.append(room.set)
     with threads._committing:  # So that the two are taken together, behind another one.
         threads.submit(group_of(100))
         threads.submit(first)
         threads.submit(second)
     try:
-        heard.wait_for("durable", 4)
+        heard.wait_for("durable", 6)
         assert room.is_set()
     finally:
         room.set()  # Or the threads never end.

@@ -13,6 +13,7 @@ from storage.io import LocalFile, LocalFileSystem
 from storage.log_store import LogStore, StoreSettings
 from storage.recovery import lock_directory, open_store
 from storage.simulated import SimulatedFile, SimulatedFileSystem
+from storage.transaction_marker import TransactionMarker
 from tests.crash.scripted_engine import ScriptedEngine
 from tests.storage.engines import ThreadEngine
 from tests.storage.stores import NOW_MS, SETTINGS, Host, batch, read_all
@@ -72,7 +73,7 @@ def test_segment_writes_wait_for_room_while_appends_are_refused(host, name, path
         with pytest.raises(StorageFull):
             host.log.append(batch())
         with pytest.raises(StorageFull):
-            host.log.append_marker(7, 0, coordinator_epoch=1, commit=True)
+            host.log.append_marker(TransactionMarker(7, 0, coordinator_epoch=1, commit=True))
         seen.append(read_all(host.log)[0][0].next_offset)
 
     # The loop hears of the full disk before the next try.

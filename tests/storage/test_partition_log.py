@@ -24,6 +24,7 @@ from storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED
 from storage.retention import apply_retention
 from storage.segment_read import FileSpan, read_waiting
 from storage.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
+from storage.transaction_marker import TransactionMarker
 from tests.storage.stores import NOW_MS, Host, batch, from_producer, read_all
 
 CODECS = (NONE, GZIP, SNAPPY, LZ4, ZSTD)
@@ -107,7 +108,7 @@ def test_a_closed_log_takes_nothing():
     log.close()
     for attempt in (
         lambda: log.append(batch()),
-        lambda: log.append_marker(7, 0, coordinator_epoch=0, commit=True),
+        lambda: log.append_marker(TransactionMarker(7, 0, coordinator_epoch=0, commit=True)),
         lambda: log.delete_records(1),
     ):
         with pytest.raises(LogClosed):
@@ -157,9 +158,9 @@ def test_plain_batches_of_a_producer_with_an_open_transaction_are_refused():
 
 def test_markers_of_an_older_coordinator_are_refused():
     host = booted()
-    host.log.append_marker(7, 0, coordinator_epoch=5, commit=True)
+    host.log.append_marker(TransactionMarker(7, 0, coordinator_epoch=5, commit=True))
     with pytest.raises(TransactionCoordinatorFenced):
-        host.log.append_marker(7, 0, coordinator_epoch=4, commit=True)
+        host.log.append_marker(TransactionMarker(7, 0, coordinator_epoch=4, commit=True))
     assert host.log.next_offset == 1
 
 
@@ -293,7 +294,7 @@ def test_a_committed_reader_sees_exactly_what_is_committed(seed):
             decided[log.append(batch()).base_offset] = True
         elif producer in open_batches:
             commit = random.random() < 0.5
-            log.append_marker(producer, 0, coordinator_epoch=1, commit=commit)
+            log.append_marker(TransactionMarker(producer, 0, coordinator_epoch=1, commit=commit))
             decided.update(dict.fromkeys(open_batches.pop(producer), commit))
         if random.random() < 0.5:
             host.step()

@@ -8,6 +8,7 @@ from protocol.records import read_header
 from storage.config import LogConfig
 from storage.partition_log import READ_COMMITTED
 from storage.retention import apply_retention
+from storage.transaction_marker import TransactionMarker
 from tests.storage.stores import Host, batch, from_producer, read_all
 
 SIZE = len(batch())
@@ -84,7 +85,7 @@ def test_a_transaction_whose_marker_is_not_durable_is_not_stable(decided):
     host.append(from_producer(7, 0, transactional=True))
     host.append(*(batch() for _ in range(3)))
     if decided:
-        host.log.append_marker(7, 0, coordinator_epoch=1, commit=True)
+        host.log.append_marker(TransactionMarker(7, 0, coordinator_epoch=1, commit=True))
     host.now_ms += ENOUGH_MS
     assert apply_retention(host.log, host.store.journal, host.now_ms) is None
 

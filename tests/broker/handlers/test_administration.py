@@ -56,6 +56,7 @@ from protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
 )
 from protocol.records import Record, encode_batch
+from storage.transaction_marker import TransactionMarker
 from tests.broker.harness import ROOT, Administration
 
 
@@ -154,7 +155,7 @@ async def test_an_open_transaction_shows_where_it_began(administration):
     assert (found.producer_id, found.producer_epoch, found.last_sequence) == (7, 2, 2)
     assert (found.coordinator_epoch, found.current_txn_start_offset) == (-1, 4)
     assert found.last_timestamp == 1_700_000_000_000
-    log.append_marker(7, 2, coordinator_epoch=5, commit=False)
+    log.append_marker(TransactionMarker(7, 2, coordinator_epoch=5, commit=False))
     administration.logs.journal.flush()
     (found,) = (await producers(administration, "b", 0)).active_producers
     assert (found.coordinator_epoch, found.current_txn_start_offset) == (5, -1)

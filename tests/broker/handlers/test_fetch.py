@@ -16,6 +16,7 @@ from protocol.errors import ErrorCode
 from protocol.messages.fetch import FETCH, FetchPartition
 from protocol.messages.metadata import METADATA, MetadataRequest
 from protocol.records import iterate_batches, iterate_records, read_marker
+from storage.transaction_marker import TransactionMarker
 from tests.broker.data_plane import (
     EXPANDED_BYTES,
     FETCH_VERSIONS,
@@ -354,7 +355,9 @@ class Transactions:
 
     def end(self, producer_id, *, commit):
         self.broker.call(
-            lambda: self.log.append_marker(producer_id, 0, coordinator_epoch=0, commit=commit)
+            lambda: self.log.append_marker(
+                TransactionMarker(producer_id, 0, coordinator_epoch=0, commit=commit)
+            )
         )
         placed = self.open.pop(producer_id)
         if commit:

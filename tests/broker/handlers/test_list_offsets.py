@@ -14,6 +14,7 @@ from broker.testing import Broker
 from protocol.errors import ErrorCode
 from protocol.messages.list_offsets import LIST_OFFSETS, ListOffsetsPartition
 from protocol.messages.metadata import METADATA, MetadataRequest
+from storage.transaction_marker import TransactionMarker
 from tests.broker.data_plane import (
     LIST_OFFSETS_VERSIONS,
     NOW_MS,
@@ -324,7 +325,11 @@ class TestVisibility:
 
     def end(self, broker, topic, *, commit, producer_id=1):
         log = log_of(broker, topic)
-        broker.call(lambda: log.append_marker(producer_id, 0, coordinator_epoch=0, commit=commit))
+        broker.call(
+            lambda: log.append_marker(
+                TransactionMarker(producer_id, 0, coordinator_epoch=0, commit=commit)
+            )
+        )
         until(lambda: broker.call(lambda: log.high_watermark == log.next_offset))
 
     def test_committed_readers_find_nothing_at_or_after_the_lso_l7(self, broker, wire, topic):

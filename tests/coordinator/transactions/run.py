@@ -27,6 +27,7 @@ from coordinator.transactions.state import (
     TRANSACTIONS_V2,
     State,
     Transaction,
+    transaction_of,
 )
 
 TOPIC = "__transaction_state"
@@ -122,6 +123,8 @@ class Run:
         self.log.append(record.encode())
         stored = decode_record(TOPIC, *self.log[-1])
         assert stored is not None
+        if record.version and record.meaning is not None:
+            assert transaction_of(stored) == record.meaning, "a restart reads something else"
         self.shard.apply(stored, len(self.log) - 1)
         self.history.append(self.transaction)
         self.check_step(before, self.transaction)

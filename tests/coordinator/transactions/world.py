@@ -7,7 +7,6 @@ record, take it in, write the markers that are owed. ``take_in`` is all that a r
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 from broker.admission import Writer, admit
@@ -216,9 +215,6 @@ class World:
     def verify(self, command: VerifyPartitions) -> dict[TopicPartition, ErrorCode]:
         return dict(self.execute(command).partition_errors)
 
-    def used(self, key: str, context: Any) -> None:
-        """Whose request it was is of no interest here."""
-
     def produce(
         self,
         key: str,
@@ -230,12 +226,7 @@ class World:
     ) -> tuple[ErrorCode, bool]:
         """Append one record; answers the error, and whether it was there already."""
         batch = _batch(producer, sequence, value)
-        log = SimpleNamespace(producers=self.producers[place])
-        topic = SimpleNamespace(name=place.topic)
-        partition: Any = SimpleNamespace(topic=topic, index=place.partition, log=log)
-        context: Any = SimpleNamespace(api_version=version)
-        transactions: Any = self
-        found = admit(transactions, Writer(key, context), [(partition, batch)])
+        found = admit(self, Writer(key, version), [(place, self.producers[place], batch)])
         if found.error or found.refused:
             return found.error or found.refused[place], False
         generation = TRANSACTIONS_V2 if version >= 12 else CLASSIC
