@@ -324,18 +324,26 @@ class ProduceShortcut:
         if log is None or not self._is_admitted(log, records):
             return None
         try:
-            base_offset, append_time_ms, log_start_offset, group = log.append(records)
+            appended = log.append(records)
         except Refused:
             return None  # Nothing was changed: the ordinary way is refused likewise, and says why.
-        if group is None:
+        if appended.durable is None:
             log.counts.duplicates -= 1  # Asked again, the log says, and counts, the same again.
             return None
         frames.skip(end)
         answer = self._answer[:]
         _pack_correlation_id(answer, 4, correlation_id)
         at = self._result_position
-        _pack_result(answer, at, index, 0, base_offset, append_time_ms, log_start_offset)
-        return self._promise(answer, 1, group)
+        _pack_result(
+            answer,
+            at,
+            index,
+            0,
+            appended.base_offset,
+            appended.log_append_time_ms,
+            appended.log_start_offset,
+        )
+        return self._promise(answer, 1, appended.durable)
 
     def _promise(self, answers: bytearray, requests: int, group: CommitGroup) -> ShortProduce:
         pending = ShortProduce(self._connection, answers, requests)

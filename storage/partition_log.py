@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter, itemgetter
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from crc32c import crc32c
 
@@ -85,13 +85,22 @@ class Environment(Protocol):
         """A log's visible end moved over ``size_bytes`` (0: its start moved)."""
 
 
-class Appended(NamedTuple):
+class Appended:
     """Where a batch went. ``durable`` None: it is durable already (an old duplicate)."""
 
-    base_offset: int
-    log_append_time_ms: int
-    log_start_offset: int
-    durable: CommitGroup | None
+    __slots__ = ("base_offset", "durable", "log_append_time_ms", "log_start_offset")
+
+    def __init__(
+        self,
+        base_offset: int,
+        log_append_time_ms: int,
+        log_start_offset: int,
+        durable: CommitGroup | None,
+    ) -> None:
+        self.base_offset = base_offset
+        self.log_append_time_ms = log_append_time_ms
+        self.log_start_offset = log_start_offset
+        self.durable = durable
 
 
 class PartitionLog:

@@ -79,18 +79,29 @@ _OLD_EPOCH: Final = Decision(INVALID_PRODUCER_EPOCH)
 _NOT_IN_THIS_TRANSACTION: Final = Decision(INVALID_TXN_STATE)
 
 
-class CompletedTransaction(NamedTuple):
+class CompletedTransaction:
     """A transaction with data here that a marker ended, at ``last_offset``.
 
     ``last_stable_offset`` is what holds right after the marker: the beginning of the oldest
     transaction still open, else the offset that follows the marker.
     """
 
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    aborted: bool
-    last_stable_offset: int
+    __slots__ = ("aborted", "first_offset", "last_offset", "last_stable_offset", "producer_id")
+
+    def __init__(
+        self,
+        producer_id: int,
+        first_offset: int,
+        last_offset: int,
+        last_stable_offset: int,
+        *,
+        aborted: bool,
+    ) -> None:
+        self.producer_id = producer_id
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.last_stable_offset = last_stable_offset
+        self.aborted = aborted
 
 
 class ProducerRow(NamedTuple):
@@ -327,7 +338,11 @@ class ProducerState:
         entry.transaction_first_offset = NO_OFFSET
         del self._open[first_offset]
         completed = CompletedTransaction(
-            producer_id, first_offset, offset, not commit, next(iter(self._open), offset + 1)
+            producer_id,
+            first_offset,
+            offset,
+            next(iter(self._open), offset + 1),
+            aborted=not commit,
         )
         self._decided.append(completed)
         return completed

@@ -257,11 +257,16 @@ def _produce_topic(
             continue
         if failpoints.ARMED is not None and is_transactional(data.records):
             failpoints.ARMED.reached("Data", context.broker.logs.journal)
-        base_offset, append_time_ms, log_start_offset, durable = appended
         results.append(
-            PartitionProduceResponse(index, 0, base_offset, append_time_ms, log_start_offset)
+            PartitionProduceResponse(
+                index,
+                0,
+                appended.base_offset,
+                appended.log_append_time_ms,
+                appended.log_start_offset,
+            )
         )
-        newest = durable or newest
+        newest = appended.durable or newest
     return results, newest
 
 
