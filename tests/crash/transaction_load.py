@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from random import Random
-from types import SimpleNamespace
 
 from broker.admission import Writer, admit
 from broker.key_hash import java_hash
@@ -30,7 +29,7 @@ from protocol.messages.offset_commit import (
 from protocol.records import Record, encode_batch
 from storage.errors import Refused
 from tests.crash.transaction_history import Place, TransactionHistory, require
-from tests.crash.transaction_life import CONTEXT, PARTITIONS, TOPIC, Life
+from tests.crash.transaction_life import PARTITIONS, TOPIC, Life
 
 TIMEOUT_MS = 5000
 NONE = ErrorCode.NONE
@@ -279,9 +278,9 @@ class Load:
     def append(self, life, client, place, records):
         """As the handler of Produce does: admitted, and appended with nothing in between."""
         version = 11 if client.generation == CLASSIC else 12
-        context = SimpleNamespace(**vars(CONTEXT), api_version=version)
         partition = life.catalogue.partition(*place)
-        admission = admit(life.transactions, Writer(client.key, context), [(partition, records)])
+        batches = [(partition.place, partition.log.producers, records)]
+        admission = admit(life.transactions, Writer(client.key, version), batches)
         code = admission.error or next(iter(admission.refused.values()), NONE)
         if code:
             return code, None
