@@ -283,16 +283,8 @@ class PartitionLog:
             raise StorageFull("the disk is full")
         now_ms = self._now_ms()
         appended = self._put(marker.batch(now_ms), 0, now_ms, stable=False)
-        self._end_transaction(
-            self.active,
-            marker.producer_id,
-            marker.producer_epoch,
-            marker.coordinator_epoch,
-            marker.commit,
-            appended.base_offset,
-            max(now_ms, appended.log_append_time_ms),
-            now_ms,
-        )
+        timestamp = max(now_ms, appended.log_append_time_ms)
+        self._end_transaction(self.active, marker, appended.base_offset, timestamp, now_ms)
         return appended
 
     def _check_client_batch(self, batch: Buffer) -> BatchHeader:
@@ -393,36 +385,32 @@ class PartitionLog:
         if not header.is_control:
             self.producers.update(header, self._now_ms())
             return
-        marker = read_marker(batch)
-        if marker is not None:
-            self._end_transaction(
-                segment,
+        found = read_marker(batch)
+        if found is not None:
+            marker = TransactionMarker(
                 header.producer_id,
                 header.producer_epoch,
-                marker.coordinator_epoch,
-                marker.commit,
-                header.base_offset,
-                header.max_timestamp,
-                self._now_ms(),
+                commit=found.commit,
+                coordinator_epoch=found.coordinator_epoch,
+            )
+            self._end_transaction(
+                segment, marker, header.base_offset, header.max_timestamp, self._now_ms()
             )
 
     def _end_transaction(
         self,
         segment: Segment,
-        producer_id: int,
-        producer_epoch: int,
-        coordinator_epoch: int,
-        commit: bool,  # noqa: FBT001  (what a marker says, in the order of its fields)
+        marker: TransactionMarker,
         offset: int,
         timestamp: int,
         now_ms: int,
     ) -> None:
         """Let the producer state follow a marker stored at ``offset`` of ``segment``."""
         completed = self.producers.end_transaction(
-            producer_id,
-            producer_epoch,
-            coordinator_epoch,
-            commit,
+            marker.producer_id,
+            marker.producer_epoch,
+            marker.coordinator_epoch,
+            marker.commit,
             offset,
             timestamp,
             now_ms,

@@ -29,7 +29,7 @@ from broker.dispatch import CloseConnection, Deferred, Parked, RequestContext, s
 from broker.produce_shortcut import ProduceShortcut
 from broker.storage_errors import error_code_of
 from broker.waiting import PendingProduce
-from coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2, TopicPartition
+from coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2
 from protocol.compression import ZSTD
 from protocol.errors import ErrorCode
 from protocol.messages.produce import (
@@ -244,7 +244,7 @@ def _produce_topic(
             results.append(_refused(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE))
             continue
         if refused_places and is_transactional(data.records):
-            code = refused_places.get(TopicPartition(topic.name, index))
+            code = refused_places.get(partitions[index].place)
             if code:
                 partitions[index].log.counts.refused += 1
                 results.append(_refused(index, code))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from itertools import repeat
 from typing import Final, NamedTuple
 
 from coordinator.decision import Now, Record
@@ -217,7 +216,7 @@ def transaction_of(record: Record) -> Transaction:
         value.producer_epoch,
         value.transaction_timeout_ms,
         state,
-        _partitions(value.transaction_partitions or ()),
+        frozenset(_partitions(value.transaction_partitions or ())),
         value.transaction_start_timestamp_ms,
         value.transaction_last_update_timestamp_ms,
         value.last_producer_epoch,
@@ -228,10 +227,9 @@ def transaction_of(record: Record) -> Transaction:
     )
 
 
-def _partitions(topics: Iterable[PartitionsSchema]) -> frozenset[TopicPartition]:
-    partitions: list[TopicPartition] = []
-    for topic in topics:
-        # TopicPartition(...) for each would be an interpreted call for each.
-        places = zip(repeat(topic.topic), topic.partition_ids, strict=False)
-        partitions += map(tuple.__new__, repeat(TopicPartition), places)
-    return frozenset(partitions)
+def _partitions(topics: Iterable[PartitionsSchema]) -> Iterable[TopicPartition]:
+    return (
+        TopicPartition(topic.topic, partition)
+        for topic in topics
+        for partition in topic.partition_ids
+    )

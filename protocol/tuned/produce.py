@@ -8,7 +8,6 @@ from protocol.api import Chunks
 from protocol.messages.produce import (
     PRODUCE,
     PartitionProduceData,
-    PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
@@ -125,41 +124,36 @@ def _decode_partitions(
 
 def encode_named(message: ProduceResponse, out: bytearray) -> Chunks:
     """Encode versions 10 to 12, whose topics have names."""
-    responses = message.responses
-    if len(responses) == 1 and not message.node_endpoints:
-        topic = responses[0]
-        name = topic.name.encode()
-        body = _encode_partitions(topic.partition_responses)
-        if body is not None and len(name) < 0x7F:
-            out.append(_ONE)
-            out.append(len(name) + 1)
-            out += name
-            put_varint(out, len(topic.partition_responses) + 1)
-            out += body
-            out += _pack_end(message.throttle_time_ms)
-            return [out]
-    return encode_response_v10(message, out)
+    partitions = _encode_partitions(message)
+    if partitions is None:
+        return encode_response_v10(message, out)
+    name = message.responses[0].name.encode()
+    out.append(_ONE)
+    put_varint(out, len(name) + 1)
+    out += name
+    out += partitions
+    return [out]
 
 
 def encode_by_id(message: ProduceResponse, out: bytearray) -> Chunks:
     """Encode version 13, whose topics have ids."""
+    partitions = _encode_partitions(message)
+    if partitions is None:
+        return encode_response_v13(message, out)
+    out.append(_ONE)
+    out += message.responses[0].topic_id
+    out += partitions
+    return [out]
+
+
+def _encode_partitions(message: ProduceResponse) -> bytearray | None:
+    """All that is behind the only topic's name or id; None if there is something unusual to say."""
     responses = message.responses
-    if len(responses) == 1 and not message.node_endpoints:
-        topic = responses[0]
-        body = _encode_partitions(topic.partition_responses)
-        if body is not None:
-            out.append(_ONE)
-            out += topic.topic_id
-            put_varint(out, len(topic.partition_responses) + 1)
-            out += body
-            out += _pack_end(message.throttle_time_ms)
-            return [out]
-    return encode_response_v13(message, out)
-
-
-def _encode_partitions(partitions: list[PartitionProduceResponse]) -> bytes | None:
-    """What is said of partitions of which there is nothing unusual to say; else None."""
-    encoded: list[bytes] = []
+    if len(responses) != 1 or message.node_endpoints:
+        return None
+    partitions = responses[0].partition_responses
+    encoded = bytearray()
+    put_varint(encoded, len(partitions) + 1)
     for partition in partitions:
         if (
             partition.error_message is not None
@@ -167,17 +161,16 @@ def _encode_partitions(partitions: list[PartitionProduceResponse]) -> bytes | No
             or partition.current_leader is not None
         ):
             return None
-        encoded.append(
-            _pack_partition(
-                partition.index,
-                partition.error_code,
-                partition.base_offset,
-                partition.log_append_time_ms,
-                partition.log_start_offset,
-                _EMPTY,
-            )
+        encoded += _pack_partition(
+            partition.index,
+            partition.error_code,
+            partition.base_offset,
+            partition.log_append_time_ms,
+            partition.log_start_offset,
+            _EMPTY,
         )
-    return b"".join(encoded)
+    encoded += _pack_end(message.throttle_time_ms)
+    return encoded
 
 
 PRODUCE.request.tune(9, 12, decoder=decode_named)

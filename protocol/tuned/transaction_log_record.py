@@ -17,8 +17,6 @@ from protocol.wire import put_varint
 _pack_size = Struct(">h").pack
 # Producer id and epoch, timeout, state.
 _pack_head = Struct(">qhib").pack
-# The number of the only partition, no tagged fields.
-_pack_only = Struct(">ix").pack
 # Last update, start, number of tagged fields.
 _pack_times = Struct(">qqB").pack
 # Tags, each behind its number and its size.
@@ -80,10 +78,7 @@ def _add_partitions(topics: list[PartitionsSchema] | None, out: bytearray) -> No
         out += name
         ids = topic.partition_ids
         put_varint(out, len(ids) + 1)
-        if len(ids) == 1:
-            out += _pack_only(ids[0])
-        else:
-            out += pack(f">{len(ids)}ix", *ids)
+        out += pack(f">{len(ids)}ix", *ids)
 
 
 TRANSACTION_LOG_RECORD.key.tune(0, 0, encoder=encode_key)
