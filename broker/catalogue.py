@@ -20,7 +20,7 @@ import uuid
 from base64 import urlsafe_b64encode
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from broker.config import BROKER_CONFIGS, BrokerConfig
 from broker.config_ignored import IGNORED_CONFIGS
@@ -62,6 +62,9 @@ LOGS_PER_TURN = 256
 PRODUCER_IDS_LOW = 500
 """When fewer are left the next block is fetched."""
 
+NO_EPOCH: Final = -1
+"""What a client says that does not know a partition's leader epoch."""
+
 CLUSTER_ENTITY = ""
 """The MetaStore's name for broker settings that hold for the whole cluster."""
 
@@ -78,6 +81,15 @@ class Partition:
         self.log = log
         self.place = TopicPartition(topic.name, index)
         """What transactions call it."""
+
+    def leader_epoch_error(self, current_leader_epoch: int) -> ErrorCode:
+        """Compare the epoch a client believes in with ours; -1 is no belief (KIP-320)."""
+        ours = self.log.leader_epoch
+        if current_leader_epoch in {NO_EPOCH, ours}:
+            return ErrorCode.NONE
+        if current_leader_epoch < ours:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        return ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
 class Topic:

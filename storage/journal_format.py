@@ -24,7 +24,7 @@ bodies  in table order
 
 import struct
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from crc32c import crc32c
 
@@ -54,15 +54,26 @@ ENTRY_BYTES: Final = ENTRY.size
 ENTRIES_MAX: Final = 1 << 22
 
 
-class Entry(NamedTuple):
+class Entry:
     """One row of a group's table with the bytes it speaks of (empty for LOG_START)."""
 
-    kind: int
-    leader_epoch: int
-    partition_id: int
-    base_offset: int
-    next_offset: int
-    body: memoryview
+    __slots__ = ("base_offset", "body", "kind", "leader_epoch", "next_offset", "partition_id")
+
+    def __init__(
+        self,
+        kind: int,
+        leader_epoch: int,
+        partition_id: int,
+        base_offset: int,
+        next_offset: int,
+        body: memoryview,
+    ) -> None:
+        self.kind = kind
+        self.leader_epoch = leader_epoch
+        self.partition_id = partition_id
+        self.base_offset = base_offset
+        self.next_offset = next_offset
+        self.body = body
 
 
 @dataclass(frozen=True, slots=True)

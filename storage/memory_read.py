@@ -5,7 +5,7 @@ What was appended together is stored together; a reader may begin and end at any
 
 from bisect import bisect_right
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 from protocol.records import read_header
 from storage.io import Buffer
@@ -14,12 +14,15 @@ from storage.journal import StoredBatches
 NEXT_OFFSET: Final = attrgetter("next_offset")
 
 
-class MemorySlice(NamedTuple):
+class MemorySlice:
     """Batches read from the groups in memory, by reference."""
 
-    chunks: list[memoryview]
-    size_bytes: int
-    upper_offset: int
+    __slots__ = ("chunks", "size_bytes", "upper_offset")
+
+    def __init__(self, chunks: list[memoryview], size_bytes: int, upper_offset: int) -> None:
+        self.chunks = chunks
+        self.size_bytes = size_bytes
+        self.upper_offset = upper_offset
 
 
 def read_memory(

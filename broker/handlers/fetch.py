@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 from broker.catalogue import Catalogue, Partition, Topic
 from broker.dispatch import Parked, RequestContext, serves
 from broker.fetch_sessions import Asked, FetchPlan, Key, served_first
-from broker.handlers.offsets import leader_epoch_error
 from broker.storage_errors import error_code_of
 from broker.waiting import ParkedFetch
 from protocol.errors import ErrorCode, KafkaError
@@ -201,7 +200,7 @@ class _Reader:
         if not 0 <= index < len(topic.partitions):
             return None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         partition = topic.partitions[index]
-        error = leader_epoch_error(partition, asked.request.current_leader_epoch)
+        error = partition.leader_epoch_error(asked.request.current_leader_epoch)
         return (None, error) if error else (partition, ErrorCode.NONE)
 
     def _read_log(self, log: PartitionLog, asked: Asked, result: _Result) -> PartitionData:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 from broker.catalogue import Partition
 from broker.dispatch import Parked, RequestContext, serves
-from broker.handlers.offsets import leader_epoch_error
 from broker.storage_errors import error_code_of
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.list_offsets import (
@@ -119,7 +118,7 @@ def _error(
         and version < _FIRST_VERSION.get(timestamp, _FIRST_VERSION_OF_REST)
     ):
         return ErrorCode.UNSUPPORTED_VERSION
-    return leader_epoch_error(partition, asked.current_leader_epoch)
+    return partition.leader_epoch_error(asked.current_leader_epoch)
 
 
 def _look_up(

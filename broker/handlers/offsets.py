@@ -32,7 +32,6 @@ from protocol.messages.offset_for_leader_epoch import (
 from storage.errors import Refused
 
 NO_OFFSET = -1
-NO_EPOCH = -1
 
 # --------------------------------------------------------------------------- OffsetForLeaderEpoch
 
@@ -58,21 +57,11 @@ def _epoch_end(catalogue: Catalogue, topic: str, asked: OffsetForLeaderPartition
     partition = catalogue.partition(topic, asked.partition)
     if partition is None:
         return EpochEndOffset(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, asked.partition)
-    error = leader_epoch_error(partition, asked.current_leader_epoch)
+    error = partition.leader_epoch_error(asked.current_leader_epoch)
     if error:
         return EpochEndOffset(error, asked.partition)
     epoch, end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
     return EpochEndOffset(ErrorCode.NONE, asked.partition, epoch, end_offset)
-
-
-def leader_epoch_error(partition: Partition, current_leader_epoch: int) -> ErrorCode:
-    """Compare the epoch a client believes in with ours; -1 is no belief (KIP-320)."""
-    ours = partition.log.leader_epoch
-    if current_leader_epoch in {NO_EPOCH, ours}:
-        return ErrorCode.NONE
-    if current_leader_epoch < ours:
-        return ErrorCode.FENCED_LEADER_EPOCH
-    return ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
 # ---------------------------------------------------------------------------------- DeleteRecords
