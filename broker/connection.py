@@ -21,7 +21,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from contextlib import suppress
 from struct import Struct
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
@@ -639,8 +638,7 @@ class Connection(asyncio.BufferedProtocol):
             self._remainder.add(out)
             return
         if self._descriptor >= 0 and not transport.get_write_buffer_size():
-            with suppress(OSError):  # broken: who waits for the socket finds out and acts on it
-                send(self._descriptor, out)
+            self._send(out)
             if not out or (size > JOIN_BYTES and self._leave_remainder(out)):
                 return
         try:
@@ -650,6 +648,16 @@ class Connection(asyncio.BufferedProtocol):
             return
         for chunk in out:  # not writelines: asyncio's forgot flow control (3.12.0 to 3.13.1)
             transport.write(chunk)
+
+    def _send(self, out: Chunks) -> None:
+        """Send what the socket takes; who waits for a broken one finds out and acts on it.
+
+        Without ``contextlib.suppress``, which takes three calls of the interpreter.
+        """
+        try:
+            send(self._descriptor, out)
+        except OSError:
+            return
 
     def _leave_remainder(self, out: Chunks) -> bool:
         """Have what is in files sent as the socket takes it; False if nothing is, or none can."""

@@ -299,10 +299,10 @@ class LocalFile:
                 if error.errno not in _UNSUPPORTED:
                     raise
                 written = 0
+            if written == sum(map(len, buffers)):
+                return
             buffers = window(buffers, written)
             position += written
-            if not buffers:
-                return
         self.pwritev(buffers, position)
         os.fdatasync(self._descriptor)
 
