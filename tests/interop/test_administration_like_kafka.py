@@ -91,6 +91,18 @@ def create(client: WireClient, name: str, partitions: int) -> None:
     assert created.error_code == 0
 
 
+def wait_until_listed(client: WireClient, name: str, partitions: int) -> None:
+    """Apache Kafka makes the partitions of a topic one after the other, behind its answer."""
+    request = DescribeLogDirsRequest([DescribableLogDirTopic(name, list(range(partitions)))])
+    deadline = time.monotonic() + 60
+    while True:
+        (directory,) = client.ask(DESCRIBE_LOG_DIRS, request, 5).results
+        if sum(len(topic.partitions) for topic in directory.topics) == partitions:
+            return
+        assert time.monotonic() < deadline, directory
+        time.sleep(0.05)
+
+
 def new_producer_id(client: WireClient) -> int:
     deadline = time.monotonic() + 60
     while True:
@@ -105,6 +117,7 @@ def new_producer_id(client: WireClient) -> int:
 def log_dirs(client: WireClient) -> Iterator[Answer]:
     """DescribeLogDirs, of topics with and without data."""
     create(client, "sized", 3)
+    wait_until_listed(client, "sized", 3)
     records = [Record(offset, now_ms(), b"k", b"v" * 100) for offset in range(10)]
     for index in (0, 0, 2):
         produce(client, "sized", index, encode_batch(records))

@@ -393,6 +393,8 @@ def test_the_records_of_transactions_are_kafkas(brokers):
                         producer, group, {(transactional_offsets.OTHER, 0): 1}, version
                     )
                     producer = client.ended(producer, version, commit=commit)
+                # Apache Kafka writes markers behind its answer, and this waits for them.
+                client.begin_life(producer.transactional_id)
         found.append(written_in_transactions(broker, group, 12))
     ours, theirs = found
     assert ours == theirs
