@@ -55,7 +55,10 @@ ENTRIES_MAX: Final = 1 << 22
 
 
 class Entry:
-    """One row of a group's table with the bytes it speaks of (empty for LOG_START)."""
+    """One row of a group's table with the bytes it speaks of (empty for LOG_START).
+
+    A plain class: mypyc knows no memoryview among the fields of a tuple or a dataclass.
+    """
 
     __slots__ = ("base_offset", "body", "kind", "leader_epoch", "next_offset", "partition_id")
 
