@@ -4,6 +4,7 @@ namespaces for processes, mounts, network, host name and IPC, as the first proce
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -63,15 +64,20 @@ class Container:
         self._make_volumes()
         self._start()
         try:
-            self.process_id = self._first_process()
+            self.process_id = self._wait_for_command()
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._unshare.poll() is None:
-            self._unshare.kill()
+        # Not `unshare` itself, whose death its child outlives: the kernel forgets the signal asked
+        # for (--kill-child) when that changes its user. With the first process go all others.
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            if first := self._first_process():
+                os.kill(first, signal.SIGKILL)
+            else:
+                self._unshare.kill()
         self._unshare.wait()
         for port in self._ports:
             port.close()
@@ -205,22 +211,28 @@ class Container:
                 stderr=errors,
             )
 
-    def _first_process(self) -> int:
+    def _wait_for_command(self) -> int:
         """Return the first process once it has become the command; 0 if that has ended already."""
-        children = Path(f"/proc/{self._unshare.pid}/task/{self._unshare.pid}/children")
         deadline = time.monotonic() + START_TIMEOUT_S
         while self._unshare.poll() is None:
             assert time.monotonic() < deadline, self.log
             try:
-                found = children.read_text().split()
-                command = Path(f"/proc/{found[0]}/cmdline").read_text() if found else ""
+                first = self._first_process()
+                command = Path(f"/proc/{first}/cmdline").read_text() if first else ""
                 # Nothing can be read of a process that is becoming another one at this moment.
                 if command and INSIDE.name not in command:
-                    return int(found[0])
+                    return first
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it has just ended
             time.sleep(0.005)
         return 0
+
+    def _first_process(self) -> int:
+        """Return the first process inside; 0 if there is none yet or any more."""
+        if self._unshare.poll() is not None:
+            return 0
+        children = Path(f"/proc/{self._unshare.pid}/task/{self._unshare.pid}/children")
+        return int((children.read_text().split() or ["0"])[0])
 
     def _make_volumes(self) -> None:
         for inside in self.image.config.get("Volumes") or {}:

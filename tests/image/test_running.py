@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from pathlib import Path
 import confluent_kafka
 
 from tests.image.clients import consume, partitions, produce
+from tests.image.container import Container
 
 ROOT = Path(__file__).parents[2]
 READY = r"\[KafkaServer id=1\] started"
@@ -40,6 +43,18 @@ def values(count):
     return [b"%05d" % number for number in range(count)]
 
 
+def processes_inside(process_id):
+    """Return all processes in the namespace of one."""
+    space = os.readlink(f"/proc/{process_id}/ns/pid")
+    found = set()
+    for path in Path("/proc").glob("[0-9]*"):
+        # It has just ended, or it is one of the machine's that is not shown.
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            if os.readlink(path / "ns/pid") == space:
+                found.add(int(path.name))
+    return found
+
+
 def brokers_seen_inside(container, server):
     """Ask a broker for all brokers, from within its network."""
     code = "import sys; from tests.image.clients import brokers; print(*brokers(sys.argv[1]))"
@@ -66,6 +81,14 @@ def test_the_image_as_it_is(container):
     assert broker.stop() == 0
     assert time.monotonic() - began < QUICK_S
     assert "broker stops" in broker.log
+
+
+def test_nothing_of_a_container_outlives_it(image, tmp_path):
+    with Container(image, tmp_path) as broker:
+        broker.wait_for_log(READY)
+        inside = processes_inside(broker.process_id)
+        assert broker.process_id in inside
+    assert not any(Path(f"/proc/{process_id}").exists() for process_id in inside)
 
 
 def test_a_client_and_a_second_start(container, tmp_path):
