@@ -66,14 +66,9 @@ class Delivery:
             self._loop.call_soon(self._run)
 
     def flush(self) -> None:
-        """Serve the queued connections now; what they cause is left to the next iteration.
-
-        The last one first. Behind a group of the journal those are the readers, and each answer
-        takes the time in which its receiver is woken: a record gets to its reader 45 us sooner,
-        and its producer hears of it 65 us later (measured in pairs, on an idle broker).
-        """
+        """Serve the queued connections now; what they cause is left to the next iteration."""
         ready, self._ready = self._ready, []
-        for connection in reversed(ready):
+        for connection in ready:
             connection.deliver()
 
     def _run(self) -> None:

@@ -81,8 +81,8 @@ class ShortProduce(ShortAnswers):
         self.requests = requests
         self._answers = answers
 
-    def durable(self) -> None:
-        """Answer; what was promised is on disk."""
+    def prepare(self) -> None:
+        """Have the answers leave when what they promise is on disk."""
         if self.connection is not None:
             self.chunks = [self._answers]
             self._sender.answer_is_ready()
@@ -347,7 +347,7 @@ class ProduceShortcut:
 
     def _promise(self, answers: bytearray, requests: int, group: CommitGroup) -> ShortProduce:
         pending = ShortProduce(self._connection, answers, requests)
-        group.add_waiter(pending.durable)
+        group.add_answer(pending.prepare)
         return pending
 
     def _is_admitted(self, log: PartitionLog, records: memoryview) -> bool:

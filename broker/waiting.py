@@ -20,7 +20,7 @@ Response = TypeVar("Response")
 class PendingProduce(Deferred[Response]):
     """A produce whose batches have their offsets and wait to be durable.
 
-    ``durable`` goes to the journal group that holds the last of them: groups become durable in
+    ``prepare`` goes to the journal group that holds the last of them: groups become durable in
     order, so what the other partitions of the request wrote is durable before it.
     """
 
@@ -30,8 +30,8 @@ class PendingProduce(Deferred[Response]):
         super().__init__()
         self._answer = answer
 
-    def durable(self) -> None:
-        """Answer; what was promised is on disk."""
+    def prepare(self) -> None:
+        """Make the answer ready, which leaves when what it promises is on disk."""
         self.complete(self._answer)
 
 

@@ -15,6 +15,8 @@ Rules of this file:
 5. A small group behind which nothing comes in is committed on the loop itself (``commit_here``),
    for two hand-overs between threads cost more than a quick disk. A disk that was slow a moment
    ago, a full one, and a change of the journal's file are left to the journal thread.
+6. While the disk writes such a group the loop makes the answers to it ready (``meanwhile``). They
+   leave after the sync, or never: any error of the sync is final, a full disk's too.
 """
 
 import errno
@@ -106,20 +108,38 @@ class Committer:
         """Whether the disk has lately been fast enough for the loop to wait for it."""
         return self._expected_flush_ns <= _HERE_FLUSH_NS_MAX
 
-    def commit_here(self, group: CommitGroup) -> bool:
+    def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
         """Make one group durable without waiting for room; False: nothing was done.
 
-        The listener hears nothing, the caller knows.
+        ``meanwhile`` is called while the disk is at work. The listener hears nothing, the caller
+        knows.
         """
         size = GROUP_HEADER_BYTES + group.stored_bytes
         if self._lacks_spare or not self._files.has_room_for(size):
             return False  # Without a spare file each group is an occasion to try for one.
+        if group.entry_count:
+            return self._flush_here(group, meanwhile)
+        meanwhile()
+        self._is_durable([group], group.body_bytes, self._files.next_sequence)
+        return True
+
+    def _flush_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
+        begun_ns = time.perf_counter_ns()
         try:
-            self._flush([group], group.body_bytes)
+            placed = self._files.begin(
+                group.entry_count, bytes(group.table), group.chunks, group.body_bytes
+            )
         except OSError as error:
             if error.errno not in FULL_DISK:
                 raise
             return False  # Whoever commits it may wait for room.
+        written_ns = time.perf_counter_ns()
+        meanwhile()
+        resumed_ns = time.perf_counter_ns()
+        sequence = self._files.finish(placed)
+        self._flush_took(time.perf_counter_ns() - resumed_ns + written_ns - begun_ns)
+        self._flush_batches.observe(group.batches)
+        self._is_durable([group], group.body_bytes, sequence)
         return True
 
     def commit(self, groups: Sequence[CommitGroup]) -> None:
@@ -165,6 +185,10 @@ class Committer:
             sequence = self._files.append(entry_count, table, bodies, size)
             self._flush_took(time.perf_counter_ns() - begun_ns)
             self._flush_batches.observe(sum([group.batches for group in groups]))
+        self._is_durable(groups, size, sequence)
+
+    def _is_durable(self, groups: Sequence[CommitGroup], size: int, sequence: int) -> None:
+        """Leave to the segment thread what has become durable as ``sequence``."""
         for group in groups:
             group.sequence = sequence
         self._unwritten.extend(groups)
@@ -339,18 +363,18 @@ class CommitterThreads:
         """Queue ``group``; the listener hears of it in the order of submission."""
         self._groups.put(group)
 
-    def commit_here(self, group: CommitGroup) -> bool:
+    def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
         """Commit on the caller's thread; False if the journal thread has to do it.
 
-        Only while nothing that was submitted waits to be durable. Raises what cannot be answered
-        any more (D9).
+        ``meanwhile`` is called while the disk is at work. Only while nothing that was submitted
+        waits to be durable. Raises what cannot be answered any more (D9).
         """
         if not (self._commits_here and self._committer.flushes_are_quick):
             return False
         if not self._committing.acquire(blocking=False):
             return False
         try:
-            done = self._committer.commit_here(group)
+            done = self._committer.commit_here(group, meanwhile)
             if done:
                 self._tell_segment_thread()
         finally:

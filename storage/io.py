@@ -89,6 +89,10 @@ class File(Protocol):
         """
         ...
 
+    def begin_page(self, buffers: Sequence[Buffer], position: int) -> None:
+        """Write one page and have the disk begin with it; durable after :meth:`fdatasync`."""
+        ...
+
     def fdatasync(self) -> None:
         """Return when all that was written, and the file's size, are on stable storage."""
         ...
@@ -305,6 +309,15 @@ class LocalFile:
             position += written
         self.pwritev(buffers, position)
         os.fdatasync(self._descriptor)
+
+    def begin_page(self, buffers: Sequence[Buffer], position: int) -> None:
+        """Write, and call for what has Linux begin with the dirty pages of a range.
+
+        Of less than a page it drops nothing. ``sync_file_range`` has no such side to it, but costs
+        10 us more on an idle broker: ``os`` lacks it.
+        """
+        self.pwritev(buffers, position)
+        os.posix_fadvise(self._descriptor, position, 1, os.POSIX_FADV_DONTNEED)
 
     def fdatasync(self) -> None:
         """Sync data and size; an error here must stop the process (D9)."""

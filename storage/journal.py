@@ -6,14 +6,17 @@ Rules of this file:
    thread merges the groups that wait into one on-disk group and one ``fdatasync``. While that
    thread has nothing to do, a small group stays open as long as each turn brings more, and may
    then be made durable on the loop: nobody is left who could use the loop meanwhile.
-2. Groups become durable in the order in which they were submitted, so whoever waits for the newest
+2. What a group makes visible, and the answers to it, are made while the disk is at work where the
+   loop itself commits. Nothing of that leaves the process before the group is durable.
+3. Groups become durable in the order in which they were submitted, so whoever waits for the newest
    one also waits for everything before it (S4: a duplicate waits for its original).
-3. A group's ``operations`` change the partition directories and segment files. They run on the
+4. A group's ``operations`` change the partition directories and segment files. They run on the
    segment thread, in order, after the group is durable; nobody else changes those files meanwhile.
 """
 
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Final, Protocol
 
 from storage.io import Buffer
@@ -61,7 +64,10 @@ class GroupMember(Protocol):
     """A partition's log, told on the loop how far its appends have come."""
 
     def durable_up_to(self, end: tuple[int, int]) -> None:
-        """Everything before ``end`` (next offset, bytes ever appended) survives a power loss."""
+        """Everything before ``end`` (next offset, bytes ever appended) is visible.
+
+        It survives a power loss before anybody outside can see it.
+        """
 
     def written_up_to(self, end: tuple[int, int]) -> None:
         """Everything before ``end`` can be read from the segment files."""
@@ -96,6 +102,7 @@ class CommitGroup:
     """What one turn of the loop appended: made durable together, answered together."""
 
     __slots__ = (
+        "answers",
         "awaited",
         "batches",
         "body_bytes",
@@ -120,6 +127,7 @@ class CommitGroup:
         self.body_bytes = 0
         self.operations: list[StoredBatches | Operation] = []
         self.ends: dict[GroupMember, tuple[int, int]] = {}
+        self.answers: list[Waiter] = []
         self.waiters: list[Waiter] = []
         self.awaited = False
         """Whether somebody waits for its operations, not only for the disk."""
@@ -137,6 +145,16 @@ class CommitGroup:
             waiter()
         else:
             self.waiters.append(waiter)
+
+    def add_answer(self, answer: Waiter) -> None:
+        """Call ``answer`` on the loop so that it makes ready what leaves once this is durable.
+
+        It may run before that is so: it must do nothing that is seen outside of the process.
+        """
+        if self.durable:
+            answer()
+        else:
+            self.answers.append(answer)
 
     def add_entry(
         self,
@@ -275,17 +293,30 @@ class Journal:
         """Whether nothing waits to be durable or written."""
         return not (self._scheduled or self._in_flight or self._unwritten)
 
-    def groups_became_durable(self, count: int) -> None:
-        """The oldest ``count`` groups in flight survive a power loss now; answer who waited.
+    def show(self, count: int) -> None:
+        """Move the high watermarks over the oldest ``count`` groups in flight.
 
-        High watermarks move before any answer leaves: who was answered can read its record.
+        Before any answer is made: who is answered can read its record.
+        """
+        for member, end in _newest_ends(list(islice(self._in_flight, count))).items():
+            member.durable_up_to(end)
+
+    def prepare_answers(self, count: int) -> None:
+        """Make the answers ready that wait for the oldest ``count`` groups in flight."""
+        for group in islice(self._in_flight, count):
+            answers, group.answers = group.answers, []
+            for answer in answers:
+                answer()
+
+    def groups_became_durable(self, count: int) -> None:
+        """The oldest ``count`` groups in flight survive a power loss now; tell who waited.
+
+        ``show`` and ``prepare_answers`` have been called for them.
         """
         done = [self._in_flight.popleft() for _ in range(count)]
         self.groups_durable += count
         for group in done:
             group.durable = True
-        for member, end in _newest_ends(done).items():
-            member.durable_up_to(end)
         for group in done:
             waiters, group.waiters = group.waiters, []
             for waiter in waiters:

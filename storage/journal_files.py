@@ -62,6 +62,23 @@ class GroupPlace:
     header: GroupHeader
 
 
+class PlacedGroup:
+    """A group on its way to the disk: ``end`` and ``touched`` are bytes of its file."""
+
+    __slots__ = ("buffers", "crc", "durable", "end", "journal_file", "touched")
+
+    def __init__(
+        self, journal_file: JournalFile, buffers: list[Buffer], end: int, touched: int, crc: int
+    ) -> None:
+        """``touched``: where the zeros behind it end."""
+        self.journal_file = journal_file
+        self.buffers = buffers
+        self.end = end
+        self.touched = touched
+        self.crc = crc
+        self.durable = True
+
+
 class JournalFiles:
     """Appends groups to the current file and hands out recycled ones; sizes in bytes."""
 
@@ -134,6 +151,39 @@ class JournalFiles:
 
     def append(self, entry_count: int, table: bytes, bodies: Sequence[Buffer], size: int) -> int:
         """Write one group and make it durable; answers its sequence. ``size`` is of the bodies."""
+        placed = self._place(entry_count, table, bodies, size)
+        placed.journal_file.file.pwritev_durable(placed.buffers, self._position)
+        return self._go_on_behind(placed)
+
+    def begin(
+        self, entry_count: int, table: bytes, bodies: Sequence[Buffer], size: int
+    ) -> PlacedGroup:
+        """Write one group and have the disk begin with it; it is durable after ``finish``.
+
+        A long one is durable already: beginning does not pay where the write takes longer.
+        """
+        placed = self._place(entry_count, table, bodies, size)
+        file = placed.journal_file.file
+        if placed.touched - self._position > BLOCK_BYTES:
+            file.pwritev_durable(placed.buffers, self._position)
+        else:
+            file.begin_page(placed.buffers, self._position)
+            placed.durable = False
+        return placed
+
+    def finish(self, placed: PlacedGroup) -> int:
+        """Wait until a group that was begun is durable; answers its sequence.
+
+        Any error is final, a full disk's too: what was written may be lost.
+        """
+        if not placed.durable:
+            placed.journal_file.file.fdatasync()
+        return self._go_on_behind(placed)
+
+    def _place(
+        self, entry_count: int, table: bytes, bodies: Sequence[Buffer], size: int
+    ) -> PlacedGroup:
+        """Say where the next group goes, in a file with room for it, and what is written there."""
         group_bytes = GROUP_HEADER_BYTES + len(table) + size
         current = self._current
         if current is None or not self.has_room_for(group_bytes):
@@ -143,14 +193,18 @@ class JournalFiles:
         end = self._position + padded(group_bytes)
         touched = self._end_of_zeros(current, group_bytes, end)
         zeros = _ZEROS[: touched - self._position - group_bytes]
-        current.file.pwritev_durable([header, table, *bodies, zeros], self._position)
-        current.touched_bytes = max(current.touched_bytes, touched)
+        return PlacedGroup(current, [header, table, *bodies, zeros], end, touched, crc)
+
+    def _go_on_behind(self, placed: PlacedGroup) -> int:
+        """Take in that a group is durable; answers its sequence."""
+        current, sequence = placed.journal_file, self.next_sequence
+        current.touched_bytes = max(current.touched_bytes, placed.touched)
         if current.first_sequence < 0:
             current.first_sequence = sequence
         current.last_sequence = sequence
-        self.appended_bytes += end - self._position
-        self._position = end
-        self._previous_crc = crc
+        self.appended_bytes += placed.end - self._position
+        self._position = placed.end
+        self._previous_crc = placed.crc
         self.next_sequence = sequence + 1
         return sequence
 

@@ -101,8 +101,11 @@ class Runner(Protocol):
     def submit(self, group: CommitGroup) -> None:
         """Queue a group."""
 
-    def commit_here(self, group: CommitGroup) -> bool:
-        """Make ``group`` durable at once, if that is quick; no other is on its way."""
+    def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
+        """Make ``group`` durable at once, if that is quick; no other is on its way.
+
+        ``meanwhile`` is called once while the disk is at work; never if this answers False.
+        """
 
     def stop(self) -> None:
         """Finish everything submitted and end. Blocks."""
@@ -113,6 +116,9 @@ class StoreCallbacks:
     """What the store tells its owner; all called on the loop."""
 
     on_advanced: Callable[[PartitionLog, int], None] = field(default=lambda _log, _size: None)
+    on_shown: Callable[[], None] = field(default=lambda: None)
+    """All logs of some groups have advanced: a good moment to make ready what readers get. What
+    leaves must wait for the end of the turn; the groups may not be durable yet."""
     on_backlogged: Callable[[bool], None] = field(default=lambda _backlogged: None)
     on_fatal: Callable[[BaseException], None] = field(default=lambda _error: None)
 
@@ -198,7 +204,7 @@ class LogStore:
         # A start after a crash here would find this group behind the gap of the former run.
         assert self._has_checkpoint or not group.entry_count, "append before the first checkpoint"
         try:
-            durable = alone and self._runner.commit_here(group)
+            durable = alone and self._runner.commit_here(group, partial(self._prepare_answers, 1))
         except Exception as error:  # noqa: BLE001  Any failure here ends the process (D9).
             self._fail(error)
             return
@@ -207,6 +213,16 @@ class LogStore:
             self._look_at_journal()
         else:
             self._runner.submit(group)
+
+    def _prepare_answers(self, groups: int) -> None:
+        """Show the oldest groups in flight and make all answers to them ready; readers' first.
+
+        A record's way to its reader adds to that of every step of a pipeline; its producer hears of
+        it a little later (45 us won, 65 us lost, measured in pairs on an idle broker).
+        """
+        self.journal.show(groups)
+        self.callbacks.on_shown()
+        self.journal.prepare_answers(groups)
 
     def start(self, files: JournalFiles) -> None:
         """Begin to commit. Recovery has run; ``files`` is at the start of a new run of groups."""
@@ -272,6 +288,7 @@ class LogStore:
         self.engine.call(lambda: self._fail(error))
 
     def _groups_became_durable(self, groups: int) -> None:
+        self._prepare_answers(groups)
         self.journal.groups_became_durable(groups)
         self._look_at_journal()
 

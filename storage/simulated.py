@@ -86,6 +86,10 @@ class SimulatedFile:
             size = self._system.write(self._inode, self.path, buffers, position)
             self._system.sync_range(self._inode, self.path, position, size)
 
+    def begin_page(self, buffers: Sequence[Buffer], position: int) -> None:
+        """Write; promises no more than ``pwritev``."""
+        self.pwritev(buffers, position)
+
     def fdatasync(self) -> None:
         """Make the content and the size durable."""
         with self._system.lock_of_state:

@@ -256,8 +256,9 @@ class _NoRunner:
         """See ``Runner``: nothing is appended, so nothing comes."""
         raise AssertionError(f"{group} was submitted while checking")
 
-    def commit_here(self, group: CommitGroup) -> bool:
+    def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
         """See ``Runner``: nothing is appended, so nothing comes."""
+        del meanwhile
         raise AssertionError(f"{group} was submitted while checking")
 
     def stop(self) -> None:

@@ -202,6 +202,10 @@ class _ScratchFile:
         """Write; nothing here has to outlive the process."""
         self.pwritev(buffers, position)
 
+    def begin_page(self, buffers: Sequence[Buffer], position: int) -> None:
+        """Write; nothing here has to reach a disk."""
+        self.pwritev(buffers, position)
+
     def fdatasync(self) -> None:
         """Nothing here has to outlive the process."""
 

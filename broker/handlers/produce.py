@@ -87,7 +87,7 @@ def produce(
     if newest is None:
         return response
     pending = PendingProduce(response)
-    newest.add_waiter(pending.durable)
+    newest.add_answer(pending.prepare)
     return pending
 
 
@@ -183,7 +183,7 @@ class _HeldProduce(Parked[ProduceResponse]):
         if newest is None:
             self.complete(response)
         else:
-            newest.add_waiter(lambda: self.complete(response))
+            newest.add_answer(lambda: self.complete(response))
 
     def abandoned(self) -> None:
         """Append nothing: the client has gone, and does not know that it was received."""

@@ -158,11 +158,11 @@ async def test_a_produce_is_answered_when_it_is_durable(waiting):
     pending = PendingProduce("stored")
     pending.connection = waiting.line
     assert not waiting.line.answers
-    pending.durable()
+    pending.prepare()
     assert waiting.line.answers == ["stored"]
 
 
 async def test_a_produce_may_be_durable_before_anybody_listens():
     pending = PendingProduce("stored")
-    pending.durable()
+    pending.prepare()
     assert pending.response == "stored"

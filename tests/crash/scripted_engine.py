@@ -42,12 +42,12 @@ class ScriptedEngine:
             self._on_group()
         self._submitted.append(group)
 
-    def commit_here(self, group: CommitGroup) -> bool:
+    def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
         if not self._disk_is_quick or self.committer is None:
             return False
         self._heard = group
         self._on_group()
-        return self.committer.commit_here(group)
+        return self.committer.commit_here(group, meanwhile)
 
     def stop(self) -> None:
         self.write()

@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from storage.committer import Committer
 from storage.errors import Corrupt
 from storage.journal import Journal
+from storage.journal_files import JournalFiles
 from storage.log_directory import LogDirectory
 from storage.log_store import LogStore
 from storage.partition_log import PartitionLog
@@ -40,7 +40,7 @@ def test_an_acknowledgement_before_the_commit_is_found_out(monkeypatch):
     def submit(store, group, *, alone):
         del alone
         store._runner.submit(group)
-        store.engine.call(lambda: store.journal.groups_became_durable(1))
+        store.engine.call(lambda: store._groups_became_durable(1))
 
     monkeypatch.setattr(LogStore, "_submit", submit)
     monkeypatch.setattr(LogStore, "durable", lambda store, groups: None)
@@ -48,13 +48,13 @@ def test_an_acknowledgement_before_the_commit_is_found_out(monkeypatch):
 
 
 def test_a_commit_on_the_loop_that_is_not_synced_is_found_out(monkeypatch):
-    def commit_here(committer, group):
+    def finish(files, placed):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(SimulatedFile, "pwritev_durable", SimulatedFile.pwritev)
-            return original(committer, group)
+            patch.setattr(SimulatedFile, "fdatasync", lambda file: None)
+            return original(files, placed)
 
-    original = Committer.commit_here
-    monkeypatch.setattr(Committer, "commit_here", commit_here)
+    original = JournalFiles.finish
+    monkeypatch.setattr(JournalFiles, "finish", finish)
     assert first_violation()
 
 

@@ -286,6 +286,15 @@ def test_a_durable_write_syncs_unless_one_call_did_it(local_file, monkeypatch, a
     assert local_file.pread(3, 0) == b"abc"
 
 
+def test_a_page_that_is_begun_is_written_and_stays_in_memory(local_file):
+    local_file.pwritev([b"a" * 8192], 0)
+    local_file.fdatasync()
+    local_file.begin_page([b"b" * 4000, b"c" * 96], 4096)
+    local_file.fdatasync()
+    assert local_file.pread(8192, 0) == b"a" * 4096 + b"b" * 4000 + b"c" * 96
+    assert local_file.pread_cached(8192, 0) is not None
+
+
 def test_an_error_of_a_durable_write_is_not_hidden(local_file, monkeypatch):
     def broken(*arguments):
         raise OSError(errno.EIO, "disk gone")

@@ -276,6 +276,24 @@ def test_who_waits_is_called_in_order_and_at_once_when_it_is_late():
     assert loop.journal.idle
 
 
+def test_answers_are_made_when_groups_are_shown_and_at_once_when_they_are_late():
+    loop = Loop()
+    heard = []
+    group = loop.append(1)
+    group.add_answer(lambda: heard.append("answer"))
+    group.add_waiter(lambda: heard.append("durable"))
+    loop.settle()
+    loop.append(1).add_answer(lambda: heard.append("of another group"))
+    loop.turn()
+    loop.journal.show(1)
+    loop.journal.prepare_answers(1)
+    assert heard == ["answer"]
+    loop.journal.groups_became_durable(1)
+    assert heard == ["answer", "durable"]
+    group.add_answer(lambda: heard.append("late"))
+    assert heard == ["answer", "durable", "late"]
+
+
 def test_the_backlog_is_told_once_each_way():
     loop = Loop(backlog_max_bytes=100)
     for _ in range(3):

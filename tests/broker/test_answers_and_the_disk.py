@@ -1,0 +1,119 @@
+"""Answers are made while the disk is at work; none leaves before what it promises is durable."""
+
+from __future__ import annotations
+
+import errno
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from broker.testing import Broker
+from broker.waiting import FetchWaits
+from protocol.messages.fetch import FETCH
+from protocol.messages.produce import PRODUCE
+from storage.io import LocalFile
+from tests.broker.data_plane import Named, Wire, batch, fetch_request, produce_request
+
+TOPIC = Named("t")
+VERSION = 12
+TIMEOUT_S = 60
+SHORT, LONG = b"v", b"v" * 5000
+
+
+@contextmanager
+def waiting_reader(broker):
+    """A producer, and a reader whose Fetch waits for what the producer sends next."""
+    broker.create_topic("t", 1)
+    with Wire(broker.address) as producer, Wire(broker.address) as reader:
+        end = until_flushes_are_quick(broker, producer)
+        request = fetch_request(VERSION, (TOPIC, (0, end)), max_wait_ms=TIMEOUT_S * 1000)
+        reader.send(FETCH, request, VERSION)
+        assert reader.silent()
+        yield producer, reader
+
+
+def until_flushes_are_quick(broker, producer):
+    """Produce until the loop itself commits; return where the log ends."""
+    for count in range(1, 500):
+        assert producer.produce(TOPIC, batch(SHORT)).error_code == 0
+        if broker.server.logs._runner._committer.flushes_are_quick:
+            return count
+    raise AssertionError("no flush of this disk takes less than 2 ms")
+
+
+def at_the_sync(monkeypatch, name, action):
+    """Call ``action`` when the journal is to be synced, instead of a sync that it does not make."""
+    genuine = getattr(LocalFile, name)
+
+    def sync(file, *arguments):
+        if "journal" in file.path:
+            action(lambda: genuine(file, *arguments))
+        else:
+            genuine(file, *arguments)
+
+    monkeypatch.setattr(LocalFile, name, sync)
+
+
+def note_answered(monkeypatch):
+    """Note how many waiting fetches are answered, each time."""
+    answered = []
+    genuine = FetchWaits.answer_due
+
+    def answer_due(waits):
+        answered.append(len(waits._due))
+        genuine(waits)
+
+    monkeypatch.setattr(FetchWaits, "answer_due", answer_due)
+    return answered
+
+
+@pytest.mark.parametrize(
+    ("value", "call"), [(SHORT, "fdatasync"), (LONG, "pwritev_durable")], ids=["short", "long"]
+)
+def test_nothing_leaves_before_it_is_durable(tmp_path, monkeypatch, value, call):
+    synced = threading.Event()
+    silent = []
+
+    def look(sync):
+        silent.append(producer.silent(0.2) and reader.silent(0.2))
+        sync()
+        synced.set()
+
+    with Broker(storage=tmp_path) as broker, waiting_reader(broker) as (producer, reader):
+        with monkeypatch.context() as patch:
+            at_the_sync(patch, call, look)
+            producer.send(PRODUCE, produce_request(9, TOPIC, (0, batch(value))), 9)
+            assert synced.wait(TIMEOUT_S)
+        assert silent == [True]
+        fetched = reader.receive().responses[0].partitions[0]
+        assert bytes(fetched.records).endswith(value + b"\0"), "the record, without headers"
+        assert producer.receive().responses[0].partition_responses[0].error_code == 0
+
+
+def test_what_a_sync_loses_was_made_ready_for_nobody(tmp_path, monkeypatch):
+    """The disk fails behind answers that are ready: both clients are hung up on instead (D9)."""
+    failed = threading.Event()
+    answered = note_answered(monkeypatch)
+    in_front = []
+
+    def fail(_):
+        in_front.extend(answered)
+        failed.set()
+        raise OSError(errno.EIO, "planted")
+
+    ended = pytest.raises(RuntimeError, match="the broker had stopped by itself")
+    with (
+        ended as end,
+        Broker(storage=tmp_path) as broker,
+        waiting_reader(broker) as (producer, reader),
+        monkeypatch.context() as patch,
+    ):
+        answered.clear()
+        at_the_sync(patch, "fdatasync", fail)
+        producer.send(PRODUCE, produce_request(9, TOPIC, (0, batch(SHORT))), 9)
+        assert failed.wait(TIMEOUT_S)
+        assert producer.hung_up()
+        assert reader.hung_up()
+    assert 1 in in_front, "the fetch was answered in front of the sync"
+    assert str(end.value.__cause__) == "[Errno 5] planted"
