@@ -57,9 +57,12 @@ class Delivery:
         self._loop = loop
         self._ready: list[Connection] = []
         self._scheduled = False
+        self._ended = False
 
     def add(self, connection: Connection) -> None:
         """Queue a connection; the first one in an iteration schedules the flush."""
+        if self._ended:
+            return
         self._ready.append(connection)
         if not self._scheduled:
             self._scheduled = True
@@ -70,6 +73,11 @@ class Delivery:
         ready, self._ready = self._ready, []
         for connection in ready:
             connection.deliver()
+
+    def end(self) -> None:
+        """Let nothing leave any more, whatever was made ready."""
+        self._ended = True
+        self._ready = []
 
     def _run(self) -> None:
         self._scheduled = False

@@ -158,6 +158,7 @@ class SocketServer:
     def cut_off(self) -> None:
         """Begin to close everything at once; nothing more is handled or answered."""
         self._stopping = True
+        self.delivery.end()
         self._close_listeners()
         if self._sweeper is not None:
             self._sweeper.cancel()

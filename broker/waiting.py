@@ -1,8 +1,8 @@
 """Answers that wait: fetches for bytes, produces for the disk.
 
 Both are completed by callback, without a Task or a Future. A fetch that has become due is answered
-in the next loop iteration and not inside ``advanced``: one journal group moves many logs, and the
-fetch should see all of them.
+behind all the logs that a journal group moves, and not inside ``advanced``: it should see all of
+them.
 """
 
 from __future__ import annotations

@@ -137,7 +137,8 @@ class Committer:
         meanwhile()
         resumed_ns = time.perf_counter_ns()
         sequence = self._files.finish(placed)
-        self._flush_took(time.perf_counter_ns() - resumed_ns + written_ns - begun_ns)
+        ended_ns = time.perf_counter_ns()
+        self._flush_took(ended_ns - begun_ns, aside_ns=resumed_ns - written_ns)
         self._flush_batches.observe(group.batches)
         self._is_durable([group], group.body_bytes, sequence)
         return True
@@ -196,10 +197,13 @@ class Committer:
         if any(group.awaited for group in groups):
             self._awaited = True
 
-    def _flush_took(self, elapsed_ns: int) -> None:
-        """Expect the next flush to take as long, or not much less than those before it."""
+    def _flush_took(self, elapsed_ns: int, *, aside_ns: int = 0) -> None:
+        """Expect the next flush to take as long, or not much less than those before it.
+
+        But for what the loop did ``aside_ns``: it says nothing of the disk.
+        """
         self._flush_times.observe(elapsed_ns)
-        self._expected_flush_ns = max(elapsed_ns, self._expected_flush_ns * 3 // 4)
+        self._expected_flush_ns = max(elapsed_ns - aside_ns, self._expected_flush_ns * 3 // 4)
 
     def _keep_a_spare(self) -> None:
         """Have the next journal file ready; without one, refuse appends and try with each group.

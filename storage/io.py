@@ -317,7 +317,10 @@ class LocalFile:
         10 us more on an idle broker: ``os`` lacks it.
         """
         self.pwritev(buffers, position)
-        os.posix_fadvise(self._descriptor, position, 1, os.POSIX_FADV_DONTNEED)
+        try:
+            os.posix_fadvise(self._descriptor, position, 1, os.POSIX_FADV_DONTNEED)
+        except OSError:
+            return  # A hint; what is wrong with the disk the sync says.
 
     def fdatasync(self) -> None:
         """Sync data and size; an error here must stop the process (D9)."""

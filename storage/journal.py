@@ -6,8 +6,8 @@ Rules of this file:
    thread merges the groups that wait into one on-disk group and one ``fdatasync``. While that
    thread has nothing to do, a small group stays open as long as each turn brings more, and may
    then be made durable on the loop: nobody is left who could use the loop meanwhile.
-2. What a group makes visible, and the answers to it, are made while the disk is at work where the
-   loop itself commits. Nothing of that leaves the process before the group is durable.
+2. Where the loop itself commits, a group's logs advance and the answers to it are made before it is
+   durable, if it can be while the disk is at work. Nothing of that leaves the process before it is.
 3. Groups become durable in the order in which they were submitted, so whoever waits for the newest
    one also waits for everything before it (S4: a duplicate waits for its original).
 4. A group's ``operations`` change the partition directories and segment files. They run on the
@@ -276,7 +276,7 @@ class Journal:
         group = self._open
         self._scheduled = False
         self._looks = self._entries_seen = 0
-        if not group.entry_count and not group.operations:
+        if not (group.entry_count or group.operations or group.waiters or group.answers):
             return
         self._open = CommitGroup()
         self.backlog_bytes += group.body_bytes

@@ -205,7 +205,7 @@ class LogStore:
         assert self._has_checkpoint or not group.entry_count, "append before the first checkpoint"
         try:
             durable = alone and self._runner.commit_here(group, partial(self._prepare_answers, 1))
-        except Exception as error:  # noqa: BLE001  Any failure here ends the process (D9).
+        except BaseException as error:  # noqa: BLE001  Any failure here ends the process (D9).
             self._fail(error)
             return
         if durable:
@@ -288,7 +288,11 @@ class LogStore:
         self.engine.call(lambda: self._fail(error))
 
     def _groups_became_durable(self, groups: int) -> None:
-        self._prepare_answers(groups)
+        try:
+            self._prepare_answers(groups)
+        except BaseException as error:  # noqa: BLE001  A mistake with what is durable ends it too.
+            self._fail(error)
+            return
         self.journal.groups_became_durable(groups)
         self._look_at_journal()
 

@@ -6,8 +6,9 @@ Rules of this file:
    ``Appended.durable`` is what the answer waits for (design §9). Producer state moves at append
    time, so the next append is judged against everything in the pipeline (S12).
 2. A refused append changes nothing (S5): every check comes before the first change.
-3. Visible is what is durable: the high watermark follows the journal, reads above what the segment
-   files hold come from the groups still in memory, never from anything above the high watermark.
+3. Visible is what is durable: the high watermark follows the journal (ahead of its sync only where
+   nothing leaves before that), reads above what the segment files hold come from the groups still
+   in memory, never from anything above the high watermark.
 4. The log start moves only when its journal entry is durable.
 """
 
@@ -522,7 +523,7 @@ class PartitionLog:
     # What the journal tells
 
     def durable_up_to(self, end: tuple[int, int]) -> None:
-        """Appends below an offset survive a power loss: show them and wake who waits for them."""
+        """Appends below an offset survive a power loss before anybody hears of them: show them."""
         self.high_watermark, durable_bytes = end
         size = durable_bytes - self._announced_bytes
         self._announced_bytes = durable_bytes

@@ -36,7 +36,8 @@ class Effort(NamedTuple):
 FULL = {
     "trigger": Effort(rounds=2, warm_up_samples=4, samples=12),
     # The JVM comes to its speed in a thousand records or two: before, whoever is first is slowest.
-    "real-time": Effort(rounds=4, warm_up_samples=1000, samples=250),
+    # A median of 250 records is 20 % up or down in the next round.
+    "real-time": Effort(rounds=10, warm_up_samples=1000, samples=250),
     "sink": Effort(rounds=1, warm_up_samples=0, samples=5),
 }
 QUICK = {

@@ -117,3 +117,36 @@ def test_what_a_sync_loses_was_made_ready_for_nobody(tmp_path, monkeypatch):
         assert reader.hung_up()
     assert 1 in in_front, "the fetch was answered in front of the sync"
     assert str(end.value.__cause__) == "[Errno 5] planted"
+
+
+def test_a_duplicate_is_answered_with_its_original(tmp_path, monkeypatch):
+    """Sent again while its original is in flight, and nothing else is appended behind it (S4)."""
+    under_way, may_go_on = threading.Event(), threading.Event()
+
+    def hold(sync):
+        under_way.set()
+        assert may_go_on.wait(TIMEOUT_S)
+        sync()
+
+    def numbered(sequence):
+        records = batch(SHORT, producer_id=7, producer_epoch=0, base_sequence=sequence)
+        return produce_request(9, TOPIC, (0, records))
+
+    def answer(wire):
+        return wire.receive().responses[0].partition_responses[0]
+
+    with Broker(storage=tmp_path) as broker:
+        broker.create_topic("t", 1)
+        with Wire(broker.address) as first, Wire(broker.address) as again:
+            for sequence, wire in enumerate((first, again)):  # Each knows its shortcut now.
+                wire.send(PRODUCE, numbered(sequence), 9)
+                assert answer(wire).base_offset == sequence
+            with monkeypatch.context() as patch:
+                at_the_sync(patch, "pwritev_durable", hold)
+                first.send(PRODUCE, numbered(2), 9)
+                assert under_way.wait(TIMEOUT_S)
+                again.send(PRODUCE, numbered(2), 9)
+                assert again.silent()
+                may_go_on.set()
+                answers = [answer(first), answer(again)]
+                assert [(each.error_code, each.base_offset) for each in answers] == [(0, 2)] * 2

@@ -396,3 +396,31 @@ def test_nothing_follows_what_the_loop_could_not_commit(monkeypatch, call, shown
     assert answered == []
     assert len(failures) == 1
     assert log.high_watermark == shown
+
+
+@pytest.mark.parametrize("disk_is_quick", [False, True])
+def test_a_mistake_in_making_answers_is_fatal(disk_is_quick):
+    """The groups in flight would be counted wrongly from then on."""
+    host = Host()
+    host.boot()
+    engine = ScriptedEngine()
+    store = LogStore(SimulatedFileSystem(), "/data", engine=engine, now_ms=lambda: NOW_MS)
+    lock_directory(store)
+    open_store(store, host.specs, leader_epoch=1)
+    store.checkpoint()
+    engine.settle()
+    store.get(1).append(batch())
+    engine.settle()
+    failures, answered = [], []
+    store.callbacks.on_fatal = failures.append
+
+    def fails():
+        raise ZeroDivisionError
+
+    store.callbacks.on_shown = fails
+    store.get(1).append(batch()).durable.add_waiter(lambda: answered.append(True))
+    for _ in range(3):
+        engine.turn(disk_is_quick=disk_is_quick)
+        engine.commit()
+    assert [type(error) for error in failures] == [ZeroDivisionError]
+    assert answered == []

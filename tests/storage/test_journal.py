@@ -276,6 +276,22 @@ def test_who_waits_is_called_in_order_and_at_once_when_it_is_late():
     assert loop.journal.idle
 
 
+@pytest.mark.parametrize("call", ["add_waiter", "add_answer"])
+def test_a_group_that_stayed_empty_goes_if_somebody_waits_for_it(call):
+    """A duplicate waits for its original, which is in flight, in the group that is open."""
+    loop = Loop()
+    loop.append(1)
+    loop.settle()
+    loop.journal.group_for(100)
+    group = loop.journal.newest_group()
+    getattr(group, call)(lambda: None)
+    loop.settle()
+    assert loop.submitted[1:] == [group]
+    loop.journal.group_for(100)
+    loop.settle()
+    assert len(loop.submitted) == 2, "nobody waits for this one"
+
+
 def test_answers_are_made_when_groups_are_shown_and_at_once_when_they_are_late():
     loop = Loop()
     heard = []

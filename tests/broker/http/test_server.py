@@ -137,6 +137,7 @@ async def test_a_broker_that_has_failed_is_not_alive():
         status, answer = await get_json(address, "/livez")
         assert status == 503
         assert answer["checks"]["storage"] == "failed: OSError(5, 'Input/output error')"
+        assert await get_json(address, "/metrics") == (503, answer), "nor does it count"
         server.failure = None  # What is tested is the page; let the broker end as usual.
 
 
