@@ -120,7 +120,7 @@ class Committer:
         if group.entry_count:
             return self._flush_here(group, meanwhile)
         meanwhile()
-        self._is_durable([group], group.body_bytes, self._files.next_sequence)
+        self._leave_to_segments([group], group.body_bytes, self._files.next_sequence)
         return True
 
     def _flush_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
@@ -140,7 +140,7 @@ class Committer:
         ended_ns = time.perf_counter_ns()
         self._flush_took(ended_ns - begun_ns, aside_ns=resumed_ns - written_ns)
         self._flush_batches.observe(group.batches)
-        self._is_durable([group], group.body_bytes, sequence)
+        self._leave_to_segments([group], group.body_bytes, sequence)
         return True
 
     def commit(self, groups: Sequence[CommitGroup]) -> None:
@@ -186,9 +186,9 @@ class Committer:
             sequence = self._files.append(entry_count, table, bodies, size)
             self._flush_took(time.perf_counter_ns() - begun_ns)
             self._flush_batches.observe(sum([group.batches for group in groups]))
-        self._is_durable(groups, size, sequence)
+        self._leave_to_segments(groups, size, sequence)
 
-    def _is_durable(self, groups: Sequence[CommitGroup], size: int, sequence: int) -> None:
+    def _leave_to_segments(self, groups: Sequence[CommitGroup], size: int, sequence: int) -> None:
         """Leave to the segment thread what has become durable as ``sequence``."""
         for group in groups:
             group.sequence = sequence

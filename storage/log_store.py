@@ -209,8 +209,7 @@ class LogStore:
             self._fail(error)
             return
         if durable:
-            self.journal.groups_became_durable(1)
-            self._look_at_journal()
+            self._tell_durable(1)
         else:
             self._runner.submit(group)
 
@@ -292,7 +291,10 @@ class LogStore:
             self._prepare_answers(groups)
         except BaseException as error:  # noqa: BLE001  A mistake with what is durable ends it too.
             self._fail(error)
-            return
+        else:
+            self._tell_durable(groups)
+
+    def _tell_durable(self, groups: int) -> None:
         self.journal.groups_became_durable(groups)
         self._look_at_journal()
 

@@ -43,7 +43,7 @@ def until_flushes_are_quick(broker, producer):
 
 
 def at_the_sync(monkeypatch, name, action):
-    """Call ``action`` when the journal is to be synced, instead of a sync that it does not make."""
+    """Call ``action`` where the journal would be synced, with the sync: it makes it, or not."""
     genuine = getattr(LocalFile, name)
 
     def sync(file, *arguments):

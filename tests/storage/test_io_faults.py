@@ -10,7 +10,7 @@ from storage.check import verify
 from storage.config import LogConfig
 from storage.errors import StorageFull
 from storage.io import LocalFile, LocalFileSystem
-from storage.log_store import LogStore, StoreSettings
+from storage.log_store import LogStore, StoreCallbacks, StoreSettings
 from storage.recovery import lock_directory, open_store
 from storage.simulated import SimulatedFile, SimulatedFileSystem
 from storage.transaction_marker import TransactionMarker
@@ -322,21 +322,28 @@ async def test_a_full_disk_is_waited_for_on_the_thread(tmp_path, monkeypatch):
     assert running.failures == []
 
 
+def scripted_store():
+    """A store with one partition whose threads move when told to, and what was fatal to it."""
+    engine, failures = ScriptedEngine(), []
+    store = LogStore(
+        SimulatedFileSystem(),
+        "/data",
+        engine=engine,
+        now_ms=lambda: NOW_MS,
+        settings=SETTINGS,
+        callbacks=StoreCallbacks(on_fatal=failures.append),
+    )
+    lock_directory(store)
+    open_store(store, Host().specs, leader_epoch=1)
+    store.checkpoint()
+    engine.settle()
+    return engine, store, failures
+
+
 def test_deleting_a_topic_during_its_checkpoint_is_harmless():
     """The checkpoint's thread syncs files that the segment thread removes at the same time."""
     for moment in range(12):
-        host = Host()
-        host.boot()
-        engine = ScriptedEngine()
-        store = LogStore(
-            SimulatedFileSystem(), "/data", engine=engine, now_ms=lambda: NOW_MS, settings=SETTINGS
-        )
-        failures = []
-        store.callbacks.on_fatal = failures.append
-        lock_directory(store)
-        open_store(store, host.specs, leader_epoch=1)
-        store.checkpoint()
-        engine.settle()
+        engine, store, failures = scripted_store()
         store.get(1).append(batch())
         store.checkpoint()
         engine.turn()
@@ -364,17 +371,7 @@ def test_nothing_follows_what_the_loop_could_not_commit(monkeypatch, call, shown
 
     While the disk is at work the high watermark moves; the owner, told first, lets nobody see it.
     """
-    host = Host()
-    host.boot()
-    engine = ScriptedEngine()
-    disk = SimulatedFileSystem()
-    store = LogStore(disk, "/data", engine=engine, now_ms=lambda: NOW_MS, settings=SETTINGS)
-    failures = []
-    store.callbacks.on_fatal = failures.append
-    lock_directory(store)
-    open_store(store, host.specs, leader_epoch=1)
-    store.checkpoint()
-    engine.settle()
+    engine, store, failures = scripted_store()
     log = store.get(1)
     log.append(batch())
     engine.settle()
@@ -401,18 +398,10 @@ def test_nothing_follows_what_the_loop_could_not_commit(monkeypatch, call, shown
 @pytest.mark.parametrize("disk_is_quick", [False, True])
 def test_a_mistake_in_making_answers_is_fatal(disk_is_quick):
     """The groups in flight would be counted wrongly from then on."""
-    host = Host()
-    host.boot()
-    engine = ScriptedEngine()
-    store = LogStore(SimulatedFileSystem(), "/data", engine=engine, now_ms=lambda: NOW_MS)
-    lock_directory(store)
-    open_store(store, host.specs, leader_epoch=1)
-    store.checkpoint()
-    engine.settle()
+    engine, store, failures = scripted_store()
     store.get(1).append(batch())
     engine.settle()
-    failures, answered = [], []
-    store.callbacks.on_fatal = failures.append
+    answered = []
 
     def fails():
         raise ZeroDivisionError
