@@ -16,7 +16,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from broker.dispatch import Route
+from broker.dispatch import CloseConnection, Route
 from protocol.errors import ErrorCode, KafkaError
 
 # The same thing under different names in a request and its response.
@@ -30,12 +30,16 @@ _SYNONYMS = {
 
 
 def refusal(route: Route, request: Any, error: KafkaError) -> Any:  # noqa: ANN401
-    """Return the response of ``route`` that says ``error``; raise ``error`` where there is none."""
+    """Return the response of ``route`` that says ``error``.
+
+    Raises CloseConnection where there is none: the API has no place for it, or the request names
+    nothing that has.
+    """
     if route.refuse is not None:
         return route.refuse(request, error.code, error.message)
     response = mirror(response_class_of(route.name), request, error.code, error.message)
     if not says_error(response):
-        raise error
+        raise CloseConnection(str(error)) from error
     return response
 
 

@@ -221,7 +221,20 @@ def _metadata_response(
 # ------------------------------------------------------------------------ DescribeTopicPartitions
 
 
-@serves(DESCRIBE_TOPIC_PARTITIONS, versions=(0, 0))
+def refuse_describe_topic_partitions(
+    request: DescribeTopicPartitionsRequest, code: ErrorCode, message: str | None
+) -> DescribeTopicPartitionsResponse:
+    """Report one error for every topic asked for, or for the cursor's where that is all of them."""
+    del message
+    names = [topic.name for topic in request.topics]
+    if not names and request.cursor is not None:
+        names = [request.cursor.topic_name]
+    return DescribeTopicPartitionsResponse(
+        topics=[DescribeTopicPartitionsResponseTopic(error_code=code, name=name) for name in names]
+    )
+
+
+@serves(DESCRIBE_TOPIC_PARTITIONS, versions=(0, 0), refuse=refuse_describe_topic_partitions)
 def describe_topic_partitions(
     context: RequestContext, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.dispatch import ROUTES, Deferred, Parked, Route, Routes
+from broker.dispatch import ROUTES, CloseConnection, Deferred, Parked, Route, Routes
 from broker.refusals import mirror, refusal
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
@@ -159,8 +159,6 @@ def test_names_that_differ_between_request_and_response():
     assert (topic.topic, topic.partitions[0].partition_index) == ("t", 2)
 
 
-def test_an_error_that_has_no_place_stays_an_error():
-    error = KafkaError(CODE)
-    with pytest.raises(KafkaError) as raised:
-        refusal(route_of(LIST_OFFSETS), ListOffsetsRequest(), error)
-    assert raised.value is error
+def test_an_error_that_has_no_place_ends_the_connection():
+    with pytest.raises(CloseConnection, match=f"{CODE.name}: no luck"):
+        refusal(route_of(LIST_OFFSETS), ListOffsetsRequest(), KafkaError(CODE, "no luck"))

@@ -255,6 +255,11 @@ class TestDescribeTopicPartitions:
         response = await describe(administration, ["m2", "m1"], 4, cursor)
         assert [topic.error_code for topic in response.topics] == [ErrorCode.INVALID_REQUEST] * 2
 
+    async def test_a_bad_cursor_among_all_topics(self, administration):
+        response = await describe(administration, [], 4, ("m1", -1))
+        found = [(topic.name, topic.error_code) for topic in response.topics]
+        assert found == [("m1", ErrorCode.INVALID_REQUEST)]
+
     async def test_missing_and_illegal_names(self, administration):
         response = await describe(administration, ["zz", "b d", "", "m1"])
         found = {topic.name: topic.error_code for topic in response.topics}
