@@ -49,7 +49,7 @@ run: $(VENV)/.run ## A durable broker on localhost:9092, data in ./data
 	@exec $(BIN)/barnabas serve $(ARGS)
 
 .PHONY: test
-test: check-and-prepare unit property crash compiled interop package ## Everything that must be green
+test: check-and-prepare unit property crash compiled attack-small interop package ## Everything that must be green
 	@printf '\nmake test: all passed\n'
 
 # Compiling keeps one processor busy, the rest another.
@@ -206,6 +206,12 @@ interop: $(VENV)/.counterparts $(if $(COMPILED),$(COMPILED)/.built) ## Other peo
 	$(call heading,interop tests)
 	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(PYTEST) --quiet $(IN_THREES) $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
 
+# Three at a time: a broker, its good neighbour and an attacker each.
+.PHONY: attack-small
+attack-small: $(VENV)/.dev $(if $(COMPILED),$(COMPILED)/.built) ## Clients that mean harm, each for seconds; `make attack` for longer
+	$(call heading,attacks)
+	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(PYTEST) --quiet $(if $(PARALLEL),--numprocesses=3 --dist=worksteal) $(or $(ARGS),tests/attack)
+
 .PHONY: spark-crash
 spark-crash: $(VENV)/.counterparts ## Every row of the crash tables of the Spark sinks; half an hour
 	$(call heading,Spark crash tables)
@@ -259,6 +265,10 @@ soak: $(VENV)/.counterparts ## Groups under random faults for an hour (DURATION=
 .PHONY: torture
 torture: $(VENV)/.counterparts ## Transactions under random faults for an hour (DURATION=, SEED=)
 	@$(BIN)/python -m tests.torture --duration $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+.PHONY: attack
+attack: $(VENV)/.dev $(if $(COMPILED),$(COMPILED)/.built) ## Clients that mean harm for an hour (DURATION=, SEED=)
+	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(BIN)/python -m tests.attack --duration $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: demo
 demo: $(VENV)/.counterparts ## Five million payments through Spark while all that runs is killed

@@ -1,0 +1,104 @@
+"""The broker that is attacked, and what /proc and its log say of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Self
+
+from tests.attack.neighbour import Report
+from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.broker_process import HOST
+from tests.counterparts.probe import free_port
+
+REPOSITORY = Path(__file__).parents[2]
+COMPLAINT = re.compile(r"Traceback \(most recent call last\)|\b(ERROR|CRITICAL)\b")
+_FIELDS = {"VmRSS": "resident_bytes", "VmHWM": "peak_bytes"}
+
+
+class AttackedBroker(BarnabasProcess):
+    """A broker with default settings, its HTTP port open; ``variables`` go into its environment."""
+
+    def __init__(
+        self,
+        directory: Path | None = None,
+        variables: dict[str, str] | None = None,
+        **overrides: str,
+    ) -> None:
+        self.http_port = free_port()
+        self.variables = variables or {}
+        super().__init__(
+            directory, **{"barnabas_http_listener": f"{HOST}:{self.http_port}", **overrides}
+        )
+
+    def environment(self) -> dict[str, str]:
+        return super().environment() | self.variables
+
+    def memory(self) -> dict[str, int]:
+        """Resident bytes now (``VmRSS``) and at most so far (``VmHWM``)."""
+        found = {}
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            name, _, rest = line.partition(":")
+            if name in _FIELDS:
+                found[_FIELDS[name]] = int(rest.split()[0]) * 1024
+        return found
+
+    def descriptors(self) -> int:
+        """How many files and sockets it has open."""
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def complaints(self) -> list[str]:
+        """Lines of its log that are tracebacks or errors."""
+        lines = self.output_path.read_text(errors="replace").splitlines()
+        return [line for line in lines if COMPLAINT.search(line)]
+
+
+class NeighbourDied(Exception):
+    """The good neighbour ended without a report: it was refused, or has a bug."""
+
+
+class NeighbourProcess:
+    """`with NeighbourProcess(broker) as neighbour:` the good neighbour is at work, and warm."""
+
+    def __init__(self, broker: AttackedBroker) -> None:
+        arguments = [str(broker.port), str(broker.http_port)]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.attack.neighbour", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=REPOSITORY,
+            env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+            text=True,
+        )
+
+    def report(self) -> Report:
+        """Let it stop working and read everything; callable again, after a restart for example."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        return Report.from_json(self._line())
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise NeighbourDied(f"the neighbour exited {self._process.wait()}")
+        return line
+
+    def __enter__(self) -> Self:
+        try:
+            self._line()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        self._process.kill()
+        self._process.communicate()

@@ -1,0 +1,90 @@
+"""A scenario is data: a name, an attack, and what it may cost the others.
+
+The attack of a ``Scenario`` runs beside a good neighbour on a broker with default settings; that of
+a ``DirectoryScenario`` starts, stops and damages brokers itself, see workshop.py.
+"""
+
+from __future__ import annotations
+
+import collections
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from tests.attack.peer import Peer, Wire
+from tests.attack.process import AttackedBroker
+from tests.attack.workshop import Workshop
+from tests.counterparts.broker_process import HOST
+
+MIB = 1 << 20
+
+Sent = collections.Counter[str]
+"""What an attack sent: how many of each kind."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an attack may cost, generous enough for a crowded machine: a limit, not a timing."""
+
+    neighbour_s: float = 5.0
+    """The longest that a Produce or Fetch of the neighbour may take."""
+    livez_s: float = 3.0
+    """The longest that ``/livez`` may take: who holds the loop holds it."""
+    peak_bytes: int = 400 * MIB
+    """Resident memory at its highest, above what it was before."""
+    left_bytes: int = 64 * MIB
+    """Resident memory that may stay when the attacker has gone."""
+    descriptors_left: int = 8
+    """Open files that may stay."""
+    settle_s: float = 30.0
+    """How long memory and files may take to go back."""
+
+
+class Target:
+    """What an attack is given: where the broker is, chance, and a place for what was wrong."""
+
+    def __init__(self, broker: AttackedBroker, rng: random.Random) -> None:
+        self.broker = broker
+        self.rng = rng
+        self.violations: list[str] = []
+
+    async def connect(self, *, receive_buffer_bytes: int = 0) -> Peer:
+        """A raw connection to the broker's listener."""
+        return await Peer.connect(HOST, self.broker.port, receive_buffer_bytes=receive_buffer_bytes)
+
+    async def connect_http(self, *, receive_buffer_bytes: int = 0) -> Peer:
+        """A raw connection to its HTTP port."""
+        port = self.broker.http_port
+        return await Peer.connect(HOST, port, receive_buffer_bytes=receive_buffer_bytes)
+
+    async def wire(self, client_id: str = "attack") -> Wire:
+        """A connection that speaks the protocol."""
+        return await Wire.connect(HOST, self.broker.port, client_id=client_id)
+
+    def expect(self, condition: object, text: str) -> None:
+        """Note what was wrong."""
+        if not condition:
+            self.violations.append(text)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """An attack on a running broker."""
+
+    name: str
+    attack: Callable[[Target, int, float], Awaitable[Sent]]
+    """Of target, seed and seconds; lasts as long, or longer, so as to do a whole round."""
+    limits: Limits = Limits()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Of the broker, by Kafka's names; none where the defaults can be attacked."""
+    weight: float = 1.0
+    """Its share of a long run."""
+
+
+@dataclass(frozen=True)
+class DirectoryScenario:
+    """An attack on what a broker has written, or on the files under it while it writes."""
+
+    name: str
+    attack: Callable[[Workshop, int, float], Sent]
+    weight: float = 1.0

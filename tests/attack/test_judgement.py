@@ -1,0 +1,63 @@
+"""What the harness would say of a broker that lets others wait, grows, or loses what it took."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.attack.process import COMPLAINT
+from tests.attack.run import run
+from tests.attack.scenario import DirectoryScenario, Limits, Scenario, Sent
+
+NOTHING_IS_ALLOWED = Limits(
+    neighbour_s=0, livez_s=0, peak_bytes=-1, left_bytes=-1 << 40, descriptors_left=-99, settle_s=0
+)
+
+
+async def _sleep(target, seed, duration_s):
+    await asyncio.sleep(duration_s)
+    return Sent(naps=1)
+
+
+async def _kill(target, seed, duration_s):
+    target.broker.kill()
+    return Sent()
+
+
+def test_every_limit_is_judged(tmp_path):
+    found = run(Scenario("nap", _sleep, NOTHING_IS_ALLOWED), 1, 0.5, tmp_path).violations
+    for what in (
+        "a Produce of",
+        "a Produce of 540 KB",
+        "a Fetch",
+        "/livez",
+        "rose",
+        " stay",
+        "descriptors",
+    ):
+        assert any(what in each for each in found), (what, found)
+
+
+def test_a_broker_that_dies_is_noticed(tmp_path):
+    found = run(Scenario("kill", _kill), 1, 0.1, tmp_path).violations
+    assert "the broker is gone" in found
+
+
+def test_what_an_attack_on_a_directory_finds_is_kept(tmp_path):
+    def attack(workshop, seed, duration_s):
+        with workshop.broker() as broker:
+            known = workshop.fill(broker, "kept", [10, 20_000])
+            assert workshop.values(broker, "kept") == known
+            broker.kill()
+        with workshop.broker(workshop.copy(broker.directory)) as again:
+            workshop.expect(workshop.values(again, "kept") != known, "it is all there")
+        return Sent(kills=1)
+
+    assert run(DirectoryScenario("kept", attack), 1, 0.1, tmp_path).violations == [
+        "it is all there"
+    ]
+
+
+def test_tracebacks_and_errors_are_complaints():
+    assert COMPLAINT.search("Traceback (most recent call last):")
+    assert COMPLAINT.search("2026-01-01T00:00:00 ERROR broker: x")
+    assert not COMPLAINT.search("2026-01-01T00:00:00 INFO broker: error_code=3")
