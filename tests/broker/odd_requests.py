@@ -1,4 +1,4 @@
-"""Requests that are well-formed and make no sense: one value of a good one replaced by an odd one."""
+"""Requests that are well-formed and make no sense: one value of a good one made an odd one."""
 
 from __future__ import annotations
 

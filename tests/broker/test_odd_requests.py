@@ -1,4 +1,4 @@
-"""A value that makes no sense in a good request of any API: an answer or a hang-up, no traceback."""
+"""A value that makes no sense in a good request of any API: an answer or a hang-up."""
 
 from __future__ import annotations
 

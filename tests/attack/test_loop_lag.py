@@ -1,0 +1,38 @@
+"""The probe sees what holds a loop, and for how long."""
+
+from __future__ import annotations
+
+import time
+
+from broker.testing import Broker
+from tests.attack.loop_lag import loop_lag, round_trips
+
+HELD_SECONDS = 0.2
+
+
+def burn() -> None:
+    enough = time.thread_time() + HELD_SECONDS
+    while time.thread_time() < enough:
+        pass
+
+
+def test_work_on_the_loop_is_seen_from_within_and_from_outside():
+    with Broker(config={"barnabas.http.listener": "127.0.0.1:0"}) as broker:
+        address = broker.call(lambda: broker.server.http.address)
+        with loop_lag(broker) as lag, round_trips(address) as trips:
+            time.sleep(0.1)
+            broker.call(burn)
+            time.sleep(0.1)
+        assert lag.busy_ms >= HELD_SECONDS * 1000
+        assert lag.held_ms >= lag.busy_ms * 0.9
+        assert trips.held_ms >= HELD_SECONDS * 1000 * 0.8
+        assert trips.looks > 1
+        assert not trips.failed
+
+
+def test_a_loop_that_waits_is_not_busy():
+    with Broker() as broker:
+        with loop_lag(broker) as lag:
+            broker.call(lambda: time.sleep(HELD_SECONDS))
+        assert lag.held_ms >= HELD_SECONDS * 1000 * 0.9
+        assert lag.busy_ms < HELD_SECONDS * 1000 / 2
