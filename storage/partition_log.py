@@ -285,6 +285,7 @@ class PartitionLog:
         now_ms = self._now_ms()
         appended = self._put(marker.batch(now_ms), 0, now_ms, stable=False)
         timestamp = max(now_ms, appended.log_append_time_ms)
+        self.producers.forget_decided(self.high_watermark)
         self._end_transaction(self.active, marker, appended.base_offset, timestamp, now_ms)
         return appended
 
@@ -397,6 +398,7 @@ class PartitionLog:
             self._end_transaction(
                 segment, marker, header.base_offset, header.max_timestamp, self._now_ms()
             )
+            self.producers.forget_decided(header.next_offset)  # what is replayed was durable
 
     def _end_transaction(
         self,

@@ -196,7 +196,8 @@ class ProducerState:
         self._entries: OrderedDict[int, ProducerEntry] = OrderedDict()
         # First offset -> producer id. Transactions open at the log's end, so this is in order.
         self._open: dict[int, int] = {}
-        # Ended by a marker that is not below the high watermark yet, in the order of the markers.
+        # Ended by a marker that was not below the high watermark when last looked at, in the order
+        # of the markers, and so of their first offsets: see ``_note_decided``.
         self._decided: deque[CompletedTransaction] = deque()
 
     def __len__(self) -> int:
@@ -344,8 +345,28 @@ class ProducerState:
             next(iter(self._open), offset + 1),
             aborted=not commit,
         )
-        self._decided.append(completed)
+        self._note_decided(completed)
         return completed
+
+    def forget_decided(self, high_watermark: int) -> None:
+        """Forget the transactions whose marker lies below ``high_watermark``: they are stable (L2).
+
+        Called wherever one more is decided: a partition that nobody reads must not keep them all.
+        """
+        decided = self._decided
+        while decided and decided[0].last_offset < high_watermark:
+            decided.popleft()
+
+    def _note_decided(self, completed: CompletedTransaction) -> None:
+        """Remember a transaction until its marker is below the high watermark.
+
+        One that began later and was decided earlier is stable no later than it, so only those are
+        kept that hold back readers longer: the first one is always the earliest to begin.
+        """
+        decided = self._decided
+        while decided and decided[-1].first_offset > completed.first_offset:
+            decided.pop()
+        decided.append(completed)
 
     def _touch(self, producer_id: int, epoch: int, append_time_ms: int) -> ProducerEntry:
         """The producer's entry, made if need be, as the most recently used."""
@@ -377,13 +398,11 @@ class ProducerState:
 
         A transaction counts as decided once its marker lies below ``high_watermark`` (L2).
         """
-        decided = self._decided
-        while decided and decided[0].last_offset < high_watermark:
-            decided.popleft()
+        self.forget_decided(high_watermark)
         first = next(iter(self._open), None)
-        if not decided:
+        if not self._decided:
             return first
-        undurable = min(transaction.first_offset for transaction in decided)
+        undurable = self._decided[0].first_offset
         return undurable if first is None else min(first, undurable)
 
     def last_stable_offset(self, high_watermark: int) -> int:

@@ -309,6 +309,34 @@ def test_a_committed_reader_sees_exactly_what_is_committed(seed):
             check_committed_read(log, start, max_bytes, stable, decided)
 
 
+def test_what_is_decided_is_forgotten_where_nobody_reads():
+    """Nobody asks for the last stable offset here: what is known must not grow with the traffic."""
+    host = booted()
+
+    def remembered():
+        return len(host.log.producers._decided)
+
+    for sequence in range(50):
+        host.log.append(from_producer(7, sequence, transactional=True))
+        host.marker(7, commit=True)
+        assert remembered() <= 1
+    host.kill()
+    host.boot()
+    assert remembered() == 0, "recovery replayed all of them"
+
+
+def test_of_what_is_decided_and_not_durable_only_what_holds_readers_back_is_kept():
+    host = booted()
+    for producer in range(50):
+        host.log.append(from_producer(producer, 0, transactional=True))
+    for producer in reversed(range(50)):
+        host.log.append_marker(TransactionMarker(producer, 0, coordinator_epoch=1, commit=True))
+    assert len(host.log.producers._decided) == 1
+    assert host.log.last_stable_offset == 0
+    host.step()
+    assert host.log.last_stable_offset == 100
+
+
 def check_committed_read(log, start, max_bytes, stable, decided):
     position, seen = start, []
     while (plan := log.plan_read(position, max_bytes, READ_COMMITTED)) is not None:
