@@ -262,6 +262,10 @@ DURATION ?= 3600
 soak: $(VENV)/.counterparts ## Groups under random faults for an hour (DURATION=seconds)
 	@$(BIN)/python -m tests.soak --duration $(DURATION) $(ARGS)
 
+.PHONY: soak-memory
+soak-memory: $(VENV)/.dev $(COMPILED)/.built ## Every load of the benchmark for minutes: memory stays flat (DURATION=)
+	@BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED) $(BIN)/python -m tests.soak.memory --duration $(DURATION) $(ARGS)
+
 .PHONY: torture
 torture: $(VENV)/.counterparts ## Transactions under random faults for an hour (DURATION=, SEED=)
 	@$(BIN)/python -m tests.torture --duration $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)

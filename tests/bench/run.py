@@ -153,15 +153,15 @@ def _measure(
     # The first round also has code to compile that only this row runs.
     warm_up_s = effort.warm_up_s * (2 if first else 1)
     if not (effort.touched_bytes and row.writes_much):
-        return _run_row(broker, row, topic, warm_up_s, effort.duration_s)
+        return run_row(broker, row, topic, warm_up_s, effort.duration_s)
     if first:
-        _run_row(broker, row, topic, 0.0, warm_up_s)
+        run_row(broker, row, topic, 0.0, warm_up_s)
         os.sync()
     touch_memory(effort.touched_bytes)
-    return _run_row(broker, row, topic, BRIEF_WARM_UP_S, BRIEF_DURATION_S)
+    return run_row(broker, row, topic, BRIEF_WARM_UP_S, BRIEF_DURATION_S)
 
 
-def _run_row(
+def run_row(
     broker: BrokerProcess, row: Row, topic: str, warm_up_s: float, duration_s: float
 ) -> Measurement:
     if row.kind == "end-to-end":

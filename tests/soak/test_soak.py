@@ -7,8 +7,12 @@ import os
 import pytest
 
 from broker.key_hash import java_hash
+from tests.bench.rows import ROWS
+from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.groups.scenario import BROKER_SETTINGS
 from tests.soak.anchors import PARTITIONS, anchor_groups, partition_of
+from tests.soak.memory import SETTINGS, Curve, run_load
+from tests.soak.memory import grown as grown_under_load
 from tests.soak.soak import GROWTH_MOST_BYTES, Sample, Soak, grown
 
 # One seed here, others by `make soak`: a change is judged by what it changes.
@@ -38,6 +42,28 @@ def test_growth_is_found():
     more_memory = Sample(1, (71 << 20) + GROWTH_MOST_BYTES, 40)
     assert "memory grew" in grown([*flat, more_memory])[0]
     assert "descriptors grew" in grown([*flat, Sample(1, 70 << 20, 60)])[0]
+
+
+def curve_of(*mebibytes):
+    return Curve(ROWS[0], 1000, [size << 20 for size in mebibytes])
+
+
+def test_memory_that_grows_is_found():
+    filling = (40, 55, 60, 61, 61, 61, 61, 62, 62, 61, 62, 62)
+    assert grown_under_load(curve_of(*filling)) == []
+    leaking = (40, 55, 60, 61, 62, 63, 64, 66, 67, 69, 70, 72)
+    assert "memory grows" in grown_under_load(curve_of(*leaking))[0]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_memory_under_a_load_of_transactions_that_nobody_reads(tmp_path, say):
+    """Briefly here; `make soak-memory` runs every load for minutes."""
+    row = next(row for row in ROWS if row.key == "transaction-producers")
+    with BarnabasProcess(tmp_path / "broker", **SETTINGS) as broker:
+        curve = run_load(broker, row, 12)
+    say(curve.line())
+    assert curve.requests > 1000
+    assert grown_under_load(curve) == []
 
 
 def test_anchors_lie_in_every_partition():
