@@ -7,8 +7,8 @@ For a broker in this process::
     assert lag.busy_ms < LIMIT_MS           # printed at the end, together with ``held_ms``
 
 ``busy_ms`` is processor time of the loop's own thread between two looks, which a crowded machine
-does not stretch: assert this. ``held_ms`` is the same by the clock: it has waits for disks in it, for
-the interpreter lock and for a processor.
+does not stretch: assert this. ``held_ms`` is the same by the clock: it has waits for disks in it,
+for the interpreter lock and for a processor.
 
 For a broker in another process, whose loop can only be asked from outside::
 

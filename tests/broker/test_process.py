@@ -27,6 +27,23 @@ print(untuned, faults())
 """
 
 
+GIVE_BACK_IN_QUIET = """
+import time
+from broker.process import memory_bytes, return_freed_memory, tune_allocator
+
+print(tune_allocator())
+return_freed_memory(quiet_seconds=0.2)
+blocks = [bytes([1]) * 100_000 for _ in range(2000)]
+kept = blocks[-1]
+del blocks
+held = memory_bytes()[1]
+deadline = time.monotonic() + 20
+while memory_bytes()[1] > held // 2 and time.monotonic() < deadline:
+    time.sleep(0.05)
+print(held, memory_bytes()[1])
+"""
+
+
 def run(code):
     result = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
@@ -40,6 +57,13 @@ def test_freed_memory_stays_with_the_process():
         # 50 times four answers of 1 MiB are 51,200 pages; now none has to be asked for again.
         assert int(tuned_faults) < 1000
         assert int(untuned_faults) > 10_000
+
+
+def test_freed_memory_is_given_back_in_a_quiet_time():
+    tuned, held_bytes, left_bytes = run(GIVE_BACK_IN_QUIET)
+    if tuned == "True":
+        assert int(held_bytes) > 150_000_000
+        assert int(left_bytes) < 80_000_000
 
 
 @pytest.mark.parametrize(
