@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 HEAD_BYTES_MAX: Final = 8 * 1024
 """Longest head of a request; browsers' cookies are what makes one long."""
+HEAD_END: Final = b"\r\n\r\n"
 HEADERS_MAX: Final = 64
 
 _REQUEST_LINE = re.compile(rb"([A-Z]{1,16}) (\S{1,2048}) HTTP/1\.([01])")
@@ -74,7 +75,7 @@ def json_answer(status: int, content: object) -> Answer:
 
 def parse_question(head: bytes) -> Question:
     """Read the head of a request, its empty line included; raises BadRequest."""
-    lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    lines = head.removesuffix(HEAD_END).split(b"\r\n")
     match = _REQUEST_LINE.fullmatch(lines[0])
     if match is None:
         raise BadRequest(400, "not an HTTP/1 request")

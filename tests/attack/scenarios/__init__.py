@@ -1,6 +1,6 @@
 """The scenarios, by what they attack."""
 
 from tests.attack.scenario import DirectoryScenario, Scenario
-from tests.attack.scenarios import frames
+from tests.attack.scenarios import frames, http
 
-ALL: tuple[Scenario | DirectoryScenario, ...] = (*frames.SCENARIOS,)
+ALL: tuple[Scenario | DirectoryScenario, ...] = (*frames.SCENARIOS, *http.SCENARIOS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import socket
@@ -13,7 +14,7 @@ from broker.config import BrokerConfig
 from broker.http import server as http_server
 from broker.http.message import Answer, text
 from broker.http.pages import Stage
-from broker.http.server import CONNECTIONS_MAX, HttpServer
+from broker.http.server import ANSWERED_MAX, ASKING_MAX, HttpServer
 from broker.server import BrokerServer
 from broker.socket_server import ListenError
 from broker.testing import Broker
@@ -231,22 +232,92 @@ async def test_who_reads_too_slowly_is_cut_off(monkeypatch, caplog):
     async with pages as address:
         _, writer = await asyncio.open_connection(*address, limit=1024)
         writer.write(b"GET /endless HTTP/1.0\r\n\r\n")
-        await until(lambda: taken and not pages.server._tasks)
+        await until(lambda: taken and not pages.server._connections)
         writer.close()
         assert len(taken) < 1000  # It waited for the reader instead of filling memory.
 
 
-async def test_too_many_at_once_are_turned_away():
-    async with Pages(livez=lambda: text(200, "ok")) as address:
-        idle = [await asyncio.open_connection(*address) for _ in range(CONNECTIONS_MAX)]
+async def half_open(address, sent=b"GET /livez HTTP/1.1\r\nX: "):
+    reader, writer = await asyncio.open_connection(*address)
+    writer.write(sent)
+    return reader, writer
+
+
+async def drip(writer):
+    """Send a byte of a header that never ends again and again, until that fails."""
+    while not writer.is_closing():
+        writer.write(b"x")
+        await asyncio.sleep(0.02)
+
+
+async def test_questions_that_never_end_keep_no_probe_out():
+    """500 connections half-open or dripping: the oldest makes room, a probe is answered at once."""
+    server = Pages(livez=lambda: text(200, "ok"))
+    async with server as address:
+        held = []
+        dripping = []
         try:
-            assert await status_of(address) is None
+            for number in range(500):
+                _, writer = await half_open(address, b"" if number % 3 else b"GET /li")
+                held.append(writer)
+                if number % 2:
+                    dripping.append(asyncio.ensure_future(drip(writer)))
+                if number % 50 == 49:
+                    assert await status_of(address) == 200
+                    assert len(server.server._connections) <= ASKING_MAX + ANSWERED_MAX
+            for _ in range(5):
+                assert await status_of(address) == 200
         finally:
-            for _, writer in idle:
+            for task in dripping:
+                task.cancel()
+            for writer in held:
                 writer.close()
-        async with asyncio.timeout(60):
-            while await status_of(address) != 200:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+
+
+async def test_readers_that_never_read_keep_no_probe_out():
+    def body():
+        while True:
+            yield "x" * 65536
+
+    server = Pages(endless=lambda: Answer(200, "text/plain", body()), livez=lambda: text(200, "ok"))
+    async with server as address:
+        held = []
+        try:
+            for _ in range(3 * ANSWERED_MAX):
+                reader, writer = await half_open(address, b"GET /endless HTTP/1.0\r\n\r\n")
+                reader._transport.pause_reading()
+                held.append(writer)
+                assert len(server.server._answered) <= ANSWERED_MAX
+            await until(lambda: len(server.server._answered) == ANSWERED_MAX)
+            assert await status_of(address) == 200
+        finally:
+            for writer in held:
+                writer.close()
+
+
+async def test_the_end_of_the_port_is_the_end_of_every_connection():
+    pages = Pages(livez=lambda: text(200, "ok"))
+    async with pages as address:
+        reader, writer = await half_open(address)
+        await until(lambda: pages.server._connections)
+    with contextlib.suppress(ConnectionResetError):
+        assert await reader.read() == b""
+    assert not pages.server._connections
+    writer.close()
+
+
+async def test_who_hangs_up_before_asking_is_gone():
+    pages = Pages(livez=lambda: text(200, "ok"))
+    async with pages as address:
+        reader, writer = await half_open(address)
+        writer.write_eof()
+        assert await reader.read() == b""
+        await until(lambda: not pages.server._connections)
+        writer.close()
+        reader, writer = await half_open(address, b"GET /livez HTTP/1.0\r\n\r\n")
+        writer.write_eof()
+        assert (await reader.read()).endswith(b"ok\n")
+        writer.close()
 
 
 @pytest.mark.parametrize("kind", [ZeroDivisionError, OSError])
