@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from broker.metrics.process import memory_bytes
+
 # With one journal thread beside the loop, the default of 5 ms is what a group commit would wait
 # for the interpreter; shorter, and its answers go out as soon as the disk is done.
 SWITCH_INTERVAL_SECONDS = 0.0005
@@ -30,7 +32,6 @@ QUIET_SECONDS: Final = 5.0
 QUIET_CPU_SHARE: Final = 0.02
 RETURN_FROM_BYTES: Final = 32 * 1024 * 1024
 """Less than that is not worth looking for: a burst of answers takes it again."""
-_PAGE_BYTES = resource.getpagesize()
 
 
 def tune_process() -> None:
@@ -83,13 +84,6 @@ def _return_when_quiet(trim: Callable[[int], int], quiet_seconds: float) -> None
         if was_quiet and resident_bytes - floor_bytes >= RETURN_FROM_BYTES:
             trim(0)
             _, floor_bytes = memory_bytes()
-
-
-def memory_bytes() -> tuple[int, int]:
-    """Return the size of the address space and of what of it is in memory; raises OSError."""
-    with open("/proc/self/statm", "rb") as file:
-        virtual_pages, resident_pages = file.read().split()[:2]
-    return int(virtual_pages) * _PAGE_BYTES, int(resident_pages) * _PAGE_BYTES
 
 
 def raise_open_files_limit() -> int:

@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 
 from broker.metrics.families import COUNTER, GAUGE, Family, value
-from broker.process import memory_bytes
 
+_PAGE_BYTES = resource.getpagesize()
 _STARTED_SECONDS = time.time()
 
 
@@ -37,6 +37,13 @@ def process_families() -> Iterator[Family]:
         return  # No /proc: not Linux.
     yield value("process_virtual_memory_bytes", GAUGE, "Address space.", virtual_bytes)
     yield value("process_resident_memory_bytes", GAUGE, "Memory in use.", resident_bytes)
+
+
+def memory_bytes() -> tuple[int, int]:
+    """Return the size of the address space and of what of it is in memory; raises OSError."""
+    with open("/proc/self/statm", "rb") as file:
+        virtual_pages, resident_pages = file.read().split()[:2]
+    return int(virtual_pages) * _PAGE_BYTES, int(resident_pages) * _PAGE_BYTES
 
 
 def disk_bytes() -> tuple[int, int] | None:

@@ -29,7 +29,8 @@ print(untuned, faults())
 
 GIVE_BACK_IN_QUIET = """
 import time
-from broker.process import memory_bytes, return_freed_memory, tune_allocator
+from broker.metrics.process import memory_bytes
+from broker.process import return_freed_memory, tune_allocator
 
 print(tune_allocator())
 return_freed_memory(quiet_seconds=0.2)
