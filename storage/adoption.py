@@ -112,7 +112,8 @@ def adopt(
         for name, (partition_id, topic_id) in partition_ids.items()
     ]
     path = file_system.join(root, CHECKPOINT_NAMES[1])
-    file_system.write_file_atomically(path, encode_checkpoint(Checkpoint(1, 1, positions)))
+    checkpoint = Checkpoint(1, 1, positions, marked=False)
+    file_system.write_file_atomically(path, encode_checkpoint(checkpoint))
     file_system.unlink(file_system.join(root, CLEAN_SHUTDOWN))
     file_system.sync_directory(root)
 

@@ -21,9 +21,11 @@ from crc32c import crc32c
 from storage.segment_swap import SegmentSwap
 
 CHECKPOINT_MAGIC = b"BARNCKPT"
-CHECKPOINT_VERSION = 2
+CHECKPOINT_VERSION = 3
 _FIRST_VERSION = 1
 """Without what compaction has to say; a data directory of the first release has such a one."""
+_UNMARKED_VERSION = 2
+"""Of a directory whose journal may have no mark beside it (``storage.commit_mark``)."""
 
 _HEAD = struct.Struct(">8sHBxIqqI")
 """Magic, version, clean flag, checksum of all that follows, generation, sequence, partitions."""
@@ -76,6 +78,7 @@ class Checkpoint:
     """One checkpoint; replay starts with the journal group ``journal_sequence``.
 
     ``clean`` says that nothing was appended after it. ``swaps`` are still to be finished.
+    ``marked`` says that it is known beside the journal how far that has come.
     """
 
     generation: int
@@ -83,6 +86,7 @@ class Checkpoint:
     partitions: Sequence[PartitionCheckpoint] = ()
     clean: bool = False
     swaps: Sequence[SegmentSwap] = ()
+    marked: bool = True
 
 
 def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
@@ -90,7 +94,7 @@ def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
     data = bytearray(
         _HEAD.pack(
             CHECKPOINT_MAGIC,
-            CHECKPOINT_VERSION,
+            CHECKPOINT_VERSION if checkpoint.marked else _UNMARKED_VERSION,
             checkpoint.clean,
             0,
             checkpoint.generation,
@@ -135,7 +139,8 @@ def decode_checkpoint(data: bytes) -> Checkpoint:
         raise CorruptCheckpoint(f"{count} partitions do not make {len(data)} bytes")
     entries = entry.iter_unpack(data[_HEAD.size : end])
     partitions = tuple(PartitionCheckpoint(*fields) for fields in entries)
-    return Checkpoint(generation, sequence, partitions, bool(clean), swaps)
+    marked = version > _UNMARKED_VERSION
+    return Checkpoint(generation, sequence, partitions, bool(clean), swaps, marked)
 
 
 def _decode_swaps(data: bytes, position: int) -> tuple[tuple[SegmentSwap, ...], int]:

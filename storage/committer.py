@@ -244,6 +244,7 @@ class Committer:
         waiting = len(self._unwritten)
         while waiting:
             waiting -= self._write_some(waiting)
+        self._files.start_marking_back()
 
     def _write_some(self, waiting: int) -> int:
         """Write the oldest of ``waiting`` groups and tell of them; answers how many they were."""

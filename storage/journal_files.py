@@ -8,7 +8,9 @@ Rules of this file:
 2. A file is reused only when every group in it is older than the newest checkpoint (``release``).
 3. One spare file is always ready before the current one is full, so that a full disk is met here,
    before an append is accepted, and never in the middle of a commit (D10).
-4. The first write into reserved blocks makes the file system change its own tables, and a sync wait
+4. The files, and how far they are written, are also known beside them (``storage.commit_mark``): an
+   end of the journal that was taken away is no torn tail.
+5. The first write into reserved blocks makes the file system change its own tables, and a sync wait
    for that as well. So a small group writes zeros behind itself, and the next ones find the blocks
    written.
 """
@@ -18,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from storage.commit_mark import CommitMark
 from storage.errors import Corrupt
 from storage.io import Buffer, File, FileSystem
 from storage.journal_format import (
@@ -52,6 +55,11 @@ class JournalFile:
     touched_bytes: int = 0
     """Up to here this run has written, or filled, the file once."""
 
+    @property
+    def number(self) -> int:
+        """What its name ends with."""
+        return int(self.path.rpartition(FILE_NAME_PREFIX)[2])
+
 
 @dataclass(frozen=True, slots=True)
 class GroupPlace:
@@ -83,7 +91,7 @@ class JournalFiles:
     """Appends groups to the current file and hands out recycled ones; sizes in bytes."""
 
     def __init__(self, file_system: FileSystem, directory: str, file_bytes: int) -> None:
-        """Open whatever journal files stand in ``directory``; nothing is written yet."""
+        """Open the journal files that are in ``directory``; nothing is written before ``start``."""
         self._file_system = file_system
         self._directory = directory
         self._file_bytes = file_bytes
@@ -98,6 +106,7 @@ class JournalFiles:
             for name in sorted(file_system.list_directory(directory))
             if name.startswith(FILE_NAME_PREFIX)
         ]
+        self._mark = CommitMark(file_system, directory)
         self._used: deque[JournalFile] = deque()
         self._free: deque[JournalFile] = deque(self._files)
         self._spare: JournalFile | None = None
@@ -110,6 +119,7 @@ class JournalFiles:
 
     def start(self, sequence: int) -> None:
         """Begin a run of groups with ``sequence``: in a fresh or recycled file, at its start."""
+        self._mark.begin(self._sizes())
         self.next_sequence = sequence
         self._previous_crc = 0
         self._current = None
@@ -126,6 +136,7 @@ class JournalFiles:
             # A write into reserved blocks meets no full disk, now or when the file comes round.
             file.reserve(self._file_bytes)
             file.fdatasync()
+            self._mark.name_files(self._sizes())
         self._spare = self._free.popleft()
 
     @property
@@ -206,6 +217,7 @@ class JournalFiles:
         self._position = placed.end
         self._previous_crc = placed.crc
         self.next_sequence = sequence + 1
+        self._mark.advance(sequence)
         return sequence
 
     def _end_of_zeros(self, current: JournalFile, group_bytes: int, end: int) -> int:
@@ -226,14 +238,26 @@ class JournalFiles:
 
     def _create(self) -> JournalFile:
         """An empty file under the next name. Names may have gaps: somebody removed a file."""
-        number = 0
-        if self._files:
-            number = int(self._files[-1].path.rpartition(FILE_NAME_PREFIX)[2]) + 1
-        path = self._file_system.join(self._directory, f"{FILE_NAME_PREFIX}{number:04d}")
+        path = self._path(self._files[-1].number + 1 if self._files else 0)
         created = JournalFile(path, self._file_system.open(path, create=True))
         self._file_system.sync_directory(self._directory)
         self._files.append(created)
         return created
+
+    def _path(self, number: int) -> str:
+        return self._file_system.join(self._directory, f"{FILE_NAME_PREFIX}{number:04d}")
+
+    def _sizes(self) -> dict[int, int]:
+        """Bytes of each file, by its number."""
+        return {each.number: each.file.size() for each in self._files}
+
+    def start_marking_back(self) -> None:
+        """Have the disk begin to take in how far the journal has come; guarantees nothing."""
+        self._mark.start_writeback()
+
+    def sync_mark(self) -> None:
+        """Make it durable how far the journal has come."""
+        self._mark.sync()
 
     def release(self, before_sequence: int) -> None:
         """Recycle every file whose groups are all older than ``before_sequence``."""
@@ -244,14 +268,31 @@ class JournalFiles:
         """Close all files. Nothing is written: what was appended is durable already."""
         for journal_file in self._files:
             journal_file.file.close()
+        self._mark.close()
 
     # Recovery
+
+    def verify(self, from_sequence: int, *, marked: bool) -> None:
+        """Raise Corrupt unless every group from ``from_sequence`` on is there that may be promised.
+
+        ``marked``: a broker that keeps a mark was here. Reads all of it and changes nothing, so
+        that nothing is touched for the sake of a journal that cannot give it back.
+        """
+        mark = self._mark
+        if mark.problem is not None:
+            if marked:
+                raise Corrupt(mark.path, 0, mark.problem)
+        else:
+            mark.refuse_other_files(self._sizes(), {each: self._path(each) for each in mark.files})
+        for _ in self.replay(from_sequence):
+            pass
 
     def replay(self, from_sequence: int) -> Iterator[tuple[GroupHeader, list[Entry]]]:
         """Yield the groups from ``from_sequence`` on, in order, until the first unreadable one.
 
-        Raises Corrupt when a readable group with a higher sequence lies behind the end: then the
-        unreadable one is damage in the middle, not the torn tail of a crash (design §3).
+        Raises Corrupt when a readable group with a higher sequence lies behind the end, or when one
+        behind it is marked as durable: then the unreadable one is damage in the middle, or the end
+        was taken away; it is not the torn tail of a crash (design §3).
         Afterwards ``next_sequence`` is safe to start a new run with.
         """
         expected = from_sequence
@@ -271,11 +312,17 @@ class JournalFiles:
             end = (place.journal_file.path, after)
             place = self._header_at(place.journal_file, after, expected) or self._find(expected)
         self._refuse_later_groups(expected, end)
+        self._refuse_marked_groups(expected, end)
         # One is skipped for good: a torn group may carry ``expected`` in its header.
         self.next_sequence = expected + 1
 
     def reaches(self, sequence: int) -> bool:
-        """Whether any file begins at ``sequence`` or later, as one does for each run."""
+        """Whether a group ``sequence`` or a later one was ever durable.
+
+        Then a file begins with such a one, as one does for each run, or it is marked.
+        """
+        if self._mark.sequence >= sequence:
+            return True
         firsts = (self._header_at(journal_file, 0, None) for journal_file in self._files)
         return any(first is not None and first.header.sequence >= sequence for first in firsts)
 
@@ -324,6 +371,14 @@ class JournalFiles:
                     f"group {expected} is unreadable, yet group {place.header.sequence} "
                     f"at byte {position} of {journal_file.path} is whole",
                 )
+
+    def _refuse_marked_groups(self, expected: int, end: tuple[str, int] | None) -> None:
+        marked = self._mark.sequence
+        if marked >= expected:
+            every = self._file_system.join(self._directory, f"{FILE_NAME_PREFIX}*")
+            path, position = end or (every, 0)
+            reason = f"group {expected} cannot be read, yet group {marked} was durable"
+            raise Corrupt(path, position, reason)
 
     @staticmethod
     def _positions_of_magic(file: File) -> Iterator[int]:

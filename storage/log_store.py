@@ -521,6 +521,8 @@ class _CheckpointWork:
             if names:
                 directory.sync(names)
         self._store.file_system.sync_directory(self._store.root)
+        if self._store.files is not None:
+            self._store.files.sync_mark()
 
     def _write(self) -> None:
         file_system, root = self._store.file_system, self._store.root

@@ -9,7 +9,9 @@ Rules of this file:
    and the broker refuses to start (design §3).
 3. Recovering twice changes nothing (D3): nothing is removed before the checkpoint at the end that
    the same journal could not give back.
-4. Which partitions exist is the MetaStore's word, not the disk's: directories of deleted topics are
+4. All of the journal that is needed is read once before anything is changed: where that refuses to
+   start, the directory is left as it was found.
+5. Which partitions exist is the MetaStore's word, not the disk's: directories of deleted topics are
    removed, partitions without a directory get one. A directory that no topic owns, not even a
    deleted one, means that the MetaStore is not the one that belongs here: nothing is touched.
 """
@@ -109,10 +111,15 @@ def open_store(
     files = JournalFiles(file_system, root, store.settings.journal_file_bytes)
     # A clean stop's checkpoint may be all that is left of two: then a later run has appended.
     clean = checkpoint.clean and not files.reaches(checkpoint.journal_sequence)
+    if not clean:
+        _verify_journal(file_system.join(root, CHECKPOINT_NAMES[0]), checkpoint, files)
     wanted = {spec.directory_name: spec for spec in specs}
     removed = _sweep(file_system, root, wanted, removable)
     positions = {entry.partition_id: entry for entry in checkpoint.partitions}
-    may_be_new = not (clean or _names_a_stranger(checkpoint, wanted.values(), deleted_ids))
+    # Before the first checkpoint nothing is appended.
+    may_be_new = checkpoint.generation > 0 and not (
+        clean or _names_a_stranger(checkpoint, wanted.values(), deleted_ids)
+    )
     for spec in wanted.values():
         log = store.new_log(spec)
         position = positions.get(spec.partition_id)
@@ -135,6 +142,13 @@ def open_store(
     files.start(files.next_sequence)
     store.start(files)
     return RecoveryReport(clean, len(store.logs), replayer.groups, replayer.batches, removed)
+
+
+def _verify_journal(path: str, checkpoint: Checkpoint, files: JournalFiles) -> None:
+    """Raise Corrupt unless the journal has all that was promised since ``checkpoint``."""
+    if checkpoint.generation == 0 and files.reaches(1):
+        raise Corrupt(path, 0, "both checkpoint files are missing, yet there is a journal")
+    files.verify(checkpoint.journal_sequence, marked=checkpoint.marked)
 
 
 def _names_a_stranger(
@@ -182,7 +196,7 @@ def _read_checkpoint(file_system: FileSystem, root: str) -> Checkpoint:
         if any(contents):
             path = file_system.join(root, CHECKPOINT_NAMES[0])
             raise Corrupt(path, 0, "neither checkpoint file can be read")
-        return Checkpoint(0, 1, [], clean=False)
+        return Checkpoint(0, 1, [], clean=False, marked=False)
     return checkpoint
 
 

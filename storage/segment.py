@@ -502,6 +502,8 @@ class Segment:
         for position, header, _ in self.scan(start):
             if position == start and len(offsets) and header.last_offset != offsets.last_offset:
                 raise CorruptIndex("the last index entry does not point at its batch")
+            if not data_end_offset <= header.base_offset <= header.last_offset < self.end_offset:
+                self._report_damage(position, f"no batch of offset {data_end_offset} starts here")
             index.append(header.last_offset, header.newest_timestamp, position)
             data_end_offset = header.next_offset
         if self.sealed:

@@ -1,6 +1,7 @@
 """Damage on disk: what is derived is rebuilt, what is not is named and refused (D7)."""
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -12,9 +13,11 @@ from storage.journal_format import BLOCK_BYTES, MAGIC
 from storage.producers import CorruptSnapshot, decode_snapshot
 from tests.crash.checker import digest
 from tests.crash.crashes import Keep
+from tests.storage.golden import unmarked_files
 from tests.storage.stores import ROOT, Host, batch, from_producer, read_all
 
 JOURNAL = f"{ROOT}/barnabas-journal-0000"
+MARK = f"{ROOT}/barnabas-commit-mark"
 CHECKPOINTS = [f"{ROOT}/barnabas-checkpoint-{number}" for number in range(2)]
 ROLLING = LogConfig(segment_bytes=1000, index_interval_bytes=100)
 
@@ -47,12 +50,29 @@ def busy(host):
 # ------------------------------------------------------------------------------- the journal
 
 
-def test_a_damaged_last_group_is_cut_as_a_torn_one(host):
+def lose_marks(disk):
+    """What a power loss may do: nothing says any more how far the journal had come."""
+    disk.open(MARK).pwritev([bytes(8192)], 32768)
+
+
+def test_a_torn_last_group_is_cut(host):
     host.append(batch())
     host.append(batch())
     host.flip(JOURNAL, groups(host)[1] + 100)
     host.kill()
+    lose_marks(host.disk)
     assert host.boot().next_offset == 1
+
+
+def test_a_damaged_last_group_that_was_durable_refuses_to_start(host):
+    host.append(batch())
+    host.append(batch())
+    position = groups(host)[1]
+    host.flip(JOURNAL, position + 100)
+    host.kill()
+    with pytest.raises(Corrupt) as caught:
+        host.boot()
+    assert (caught.value.path, caught.value.position) == (JOURNAL, position)
 
 
 @pytest.mark.parametrize("part", [0, 20, 30, 60, 100, 150])
@@ -74,6 +94,7 @@ def test_the_guard_of_torn_versus_corrupt_is_what_refuses(host, monkeypatch):
         host.append(batch())
     host.flip(JOURNAL, groups(host)[1] + 60)
     host.kill()
+    lose_marks(host.disk)
     assert host.boot().next_offset == 1, "without the guard two appends are silently lost"
 
 
@@ -96,6 +117,7 @@ def test_every_byte_of_a_group_is_checked(host):
         again = Host(ROLLING, disk=host.disk.crash(Keep()))
         again.boots = host.boots
         again.flip(JOURNAL, start + position)
+        lose_marks(again.disk)
         assert again.boot().next_offset == 0, f"byte {position} of a group is not checked"
 
 
@@ -132,6 +154,129 @@ def test_a_journal_file_that_is_missing_leaves_its_number_unused(host):
     assert host.log.next_offset == 36
 
 
+# ------------------------------------------------------------------- which files there must be
+
+
+def over_several_files(host):
+    """Records over three journal files and a spare one, all needed by the next start."""
+    for _ in range(12):
+        host.append(batch(value=b"v" * 60_000))
+    return host.files("barnabas-journal-", "")
+
+
+def lose_power(host):
+    """The machine goes at once: what is synced has to be enough."""
+    host.disk = host.disk.crash(Random(7))
+
+
+@pytest.mark.parametrize("end", [Host.kill, lose_power])
+@pytest.mark.parametrize("number", range(4))
+def test_a_missing_journal_file_refuses_to_start_by_name(host, number, end):
+    paths = over_several_files(host)
+    assert len(paths) == 4, "three with groups and the spare one"
+    end(host)
+    host.disk.unlink(paths[number])
+    with pytest.raises(Corrupt, match="the file is missing") as caught:
+        host.boot()
+    assert caught.value.path == paths[number]
+
+
+@pytest.mark.parametrize("end", [Host.kill, lose_power])
+@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("left", [0.0, 0.5, 0.999])
+def test_a_journal_file_that_is_too_short_refuses_to_start_by_name(host, number, left, end):
+    path = over_several_files(host)[number]
+    end(host)
+    file = host.disk.open(path)
+    size = int(file.size() * left)
+    file.truncate(size)
+    with pytest.raises(Corrupt, match="the file ends here") as caught:
+        host.boot()
+    assert (caught.value.path, caught.value.position) == (path, size)
+
+
+def test_an_older_copy_of_the_newest_journal_file_refuses_to_start(host):
+    older = host.disk.read_file(JOURNAL)
+    for _ in range(3):
+        host.append(batch())
+        copies = [older, host.disk.read_file(JOURNAL)]
+    host.append(batch())
+    host.kill()
+    for copy in copies:
+        again = Host(ROLLING, disk=host.disk.crash(Keep()))
+        again.disk.open(JOURNAL).pwritev([copy], 0)
+        with pytest.raises(Corrupt, match="was durable"):
+            again.boot()
+
+
+def test_journal_files_under_each_others_names_are_read_all_the_same(host):
+    paths = over_several_files(host)
+    before = read_all(host.log)
+    host.kill()
+    first, second = (host.disk.read_file(path) for path in paths[:2])
+    host.disk.open(paths[0]).pwritev([second], 0)
+    host.disk.open(paths[1]).pwritev([first + bytes(5000)], 0)
+    host.boot()
+    assert read_all(host.log) == before
+
+
+def test_a_refused_start_changes_nothing(host):
+    """Not even segments that a later start would build anew: they may be all that is left."""
+    busy(host)
+    path = host.files("barnabas-journal-", "")[-1]
+    host.kill()
+    data = host.disk.read_file(path)
+    host.disk.unlink(path)
+    with pytest.raises(Corrupt):
+        host.boot()
+    names = host.disk.list_directory(ROOT)
+    for name in [each for each in names if host.disk.is_directory(f"{ROOT}/{each}")]:
+        assert host.disk.operations == 1, "only the removal above"
+        assert host.files("", name)
+    host.disk.open(path, create=True).pwritev([data], 0)
+    host.kill()
+    assert verify(host.boot()) == []
+
+
+def test_a_missing_mark_refuses_to_start_after_a_kill_and_is_made_again_after_a_stop(host):
+    host.append(batch())
+    host.kill()
+    mark = host.disk.read_file(MARK)
+    host.disk.unlink(MARK)
+    with pytest.raises(Corrupt, match="it is missing") as caught:
+        host.boot()
+    assert caught.value.path == MARK
+    host.kill()
+    host.disk.open(MARK, create=True).pwritev([mark], 0)
+    host.boot()
+    host.shut_down()
+    host.disk.unlink(MARK)
+    host.boot()
+    host.append(batch())
+    host.kill()
+    assert host.boot().next_offset == 2
+
+
+def test_a_directory_of_a_release_without_a_mark_still_opens():
+    host = Host(LogConfig(segment_bytes=20_000, index_interval_bytes=500))
+    host.disk.make_directory(f"{ROOT}/topic-0")
+    for name, data in unmarked_files().items():
+        host.disk.open(f"{ROOT}/{name}", create=True).pwritev([data], 0)
+    assert not host.disk.exists(MARK)
+    assert host.boot().next_offset == 52
+    assert host.report.journal_groups == 4
+    assert verify(host.log) == []
+    host.append(from_producer(7, 24, 2))
+    before = read_all(host.log)
+    host.kill()
+    host.boot()
+    assert read_all(host.log) == before
+    host.kill()
+    host.disk.unlink(MARK)
+    with pytest.raises(Corrupt, match="it is missing"):
+        host.boot()
+
+
 # --------------------------------------------------------------------------- the checkpoints
 
 
@@ -154,6 +299,23 @@ def test_a_clean_stop_is_no_end_when_the_checkpoint_after_it_is_damaged(host, da
     host.flip(damaged, 40)
     assert host.boot().next_offset == 5
     assert verify(host.log) == []
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_without_any_checkpoint_nothing_is_begun_anew(host, clean):
+    host.append(batch(3))
+    if clean:
+        host.shut_down()
+    host.kill()
+    kept = {path: host.disk.read_file(path) for path in CHECKPOINTS if host.disk.exists(path)}
+    for path in kept:
+        host.disk.unlink(path)
+    with pytest.raises(Corrupt, match="both checkpoint files are missing"):
+        host.boot()
+    host.kill()
+    for path, data in kept.items():
+        host.disk.open(path, create=True).pwritev([data], 0)
+    assert host.boot().next_offset == 3
 
 
 def test_two_damaged_checkpoints_refuse_to_start(host):

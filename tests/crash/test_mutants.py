@@ -17,7 +17,7 @@ from storage.segment import Segment
 from storage.simulated import SimulatedFile, SimulatedFileSystem
 from tests.crash.checker import Violation, check_recovery
 from tests.crash.crashes import CrashRun, Keep
-from tests.crash.workload import Workload
+from tests.crash.workload import SETTINGS, Workload
 
 SEEDS = range(8)
 
@@ -147,3 +147,27 @@ def test_files_removed_while_the_checkpoint_names_them_are_found_out(monkeypatch
 
     monkeypatch.setattr(PartitionLog, "drop_segments_below_start", drop_at_once)
     assert "is corrupt" in first_violation()
+
+
+def test_a_mark_that_is_ahead_of_the_disk_is_found_out(monkeypatch):
+    place = JournalFiles._place
+
+    def marked_first(files, *group):
+        placed = place(files, *group)
+        files._mark.advance(files.next_sequence)
+        return placed
+
+    monkeypatch.setattr(JournalFiles, "_place", marked_first)
+    assert "was durable" in first_violation(range(20))
+
+
+def test_a_journal_file_that_is_named_before_it_is_there_is_found_out(monkeypatch):
+    create = JournalFiles._create
+
+    def named_first(files):
+        number = files._files[-1].number + 1 if files._files else 0
+        files._mark.name_files({**files._mark.files, number: SETTINGS.journal_file_bytes})
+        return create(files)
+
+    monkeypatch.setattr(JournalFiles, "_create", named_first)
+    assert "the file is missing" in first_violation()

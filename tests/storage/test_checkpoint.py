@@ -86,8 +86,8 @@ def sealed(data):
 def test_whole_bytes_that_are_no_checkpoint_of_this_version_are_refused():
     data = encode_checkpoint(CHECKPOINT)
     assert sealed(data) == data
-    with pytest.raises(CorruptCheckpoint, match="version 3"):
-        decode_checkpoint(sealed(data[:8] + b"\0\3" + data[10:]))
+    with pytest.raises(CorruptCheckpoint, match="version 4"):
+        decode_checkpoint(sealed(data[:8] + b"\0\4" + data[10:]))
     with pytest.raises(CorruptCheckpoint, match="do not make"):
         decode_checkpoint(sealed(data + b"\0"))
     with pytest.raises(CorruptCheckpoint, match="do not fit"):

@@ -6,6 +6,8 @@ others by librdkafka: ``plain`` uncompressed, ``comp-*`` one codec each,
 timestamps out of order, an open transaction at its end), ``tx`` with four aborted and four
 committed transactions, ``open`` with two aborted transactions and one still open, in two segments
 because its marker is years younger than its records.
+
+Beside it, one as Barnabas 0.1.0 left it when it was killed: without a mark beside its journal.
 """
 
 import io
@@ -14,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 ARCHIVE = Path(__file__).with_name("kafka-4.3.0-data.tar.xz")
+UNMARKED = Path(__file__).with_name("barnabas-0.1.0-killed.tar.xz")
 PARTITIONS = (
     "append-time-0",
     "comp-gzip-0",
@@ -34,7 +37,17 @@ PARTITIONS = (
 @cache
 def kafka_files() -> dict[str, bytes]:
     """Content of every file, by its path in the data directory."""
-    with tarfile.open(fileobj=io.BytesIO(ARCHIVE.read_bytes())) as archive:
+    return _files(ARCHIVE)
+
+
+@cache
+def unmarked_files() -> dict[str, bytes]:
+    """The same of the directory that Barnabas 0.1.0 left."""
+    return _files(UNMARKED)
+
+
+def _files(path: Path) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(path.read_bytes())) as archive:
         return {
             member.name: archive.extractfile(member).read()
             for member in archive.getmembers()
