@@ -15,12 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from broker.config_fields import setting, topic_default
-from broker.config_listeners import (
-    HTTP_LISTENER,
-    Endpoint,
-    endpoints_of,
-    parse_http_listener,
-)
+from broker.config_listeners import HTTP_LISTENER, Endpoint, endpoints_of, parse_http_listener
 from broker.config_sources import dynamic_settings, synonyms_of
 from broker.config_types import (
     INT_MAX,
@@ -619,6 +614,13 @@ class BrokerConfig:
         LONG,
         128 * 1024 * 1024,
         "Bytes waiting for the disk at which producers are made to wait.",
+        at_least(1024 * 1024),
+    )
+    disk_reserve_bytes: int = setting(
+        "barnabas.disk.reserve.bytes",
+        LONG,
+        64 * 1024 * 1024,
+        "Room kept free on the disk, to end transactions: with less, Produce is refused.",
         at_least(1024 * 1024),
     )
     checkpoint_interval_ms: int = setting(

@@ -31,8 +31,9 @@ class Housekeeping:
         self.cleaner = LogCleaner(server)
 
     def start(self) -> None:
-        """Start every timer."""
+        """Look at the space, and start every timer."""
         config = self._server.config
+        self._look_at_space()
         self._every("space", lambda: SPACE_INTERVAL_MS, self._look_at_space)
         self._every("checkpoint", lambda: config.checkpoint_interval_ms, self._checkpoint)
         self._every(
@@ -79,7 +80,11 @@ class Housekeeping:
         if logs.full != self._told_full:
             self._told_full = logs.full
             if logs.full:
-                logger.warning("disk full, appends are refused directory=%s", logs.root)
+                logger.warning(
+                    "disk full, appends are refused directory=%s (%s)",
+                    logs.root,
+                    logs.describe_space(),
+                )
             else:
                 logger.info("disk has room again directory=%s", logs.root)
         if logs.wants_checkpoint:

@@ -126,6 +126,7 @@ class BrokerServer:
             await self._create_configured_topics()
             self.groups.open()
             self.transactions.open()
+            self.logs.check_space()  # A full disk refuses the first request already.
             self.stage = Stage.PREPARED
             await self.sockets.start()
         except BaseException:
@@ -257,6 +258,7 @@ class BrokerServer:
                 journal_max_bytes=config.journal_max_bytes,
                 checkpoint_journal_bytes=config.checkpoint_journal_bytes,
                 backlog_max_bytes=config.journal_backlog_max_bytes,
+                reserved_bytes=config.disk_reserve_bytes,
             ),
             callbacks=StoreCallbacks(
                 on_advanced=self.fetch_waits.advanced,

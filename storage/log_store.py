@@ -59,6 +59,7 @@ class StoreSettings:
     """How much longer a checkpoint waits for each segment that it would have to sync."""
     backlog_max_bytes: int = 48 * 1024 * 1024
     reserved_bytes: int = 64 * 1024 * 1024
+    """Room on the disk that only the end of transactions and the broker itself may use (D10)."""
     open_files_max: int = 512
     """How many segments have their file open at once; a count."""
 
@@ -148,6 +149,7 @@ class LogStore:
         self.open_files = OpenFiles(self.settings.open_files_max)
         self._waiting_for_room = 0
         self._reserve_is_touched = False
+        self._free_bytes = self._needed_bytes = 0
         self.leader_epoch = 0
         self.logs: dict[int, PartitionLog] = {}
         self.generation = 0
@@ -325,11 +327,16 @@ class LogStore:
 
     def check_space(self) -> None:
         """Stop accepting appends while the disk has no more than the reserve free (D10)."""
-        free = self.file_system.free_bytes(self.root)
-        needed = self.settings.reserved_bytes + self.journal.backlog_bytes
-        self._reserve_is_touched = free < needed
+        self._free_bytes = self.file_system.free_bytes(self.root)
+        self._needed_bytes = self.settings.reserved_bytes + self.journal.backlog_bytes
+        self._reserve_is_touched = self._free_bytes < self._needed_bytes
         self.full = self.exhausted or self._reserve_is_touched
         self._look_for_room()
+
+    def describe_space(self) -> str:
+        """What the last :meth:`check_space` found: for operators of a full disk."""
+        found = f"{self._free_bytes} bytes free, {self._needed_bytes} reserved"
+        return f"{found}; a write found no room" if self.exhausted else found
 
     def _look_for_room(self) -> None:
         """Let the journal try for a spare file: it does with each group, and nobody appends now."""

@@ -15,6 +15,7 @@ from broker.metrics.exposition import CONTENT_TYPE, exposition
 
 if TYPE_CHECKING:
     from broker.server import BrokerServer
+    from storage.log_store import LogStore
 
 OK: Final = "ok"
 
@@ -67,7 +68,7 @@ def readiness(server: BrokerServer) -> dict[str, str]:
         "storage": _failure(server) or (OK if stage >= Stage.RECOVERED else "recovering"),
         "topics": OK if stage >= Stage.PREPARED else "those of the configuration do not exist yet",
         "listeners": OK if listening else waiting,
-        "disk": "full, appends are refused" if stage and server.logs.full else OK,
+        "disk": _full_disk(server.logs) if stage and server.logs.full else OK,
     }
 
 
@@ -93,6 +94,10 @@ def _health(checks: dict[str, str]) -> Answer:
     return json_answer(
         200 if well else 503, {"status": OK if well else "unavailable", "checks": checks}
     )
+
+
+def _full_disk(logs: LogStore) -> str:
+    return f"full, appends are refused: {logs.root}: {logs.describe_space()}"
 
 
 def _failure(server: BrokerServer) -> str | None:

@@ -17,6 +17,7 @@ import pytest
 
 from broker.clock import ManualClock
 from broker.config import BrokerConfig
+from broker.http.pages import readiness
 from broker.server import BrokerServer, loop_factory
 from broker.socket_server import ListenError
 from broker.testing import Broker
@@ -217,6 +218,30 @@ async def test_a_full_disk_is_said_once_and_so_is_its_end(caplog):
     assert caplog.text.count("disk has room again directory=/data") == 1
     await server.stop()
     metastore.close()
+
+
+async def test_a_disk_without_the_reserve_is_full_from_the_first_moment(caplog):
+    metastore = SqliteMetaStore.open(MEMORY, node_id=1, new_cluster_id="x" * 22)
+    disk = SimulatedFileSystem(capacity_bytes=5_000_000)
+    settings = config("/data", disk_reserve_bytes=2_000_000)
+    clock = ManualClock()
+    server = BrokerServer(settings, file_system=disk, metastore=metastore, clock=clock)
+    await server.start()
+    try:
+        free_bytes = disk.free_bytes("/data")
+        found = f"full, appends are refused: /data: {free_bytes} bytes free, 2000000 reserved"
+        assert readiness(server)["disk"] == found
+        assert f"directory=/data ({free_bytes} bytes free" in caplog.text
+        disk.capacity_bytes = 1 << 30
+        clock.advance(seconds=1)
+        assert readiness(server)["disk"] == "ok"
+        server.logs.disk_full(full=True)
+        await asyncio.sleep(0)
+        assert readiness(server)["disk"].endswith("; a write found no room")
+    finally:
+        server.logs.disk_full(full=False)
+        await server.stop()
+        metastore.close()
 
 
 async def test_an_fsync_error_ends_the_broker_and_nothing_is_answered(simulated, caplog):
