@@ -280,6 +280,8 @@ class LogCleaner:
                 return
             logger.warning("disk full, not compacted topic=%s partition=%d", *_name(log))
             return
+        if isinstance(error, Corrupt):
+            log.suspect(under_way.plan.first_dirty_offset, error)
         log.cleaning.failure = str(error)
         logger.error(
             "not compacted until the next start topic=%s partition=%d %s",

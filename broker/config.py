@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from broker.config_fields import setting, topic_default
 from broker.config_listeners import HTTP_LISTENER, Endpoint, endpoints_of, parse_http_listener
+from broker.config_scrub import ScrubConfig
 from broker.config_sources import dynamic_settings, synonyms_of
 from broker.config_types import (
     INT_MAX,
@@ -44,7 +45,7 @@ TOPIC_TO_CREATE = r"[a-zA-Z0-9._-]+:[1-9][0-9]*:-?[0-9]+(:(compact|delete))?"
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerConfig:
+class BrokerConfig(ScrubConfig):
     """Every setting of a broker, checked. Make one with ``broker.config_loader.load_config``."""
 
     # ---------- identity

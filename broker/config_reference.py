@@ -75,8 +75,9 @@ _SECTIONS: Final = (
     ("Consumer groups", "offsets.topic.num.partitions"),
     ("Transactions", "transaction.max.timeout.ms"),
     ("Barnabas' own", "barnabas.journal.file.bytes"),
+    ("Barnabas' own: looking for damage", "barnabas.scrub.bytes.per.second"),
 )
-"""The sections of broker/config.py, each with its first key."""
+"""The sections of broker/config.py and what it inherits, each with its first key."""
 
 _CHANGES: Final = {
     UpdateMode.READ_ONLY: "at a start",
@@ -124,14 +125,14 @@ def _lines() -> Iterator[str]:
 
 
 def sections() -> dict[str, list[ConfigKey]]:
-    """Return the broker's keys by section, in the order of the table."""
+    """Return the broker's keys by section."""
     titles = {first: title for title, first in _SECTIONS}
     result: dict[str, list[ConfigKey]] = {}
     title = ""
     for key in BROKER_CONFIGS.values():
         title = titles.get(key.name, title)
         result.setdefault(title, []).append(key)
-    return result
+    return {title: result[title] for title, _ in _SECTIONS}
 
 
 def _environment() -> Iterator[str]:

@@ -55,11 +55,13 @@ class Housekeeping:
             self._server.transactions.expire_ids,
         )
         self.cleaner.start()
+        self._server.scrubber.start()
 
     def stop(self) -> None:
         """Stop every timer."""
         self._stopped = True
         self.cleaner.stop()
+        self._server.scrubber.stop()
         for timer in self._timers.values():
             timer.cancel()
 

@@ -37,6 +37,7 @@ from broker.metrics.collectors import register_collectors
 from broker.metrics.families import Metrics
 from broker.metrics.kafka import TopicTraffic, Windows
 from broker.metrics.loop import LoopMonitor
+from broker.scrubbing import LogScrubber
 from broker.socket_server import Listener, ListenError, SocketServer
 from broker.transactions import Transactions
 from broker.waiting import FetchWaits
@@ -84,6 +85,7 @@ class BrokerServer:
         self.fetch_waits: FetchWaits
         self.fetch_sessions: FetchSessions
         self.readers: DiskReaders
+        self.scrubber: LogScrubber
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots)
         self.groups: Groups
         self.transactions: Transactions
@@ -267,6 +269,15 @@ class BrokerServer:
                 on_fatal=self.fatal,
             ),
         )
+        self.scrubber = LogScrubber(
+            self.logs,
+            self.loop,
+            self.clock,
+            bytes_per_second=config.scrub_bytes_per_second,
+            interval_ms=config.scrub_interval_ms,
+        )
+        self.logs.callbacks.on_suspected = self.scrubber.suspect
+        self.metrics.register(self.scrubber.families)
         lock_directory(self.logs)
         properties = read_properties(self.file_system, config.data_directory)
         self.metastore = self._given_metastore or SqliteMetaStore.open(

@@ -16,6 +16,7 @@ _CODES: dict[type[errors.Refused], ErrorCode] = {
     errors.InvalidTransactionState: ErrorCode.INVALID_TXN_STATE,
     errors.TransactionCoordinatorFenced: ErrorCode.TRANSACTION_COORDINATOR_FENCED,
     errors.StorageFull: ErrorCode.KAFKA_STORAGE_ERROR,
+    errors.OffsetOffline: ErrorCode.KAFKA_STORAGE_ERROR,
     # The partition is being deleted, or the broker stops: clients ask Metadata again (retriable).
     errors.LogClosed: ErrorCode.NOT_LEADER_OR_FOLLOWER,
 }

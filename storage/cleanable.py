@@ -6,7 +6,9 @@ Rules of this file (Kafka's, transactions.md section 12):
    ``min.compaction.lag.ms`` (K2).
 2. It is time when more of the log is dirty than ``min.cleanable.dirty.ratio``, or when a dirty
    record is older than ``max.compaction.lag.ms``.
-3. A log is left alone while files of its last pass do not have their names, and while somebody
+3. What is damaged, and what lies behind it, is left alone: a tombstone or a marker there may be all
+   that keeps from sight what the damage hides. In front of it a log is compacted as ever.
+4. A log is left alone while files of its last pass do not have their names, and while somebody
    walks over its segments.
 """
 
@@ -83,6 +85,8 @@ def _end(log: "PartitionLog", first_dirty: int, now_ms: int) -> int:
         segment = log.segments[at]
         if segment.end_offset > stable_offset or segment.written_bytes < segment.size_bytes:
             return at
+        if log.damaged and segment.end_offset > log.damaged[0].base_offset:
+            return at
         if lag_ms > 0 and _youngest_ms(segment) > now_ms - lag_ms:
             return at
     return len(log.segments) - 1
@@ -116,7 +120,12 @@ def plan(
     return CleaningPlan(
         path=log.directory.path,
         segments=tuple(
-            SourceSegment(segment.base_offset, segment.end_offset, segment.size_bytes)
+            SourceSegment(
+                segment.base_offset,
+                segment.end_offset,
+                segment.size_bytes,
+                segment.base_offset < log.cleaning.compacted_offset,
+            )
             for segment in segments
         ),
         first_dirty_offset=cleanable.first_dirty_offset,

@@ -30,11 +30,15 @@ Pace = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class SourceSegment:
-    """A sealed segment: offsets from ``base_offset`` up to ``end_offset``."""
+    """A sealed segment: offsets from ``base_offset`` up to ``end_offset``.
+
+    ``has_gaps``: a former pass may have taken some of them away.
+    """
 
     base_offset: int
     end_offset: int
     size_bytes: int
+    has_gaps: bool = False
 
 
 @dataclass(frozen=True, slots=True)

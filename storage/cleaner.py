@@ -179,6 +179,7 @@ class _Source:
             except OSError as error:  # Not to be confused with what writing may meet (D9).
                 raise Corrupt(path, position, f"it cannot be read: {error}") from error
 
+        expected = segment.base_offset
         try:
             for position, header, batch in scan_batches(path, read, 0, segment.size_bytes):
                 self._pace(0)
@@ -187,7 +188,14 @@ class _Source:
                     verify_batch(batch)
                 except CorruptBatch as error:
                     raise Corrupt(path, position, str(error)) from error
+                base_offset = header.base_offset  # No checksum covers it.
+                if base_offset < expected or (base_offset > expected and not segment.has_gaps):
+                    reason = f"a batch of offset {base_offset} where {expected} should be"
+                    raise Corrupt(path, position, reason)
+                expected = header.next_offset
                 yield header, batch
+            if expected > segment.end_offset:
+                raise Corrupt(path, segment.size_bytes, f"it ends behind {segment.end_offset}")
         finally:
             file.close()
 

@@ -54,6 +54,10 @@ class StorageFull(Refused):
     """The disk holds no more than the emergency reserve; reads go on (D10)."""
 
 
+class OffsetOffline(Refused):
+    """The offset lies in a damaged range; what is before and behind it can be read."""
+
+
 class LogClosed(Refused):
     """The partition was deleted or the store is shutting down."""
 

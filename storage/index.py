@@ -19,6 +19,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from crc32c import crc32c
+
 TIME_ENTRY = struct.Struct(">qi")
 TRANSACTION_ENTRY = struct.Struct(">hqqqq")
 TRANSACTION_VERSION = 0
@@ -73,6 +75,16 @@ class OffsetIndex:
         """Byte position of a batch that does not begin after ``offset``: where to scan from."""
         entry = bisect_right(self._offsets, offset - self.base_offset) - 1
         return self._positions[entry] if entry >= 0 else 0
+
+    def entry_at(self, offset: int) -> tuple[int, int]:
+        """The last entry not after ``offset``, as (its batch's last offset, its position).
+
+        (Base offset, 0) where there is none.
+        """
+        entry = bisect_right(self._offsets, offset - self.base_offset) - 1
+        if entry < 0:
+            return self.base_offset, 0
+        return self.base_offset + self._offsets[entry], self._positions[entry]
 
     def floor(self, position: int) -> tuple[int, int]:
         """The last entry not after ``position``, as (its batch's last offset, its position).
@@ -352,6 +364,11 @@ class SegmentIndex:
         self.offsets.truncate_to(offset)
         self.times.truncate_to(offset)
         self.resume(self.offsets, self.times)
+
+
+def index_checksum(offsets: bytes, times: bytes) -> int:
+    """CRC32C of an offset and a time index as they are in their files."""
+    return crc32c(times, crc32c(offsets))
 
 
 def _swap_to_big_endian(entries: "array[int]") -> None:

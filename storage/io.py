@@ -71,6 +71,10 @@ class File(Protocol):
         """Like :meth:`pread`, but None where the disk would have to be waited for."""
         ...
 
+    def pread_passing(self, size: int, position: int) -> bytes:
+        """Like :meth:`pread`, but the page cache keeps none of it that it did not have."""
+        ...
+
     def slice(self, size: int, position: int) -> "FileSlice | None":
         """These bytes, to be sent as they are; None where the disk would have to be waited for.
 
@@ -263,6 +267,18 @@ class LocalFile:
         if count < size and position + count < self.size():
             return None  # only the front of the range was cached
         return buffer[:count]
+
+    def pread_passing(self, size: int, position: int) -> bytes:
+        """Read without reading ahead, and drop the pages again unless some were in the cache.
+
+        For a descriptor that does nothing else: it stays set to reading here and there.
+        """
+        os.posix_fadvise(self._descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+        cached = cached_pages(self._descriptor, size, position)
+        data = self.pread(size, position)
+        if cached == 0:
+            os.posix_fadvise(self._descriptor, position, size, os.POSIX_FADV_DONTNEED)
+        return data
 
     def slice(self, size: int, position: int) -> "FileSlice | None":
         """A slice if ``cachestat`` (Linux 6.5) finds every page in the cache."""

@@ -121,6 +121,10 @@ class StoreCallbacks:
     """All logs of some groups have advanced: a good moment to make ready what readers get. What
     leaves must wait for the end of the turn; the groups may not be durable yet."""
     on_backlogged: Callable[[bool], None] = field(default=lambda _backlogged: None)
+    on_suspected: Callable[[PartitionLog, int, Exception], None] = field(
+        default=lambda _log, _base_offset, _error: None
+    )
+    """A read failed in the segment of a log at a base offset."""
     on_fatal: Callable[[BaseException], None] = field(default=lambda _error: None)
 
 
@@ -181,6 +185,10 @@ class LogStore:
     def on_advanced(self, log: PartitionLog, size_bytes: int) -> None:
         """A log's visible end moved over ``size_bytes`` (0: its start moved)."""
         self.callbacks.on_advanced(log, size_bytes)
+
+    def on_suspected(self, log: PartitionLog, base_offset: int, error: Exception) -> None:
+        """Reading the segment at ``base_offset`` failed: somebody should look what is wrong."""
+        self.callbacks.on_suspected(log, base_offset, error)
 
     def _on_backlogged(self, backlogged: bool) -> None:  # noqa: FBT001  The journal calls it.
         self._backlogged = backlogged

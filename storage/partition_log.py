@@ -33,10 +33,13 @@ from storage.batch_rules import BatchRules
 from storage.checkpoint import encode_leader_epochs
 from storage.config import LOG_APPEND_TIME, LogConfig
 from storage.counts import LogCounts, Traffic
+from storage.damage import DamagedRange, first_at_or_after, from_offset, last_before
 from storage.errors import (
+    Corrupt,
     InvalidProducerEpoch,
     InvalidTransactionState,
     LogClosed,
+    OffsetOffline,
     OffsetOutOfRange,
     OutOfOrderSequence,
     Refused,
@@ -84,6 +87,9 @@ class Environment(Protocol):
 
     def on_advanced(self, log: "PartitionLog", size_bytes: int) -> None:
         """A log's visible end moved over ``size_bytes`` (0: its start moved)."""
+
+    def on_suspected(self, log: "PartitionLog", base_offset: int, error: Exception) -> None:
+        """Reading the segment at ``base_offset`` failed: somebody should look what is wrong."""
 
 
 class Appended:
@@ -149,8 +155,8 @@ class PartitionLog:
         self.counts = LogCounts()
         self.cleaning = CleaningState()
         self.closed = False
-        self.damage: str | None = None
-        """What was found unreadable in this log, once it was reported."""
+        self.damaged: list[DamagedRange] = []
+        """What of this log cannot be served, in the order of offsets."""
 
     def __repr__(self) -> str:
         return f"<PartitionLog {self.topic}-{self.partition}>"
@@ -562,7 +568,8 @@ class PartitionLog:
     ) -> FileSpan | MemorySlice | None:
         """Where the batches from ``offset`` on are; None when nothing is visible there yet.
 
-        Raises OffsetOutOfRange below the log start or above the log end.
+        Raises OffsetOutOfRange below the log start or above the log end, OffsetOffline in a damaged
+        range. No plan reaches into one.
         """
         if not self.log_start_offset <= offset <= self.next_offset:
             raise OffsetOutOfRange(
@@ -581,8 +588,39 @@ class PartitionLog:
         segment = self.segments[at]
         if unflushed and unflushed[0].base_offset <= segment.base_offset:
             return read_memory(unflushed, segment.base_offset, end, max_bytes)
+        within = 0, segment.written_bytes
+        if self.damaged:
+            end, within = self._sound_part(segment, max(offset, segment.base_offset), end)
         has_gaps = segment.base_offset < self.cleaning.compacted_offset
-        return segment.span(offset, end, max_bytes, has_gaps=has_gaps)
+        return segment.span(offset, end, max_bytes, within, has_gaps=has_gaps)
+
+    def _sound_part(self, segment: Segment, offset: int, end: int) -> tuple[int, tuple[int, int]]:
+        """Where a read of ``segment`` at ``offset`` has to end, and between which bytes it stays.
+
+        Raises OffsetOffline in a damaged range.
+        """
+        following = first_at_or_after(self.damaged, offset)
+        if following is not None and following.base_offset <= offset:
+            raise OffsetOffline(f"{self.topic}-{self.partition}: {following}")
+        before = last_before(self.damaged, offset)
+        begin, stop = 0, segment.written_bytes
+        if before is not None and before.segment == segment.base_offset:
+            begin = before.end_position
+        if following is not None and following.segment == segment.base_offset:
+            end, stop = min(end, following.base_offset), following.position
+        return end, (begin, stop)
+
+    def suspect(self, offset: int, error: Exception) -> None:
+        """A read at ``offset`` met what cannot be right: have the segment looked at.
+
+        What is corrupt says itself in which segment it is.
+        """
+        name = error.path.rpartition("/")[2] if isinstance(error, Corrupt) else ""
+        suspected = self.segments[self.segment_at(offset)]
+        for segment in self.segments:
+            if segment.log_name == name:
+                suspected = segment
+        self._environment.on_suspected(self, suspected.base_offset, error)
 
     @property
     def size_bytes(self) -> int:
@@ -675,6 +713,8 @@ class PartitionLog:
             dropped = self.segments.pop(0)
             self.dirty_segments.discard(dropped)
             self.dropped_segments.append(dropped)
+        if self.damaged:
+            self.damaged = from_offset(self.damaged, self.log_start_offset)
 
     def take_dropped_segments(self) -> list[Segment]:
         """Segments whose files nobody needs once the next checkpoint is durable."""

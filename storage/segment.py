@@ -32,6 +32,7 @@ from storage.index import (
     SegmentIndex,
     TimeIndex,
     TransactionIndex,
+    index_checksum,
 )
 from storage.io import Buffer, File
 from storage.log_directory import LogDirectory
@@ -93,9 +94,14 @@ class Segment:
         self.has_producers = False
         """Whether reading the log at the start met batches of producers with ids."""
         self._is_pinned = False
+        self._awaits_indexes = False
         self._data_end_offset: int | None = None
         self._index: SegmentIndex | None = SegmentIndex(base_offset, index_interval_bytes)
         self.transactions = TransactionIndex()
+        self.verified_ms = 0
+        """When all of it was last found sound; 0: not yet, or not since it may have suffered."""
+        self.index_checksum: int | None = None
+        """What the files of offset and time index must have (``index_checksum``), once known."""
         self._file: File | None = None
         self._indexes_written = False
         self._known_max_timestamp_ms: int | None = None
@@ -177,7 +183,8 @@ class Segment:
     def seal(self) -> None:
         """No batch follows: give the time index its last entry."""
         self.index.seal()
-        self.sealed = True
+        self.sealed = self._awaits_indexes = True
+        self.verified_ms = 0
 
     @property
     def index(self) -> SegmentIndex:
@@ -202,31 +209,42 @@ class Segment:
         return self.end_offset if self._data_end_offset is None else self._data_end_offset
 
     def span(
-        self, start_offset: int, end_offset: int, max_bytes: int, *, has_gaps: bool = False
+        self,
+        start_offset: int,
+        end_offset: int,
+        max_bytes: int,
+        within: tuple[int, int],
+        *,
+        has_gaps: bool = False,
     ) -> FileSpan:
-        """Where to read the batches from ``start_offset`` on, among those that are written.
+        """Where to read the batches from ``start_offset`` on.
 
-        ``has_gaps``: the segment may have been compacted.
+        ``within``: where the first byte that may be looked at is, and where they end; batches begin
+        there. ``has_gaps``: the segment may have been compacted.
         """
+        begin, end_position = within
         offsets = self.index.offsets
-        position = offsets.lookup(start_offset)
+        position_offset, position = offsets.entry_at(start_offset)
+        if position < begin:
+            position_offset, position = end_offset, begin
         boundary_offset, boundary = offsets.floor(position + max_bytes)
         limit = offsets.lookup(end_offset - 1)
         if limit < boundary:
             boundary_offset, boundary = end_offset, limit
-        if boundary >= self.written_bytes:
+        if boundary >= end_position:
             boundary_offset, boundary = start_offset, position
         return FileSpan(
             self.log_path,
             self.file,
             position,
-            self.written_bytes,
+            end_position,
             boundary,
             boundary_offset,
             start_offset,
             end_offset,
             max_bytes,
             has_gaps,
+            position_offset if position else end_offset,
         )
 
     @property
@@ -299,6 +317,11 @@ class Segment:
         self._index = successor.index
         self._file = None
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the segment takes no more batches and all of its files are written."""
+        return self.sealed and not self._awaits_indexes and not self._is_pinned
+
     # The segment thread's side
 
     def write(self, buffers: list[Buffer], position: int) -> None:
@@ -331,11 +354,14 @@ class Segment:
             files.append((TRANSACTION_INDEX_SUFFIX, aborted))
 
         final = self.sealed
+        if final:
+            self.index_checksum = index_checksum(files[0][1], files[1][1])
 
         def write() -> None:
             for suffix, data in files:
                 self.directory.write_file(self.stem + suffix, data)
             self._indexes_written = final
+            self._awaits_indexes = self._awaits_indexes and not final
 
         return write
 
@@ -436,22 +462,47 @@ class Segment:
             self.first_timestamp_ms = header.newest_timestamp
 
     def _load_indexes(self) -> SegmentIndex:
-        """Trust index files as far as they agree with the log, then scan the rest of it."""
+        """Trust index files as far as they agree with the log, then scan the rest of it.
+
+        Raises Corrupt where they have to be made anew and the log is damaged.
+        """
         try:
-            index = SegmentIndex(self.base_offset, self.index_interval_bytes)
-            index.resume(
-                OffsetIndex.decode(self._read(INDEX_SUFFIX), self.base_offset),
-                TimeIndex.decode(self._read(TIME_INDEX_SUFFIX), self.base_offset),
-            )
-            index.truncate_to(self.end_offset)
-            self._check_last_time(index)
-            index = self._continue_index(index)
+            index = self._prove(self._read_indexes())
         except (CorruptIndex, FileNotFoundError):
             empty = SegmentIndex(self.base_offset, self.index_interval_bytes)
             index = self._continue_index(empty)
+            self._indexes_written = False  # The files are of no use.
         if self.sealed:
             index.seal()
         return index
+
+    def _read_indexes(self) -> SegmentIndex:
+        """What the index files say; raises CorruptIndex, FileNotFoundError."""
+        offset_data, time_data = self._read(INDEX_SUFFIX), self._read(TIME_INDEX_SUFFIX)
+        if self.index_checksum not in (None, index_checksum(offset_data, time_data)):
+            raise CorruptIndex("the index files have changed since they were written")
+        index = SegmentIndex(self.base_offset, self.index_interval_bytes)
+        index.resume(
+            OffsetIndex.decode(offset_data, self.base_offset),
+            TimeIndex.decode(time_data, self.base_offset),
+        )
+        index.truncate_to(self.end_offset)
+        return index
+
+    def _prove(self, index: SegmentIndex) -> SegmentIndex:
+        """Compare decoded indexes with the batches at their end; raises CorruptIndex.
+
+        Where those of a sealed segment are damaged, its indexes are all that there is to go by.
+        """
+        try:
+            self._check_last_time(index)
+            return self._continue_index(index)
+        except Corrupt:
+            if not self.sealed:
+                raise CorruptIndex("no batch is where the index has its last one") from None
+            index.offsets.check(self.end_offset, self.size_bytes)
+            index.times.check(self.end_offset)
+            return index
 
     def _check_last_time(self, index: SegmentIndex) -> None:
         """Raise CorruptIndex unless the last time entry speaks of the batch that it names.
@@ -469,6 +520,15 @@ class Segment:
                     return
                 break
         raise CorruptIndex("the last time entry is not that of its batch")
+
+    def use_index(self, index: SegmentIndex) -> None:
+        """Go by an index that the sound batches of this sealed segment gave.
+
+        Its files are to be written (``index_operation``).
+        """
+        self._index = index
+        self._indexes_written = False
+        self._awaits_indexes = True
 
     def add_aborted(self, aborted: AbortedTransaction) -> None:
         """Note an aborted transaction, unless the file already named it."""

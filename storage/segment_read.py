@@ -28,6 +28,8 @@ SLICE_BYTES_MIN: Final = 256 * 1024
 """From this size on batches are left in the page cache to be sent from there. Fewer are copied
 sooner than the kernel has been asked whether it has them."""
 
+_WRONG_ENTRY: Final = "a batch begins here that the index expects earlier"
+_ANY_OFFSET: Final = 2**63 - 1
 _PROBE_BYTES: Final = 4096 + HEADER_BYTES
 _SCAN_BYTES: Final = 1024 * 1024
 
@@ -82,10 +84,12 @@ class LoadedSpan:
 class FileSpan:
     """Some batches of one segment: from the one that holds ``start_offset``, below ``end_offset``.
 
-    ``position`` is a batch start at or before it, ``end_position`` the end of what is written.
+    ``position`` is a batch start at or before it, ``end_position`` the end of what is written, or
+    of what is sound.
     ``boundary`` is a batch start at most ``max_bytes`` after ``position`` (or ``position`` itself)
     and ``boundary_offset`` is at or after its base offset; both come from the index.
     ``has_gaps``: compaction may have taken ``start_offset`` away, then what follows it is wanted.
+    ``position_offset``: the index says that the batch at ``position`` does not begin behind it.
     """
 
     path: str
@@ -98,6 +102,7 @@ class FileSpan:
     end_offset: int
     max_bytes: int
     has_gaps: bool = False
+    position_offset: int = _ANY_OFFSET
 
     @property
     def size_bytes(self) -> int:
@@ -149,6 +154,8 @@ class FileSpan:
     def _locate(self, read: Read) -> tuple[int, BatchHeader] | None:
         """Position and header of the first batch wanted."""
         for position, header in self._headers(read, self.position, self.end_position - 1):
+            if position == self.position and header.base_offset > self.position_offset:
+                raise Corrupt(self.path, position, _WRONG_ENTRY)
             if header.last_offset < self.start_offset:
                 continue
             if header.base_offset > self.start_offset and not self.has_gaps:
@@ -164,9 +171,11 @@ class FileSpan:
     def _end(self, read: Read, begin: int, first: BatchHeader, limit: int) -> tuple[int, int]:
         """Where the last whole batch before ``limit`` and ``end_offset`` ends, and its offset."""
         end, upper_offset = begin + first.size, first.next_offset
-        if self.boundary > end:
+        if end < self.boundary <= limit - HEADER_BYTES:  # Else nothing would prove it.
             end, upper_offset = self.boundary, self.boundary_offset
         for position, header in self._headers(read, end, limit - HEADER_BYTES):
+            if position == self.boundary and header.base_offset > self.boundary_offset:
+                raise Corrupt(self.path, position, _WRONG_ENTRY)
             end_of_batch = position + header.size
             if end_of_batch > limit or header.base_offset >= self.end_offset:
                 break

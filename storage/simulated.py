@@ -72,6 +72,10 @@ class SimulatedFile:
         """Read from memory; None while the file system is ``cold``."""
         return None if self._system.cold else self.pread(size, position)
 
+    def pread_passing(self, size: int, position: int) -> bytes:
+        """Read from memory; there is no page cache."""
+        return self.pread(size, position)
+
     def slice(self, size: int, position: int) -> None:
         """Nothing: the kernel knows no such file."""
 

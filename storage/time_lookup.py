@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from protocol.records import BatchHeader, Record, iterate_batches, iterate_records
 from storage.batch_rules import DECOMPRESSED_BYTES_MAX
+from storage.errors import Corrupt
 from storage.partition_log import READ_UNCOMMITTED, PartitionLog
 from storage.segment import Segment
 from storage.segment_read import FileSpan, LoadedSpan, read_waiting
@@ -143,9 +144,16 @@ def _visible_piece(
         return []
     if not isinstance(plan, FileSpan):
         return plan.chunks
-    loaded = yield partial(plan.load, read_waiting)
+    loaded = yield partial(_load, plan)
     assert isinstance(loaded, LoadedSpan)
     return [loaded.data] if len(loaded.data) else []
+
+
+def _load(plan: FileSpan) -> LoadedSpan | None:
+    try:
+        return plan.load(read_waiting)
+    except OSError as error:
+        raise Corrupt(plan.path, plan.position, f"it cannot be read: {error}") from error
 
 
 def _record_in(

@@ -11,7 +11,6 @@ cache is read on a thread, all of it in one go, then the fetch starts over with 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
@@ -39,8 +38,6 @@ from storage.segment_read import FileSpan, LoadedSpan, read_cached, read_waiting
 
 if TYPE_CHECKING:
     from broker.server import BrokerServer
-
-logger = logging.getLogger(__name__)
 
 TOPIC_IDS_SINCE: Final = 13
 UNKNOWN_OFFSET: Final = -1
@@ -189,7 +186,7 @@ class _Reader:
             return _failed(asked.request, error_code_of(refused))
         except (Corrupt, OSError) as damage:
             log.counts.failed_reads += 1
-            _report(log, damage)
+            log.suspect(asked.request.fetch_offset, damage)
             return _failed(asked.request, ErrorCode.KAFKA_STORAGE_ERROR)
 
     def _partition(self, asked: Asked) -> tuple[Partition | None, ErrorCode]:
@@ -309,13 +306,6 @@ def _is_news(asked: Asked, data: PartitionData) -> bool:
         or data.high_watermark != asked.told_high_watermark
         or data.log_start_offset != asked.told_log_start
     )
-
-
-def _report(log: PartitionLog, damage: Exception) -> None:
-    """Tell the operator once per log; clients are told each time."""
-    if log.damage is None:
-        log.damage = str(damage)
-        logger.error("log damaged topic=%s partition=%s %s", log.topic, log.partition, damage)
 
 
 def _failed(wanted: FetchPartition, error: ErrorCode) -> PartitionData:

@@ -77,7 +77,7 @@ def list_offsets(
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     response = ListOffsetsResponse()
     twice = _asked_twice(request)
-    searches: list[tuple[Search, ListOffsetsPartitionResponse]] = []
+    searches: list[tuple[PartitionLog, Search, ListOffsetsPartitionResponse]] = []
     for topic in request.topics:
         results = []
         for asked in topic.partitions:
@@ -89,7 +89,7 @@ def list_offsets(
             if partition is not None and not result.error_code:
                 search = _look_up(partition.log, asked.timestamp, isolation, result)
                 if search is not None:
-                    searches.append((search, result))
+                    searches.append((partition.log, search, result))
         response.topics.append(ListOffsetsTopicResponse(topic.name, results))
     return _Searching(context.broker, response, searches) if searches else response
 
@@ -149,7 +149,7 @@ class _Searching(Parked[ListOffsetsResponse]):
         self,
         broker: BrokerServer,
         response: ListOffsetsResponse,
-        searches: list[tuple[Search, ListOffsetsPartitionResponse]],
+        searches: list[tuple[PartitionLog, Search, ListOffsetsPartitionResponse]],
     ) -> None:
         super().__init__()
         self._broker = broker
@@ -159,18 +159,23 @@ class _Searching(Parked[ListOffsetsResponse]):
         broker.spawn(self._run(), "list offsets by timestamp")
 
     async def _run(self) -> None:
-        for search, result in self._pending:
-            await self._fill_in(search, result)
+        for log, search, result in self._pending:
+            await self._fill_in(log, search, result)
             if self._gone:
                 return
         self.complete(self._response_so_far)
 
-    async def _fill_in(self, search: Search, result: ListOffsetsPartitionResponse) -> None:
+    async def _fill_in(
+        self, log: PartitionLog, search: Search, result: ListOffsetsPartitionResponse
+    ) -> None:
         try:
             found = await self._broker.readers.search(search)
         except Refused as refused:
             result.error_code = error_code_of(refused)
-        except (Corrupt, CorruptBatch, InvalidBatch, OSError) as damage:
+        except Corrupt as damage:
+            log.suspect(log.log_start_offset, damage)
+            result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+        except (CorruptBatch, InvalidBatch, OSError) as damage:
             logger.error("search by timestamp failed: %s", damage)  # noqa: TRY400  one line
             result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
         else:

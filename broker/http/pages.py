@@ -38,7 +38,7 @@ def pages(server: BrokerServer) -> dict[str, Callable[[], Answer]]:
         return _health({"loop": OK, "storage": _failure(server) or OK})
 
     def ready() -> Answer:
-        return _health(readiness(server))
+        return _health(readiness(server), _warnings(server))
 
     def metrics() -> Answer:
         # A sync that failed may have been that of what the logs already count.
@@ -89,11 +89,21 @@ def effective_config(server: BrokerServer) -> list[dict[str, object]]:
     ]
 
 
-def _health(checks: dict[str, str]) -> Answer:
+def _warnings(server: BrokerServer) -> dict[str, str]:
+    """Return what an operator must look after although clients are served as far as possible.
+
+    Damage of one log is no reason to keep them from all the others.
+    """
+    damage = server.scrubber.describe_damage() if server.stage >= Stage.RECOVERED else None
+    return {} if damage is None else {"damage": damage}
+
+
+def _health(checks: dict[str, str], warnings: dict[str, str] | None = None) -> Answer:
     well = all(found == OK for found in checks.values())
-    return json_answer(
-        200 if well else 503, {"status": OK if well else "unavailable", "checks": checks}
-    )
+    body: dict[str, object] = {"status": OK if well else "unavailable", "checks": checks}
+    if warnings:
+        body |= {"status": "degraded" if well else body["status"], "warnings": warnings}
+    return json_answer(200 if well else 503, body)
 
 
 def _full_disk(logs: LogStore) -> str:

@@ -496,3 +496,19 @@ def test_read_only_meets_the_lock_of_others(tmp_path):
         LocalFileSystem(read_only=True).lock(path)
     held.release()
     LocalFileSystem(read_only=True).lock(path).release()
+
+
+@pytest.mark.parametrize("cached", [-1, 0, 3])
+def test_reading_in_passing_drops_what_nobody_had(tmp_path, monkeypatch, cached):
+    """Where some of it was in the cache, or the kernel does not say, nothing is taken away."""
+    path = tmp_path / "file"
+    path.write_bytes(b"0123456789" * 10_000)
+    advice = []
+    monkeypatch.setattr(io, "cached_pages", lambda *_: cached)
+    monkeypatch.setattr(io.os, "posix_fadvise", lambda _fd, *rest: advice.append(rest))
+    file = LocalFileSystem().open(str(path))
+    assert file.pread_passing(8192, 4096) == (b"0123456789" * 10_000)[4096 : 4096 + 8192]
+    file.close()
+    assert advice[0] == (0, 0, io.os.POSIX_FADV_RANDOM), "no reading ahead of it"
+    dropped = [(4096, 8192, io.os.POSIX_FADV_DONTNEED)]
+    assert advice[1:] == (dropped if cached == 0 else [])

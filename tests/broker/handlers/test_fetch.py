@@ -818,7 +818,7 @@ class TestColdData:
         self, broker, wire, topic, waited, cold, caplog
     ):
         caplog.set_level(logging.WARNING)
-        fill(broker, wire, topic)
+        size = fill(broker, wire, topic)
         fill(broker, wire, topic, partition=1)
         log = log_of(broker, topic)
         file_system = broker.server.file_system
@@ -829,10 +829,15 @@ class TestColdData:
             assert found.partitions[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
             assert not found.partitions[0].records
             assert len(positions(found.partitions[1])) == 5
+            until(lambda: log.damaged)
         (line,) = complaints(caplog)
-        assert line.startswith(f"log damaged topic={topic.name} partition=0 ")
-        assert "corrupt at byte 0" in line
-        assert len(waited) == (3 if cold else 0)
+        assert line == (
+            f"log damaged topic={topic.name} partition=0 offsets=0-1 "
+            f"file={0:020}.log bytes=0-{size} reason=no record batch starts here"
+        )
+        assert len(waited) == (3 if cold else 0), "the other partition is as cold as ever"
+        found = wire.fetch_one(topic, 2)
+        assert positions(found) == [2, 4, 6, 8]
 
     @pytest.mark.parametrize("cold", [False, True])
     def test_a_disk_that_does_not_read(self, broker, wire, topic, cold, caplog):
@@ -847,13 +852,18 @@ class TestColdData:
 
         file_system.before = fail
         file_system.cold = cold
+        log = log_of(broker, topic)
         for _ in range(3):
             data = wire.fetch_one(topic, 0, max_wait_ms=HOUR_MS)
             assert data.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            until(lambda: log.damaged)
+        assert len(reads) == 3, "the first reader, and the scrubber: a bad sector can take seconds"
+        (line,) = complaints(caplog)
+        assert "offsets=0-9 " in line
+        assert "it cannot be read: [Errno 5] input/output error" in line
         file_system.before = None
-        assert len(reads) == 3, "a bad sector can take seconds each time"
-        lines = complaints(caplog)
-        assert len(lines) == 1
+        broker.clock.advance(seconds=620)
+        until(lambda: not log.damaged)
         data = wire.fetch_one(topic, 0)
         assert len(positions(data)) == 5
 

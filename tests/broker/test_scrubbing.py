@@ -1,0 +1,279 @@
+"""The scrubber of a running broker on real files: it finds all damage, and the rest is served."""
+
+import json
+import logging
+from random import Random
+from urllib.request import urlopen
+
+import pytest
+from kafka import KafkaConsumer, TopicPartition
+
+from broker.testing import Broker
+from protocol.errors import ErrorCode
+from protocol.messages.list_offsets import LIST_OFFSETS
+from protocol.records import iterate_batches
+from storage.segment_read import SLICE_BYTES_MIN
+from tests.broker.data_plane import (
+    NOW_MS,
+    Named,
+    Wire,
+    batch,
+    complaints,
+    list_offsets_request,
+    until,
+)
+from tests.broker.handlers.test_fetch import fill, log_of, positions, settle, use_small_segments
+
+CONFIG = {
+    "barnabas.http.listener": "127.0.0.1:0",
+    "barnabas.scrub.bytes.per.second": "100000000",
+    "barnabas.scrub.interval.ms": "3600000",
+}
+OFFLINE = ErrorCode.KAFKA_STORAGE_ERROR
+
+
+@pytest.fixture
+def broker(tmp_path):
+    with Broker(storage=tmp_path, config=CONFIG) as running:
+        yield running
+
+
+@pytest.fixture
+def wire(broker):
+    with Wire(broker.address) as wire:
+        yield wire
+
+
+@pytest.fixture
+def topic(broker):
+    return create(broker, "t")
+
+
+def create(broker, name, configs=None):
+    broker.create_topic(name, 1, {"retention.ms": "-1"} | (configs or {}))
+    topic = Named(name, broker.call(lambda: broker.server.catalogue.topics[name].topic_id))
+    use_small_segments(broker, topic)
+    return topic
+
+
+def a_pass(broker, minutes=61):
+    """Let everything be due, and wait until it was looked at."""
+    counts = broker.server.scrubber.counts
+    before = counts.last_full_pass_ms
+    broker.clock.advance(minutes=minutes)
+    until(lambda: counts.last_full_pass_ms > before)
+
+
+def change(segment, position, data):
+    with open(segment.log_path, "r+b") as file:
+        file.seek(position)
+        file.write(data)
+
+
+def flip(segment, position):
+    with open(segment.log_path, "r+b") as file:
+        file.seek(position)
+        byte = file.read(1)
+        file.seek(position)
+        file.write(bytes([byte[0] ^ 0x20]))
+
+
+def ready(broker):
+    host, port = broker.server.http.address
+    with urlopen(f"http://{host}:{port}/readyz", timeout=30) as answer:
+        return answer.status, json.load(answer)
+
+
+def metric(broker, name):
+    host, port = broker.server.http.address
+    with urlopen(f"http://{host}:{port}/metrics", timeout=30) as answer:
+        (line,) = [
+            each for each in answer.read().decode().splitlines() if each.startswith(f"{name} ")
+        ]
+    return float(line.split()[1])
+
+
+def test_all_is_found_and_all_else_is_served(broker, wire, topic, caplog):
+    """Bits and pages at many places of many segments, against what was written."""
+    random = Random(5)
+    caplog.set_level(logging.WARNING)
+    fill(broker, wire, topic, 120)
+    log = log_of(broker, topic)
+    assert len(log.segments) > 10
+    a_pass(broker)
+    assert complaints(caplog) == []
+    expected = set()
+    for segment in random.sample(log.segments[:-1], 6):
+        batches = [(at, header) for at, header, _ in segment.scan(0)]
+        at, header = random.choice(batches)
+        if random.random() < 0.5:
+            flip(segment, at + random.randrange(header.size))
+            expected |= {header.base_offset, header.last_offset}
+        else:
+            change(segment, at, bytes(segment.size_bytes - at))
+            expected |= set(range(header.base_offset, segment.end_offset))
+    a_pass(broker)
+    offline = {
+        offset for each in log.damaged for offset in range(each.base_offset, each.end_offset)
+    }
+    assert offline == expected
+    lines = complaints(caplog)
+    assert len(lines) == len(log.damaged)
+    assert all(line.startswith("log damaged topic=t partition=0 offsets=") for line in lines)
+    for offset in range(log.next_offset):
+        data = wire.fetch_one(topic, offset)
+        assert data.error_code == (OFFLINE if offset in offline else 0)
+        if offset not in offline:
+            served = {
+                each
+                for _, header in iterate_batches(data.records)
+                for each in range(header.base_offset, header.next_offset)
+            }
+            assert offset in served
+            assert not served & offline
+    status, page = ready(broker)
+    assert (status, page["status"]) == (200, "degraded")
+    assert page["warnings"]["damage"].startswith("t-0 offsets=")
+    assert metric(broker, "barnabas_damaged_ranges") == len(log.damaged)
+    assert metric(broker, "barnabas_damaged_offsets") == len(offline)
+    assert metric(broker, "barnabas_scrub_batches_total") > 120
+    a_pass(broker)
+    assert complaints(caplog) == lines, "each is told once"
+
+
+def test_a_consumer_stops_at_the_damage_and_goes_on_behind_it(broker, wire, topic):
+    fill(broker, wire, topic, 60)
+    log = log_of(broker, topic)
+    segment = log.segments[2]
+    flip(segment, 70)
+    a_pass(broker)
+    (damaged,) = log.damaged
+    place = TopicPartition("t", 0)
+    with KafkaConsumer(
+        bootstrap_servers=broker.bootstrap_servers, request_timeout_ms=5000
+    ) as consumer:
+        consumer.assign([place])
+        consumer.seek(place, 0)
+        seen = set()
+        for _ in range(100):
+            seen |= {each.offset for found in consumer.poll(50).values() for each in found}
+            if consumer.position(place) >= damaged.base_offset:
+                break
+        assert seen == set(range(damaged.base_offset)), "up to the damage, and nothing of it"
+        consumer.poll(200)
+        assert consumer.position(place) == damaged.base_offset
+        consumer.seek(place, damaged.end_offset)
+        while consumer.position(place) < log.next_offset:
+            seen |= {each.offset for found in consumer.poll(50).values() for each in found}
+    assert seen == set(range(log.next_offset)) - {damaged.base_offset, damaged.base_offset + 1}
+    # The broker is asked for the ends and a time; the damage is in nobody's way.
+    assert wire.list_offset("t", -1)[2] == log.next_offset
+    assert wire.list_offset("t", -2)[2] == 0
+
+
+def test_what_goes_by_the_kernel_stops_there_too(broker, wire):
+    """Large answers are sent from the page cache; they end before what is known to be damaged."""
+    broker.create_topic("large", 1, {"retention.ms": "-1", "segment.bytes": str(1 << 20)})
+    topic = Named("large", broker.call(lambda: broker.server.catalogue.topics["large"].topic_id))
+    for number in range(40):
+        wire.produce(topic, batch(b"%d" % number, bytes([number]) * 60_000))
+    log = settle(broker, topic)
+    segment = log.segments[0]
+    batches = [(at, header) for at, header, _ in segment.scan(0)]
+    at, header = batches[12]
+    assert at > SLICE_BYTES_MIN
+    flip(segment, at + 1000)
+    a_pass(broker)
+    data = wire.fetch_one(topic, 0, max_bytes=1 << 26)
+    assert positions(data) == [each.base_offset for _, each in batches[:12]]
+    assert wire.fetch_one(topic, header.base_offset).error_code == OFFLINE
+    assert positions(wire.fetch_one(topic, header.next_offset))[0] == header.next_offset
+
+
+def test_a_reader_finds_it_first(broker, wire, topic, caplog):
+    """What a reader stumbles over is looked at at once, not when its turn comes."""
+    caplog.set_level(logging.WARNING)
+    fill(broker, wire, topic, 60)
+    log = log_of(broker, topic)
+    segment = log.segments[2]
+    at, header = [(at, header) for at, header, _ in segment.scan(0)][2]
+    change(segment, at, b"\x55" * 61)
+    assert wire.fetch_one(topic, header.base_offset).error_code == OFFLINE
+    until(lambda: log.damaged)
+    (damaged,) = log.damaged
+    assert (damaged.base_offset, damaged.end_offset) == (header.base_offset, header.next_offset)
+    assert positions(wire.fetch_one(topic, header.next_offset))[0] == header.next_offset
+    assert len(complaints(caplog)) == 1
+
+
+def test_an_index_that_was_wrong_is_written_anew(broker, wire, topic, caplog):
+    caplog.set_level(logging.WARNING)
+    fill(broker, wire, topic, 60)
+    log = log_of(broker, topic)
+    segment = log.segments[2]
+    path = segment.log_path.replace(".log", ".timeindex")
+    with open(path, "r+b") as file:
+        content = file.read()
+        file.seek(7)
+        file.write(bytes([content[7] ^ 1]))
+    with open(path.replace(".timeindex", ".txnindex"), "wb") as file:
+        file.write(b"x" * 34)
+    a_pass(broker)
+    until(lambda: broker.call(lambda: segment.is_settled))
+    with open(path, "rb") as file:
+        assert file.read() == content
+    (line,) = complaints(caplog)
+    assert line.startswith("indexes written anew topic=t partition=0 segment=")
+    assert line.endswith("files=.timeindex,.txnindex")
+    assert metric(broker, "barnabas_scrub_rebuilt_indexes_total") == 1
+    a_pass(broker)
+    assert complaints(caplog) == [line]
+
+
+def test_a_time_is_asked_of_a_damaged_log(broker, wire, topic):
+    for number in range(60):
+        wire.produce(topic, batch(b"v" * 100, times=[NOW_MS + number]))
+    log = settle(broker, topic)
+    segment = log.segments[2]
+    at, header = [(at, header) for at, header, _ in segment.scan(0)][3]
+    flip(segment, at + 70)
+    a_pass(broker)
+    asked = [NOW_MS, header.max_timestamp, NOW_MS + 59]
+    found = []
+    for timestamp in asked:
+        request = list_offsets_request("t", (0, timestamp))
+        (answer,) = wire.ask(LIST_OFFSETS, request, 7).topics[0].partitions
+        found.append((answer.error_code, answer.offset))
+    assert found == [(0, 0), (OFFLINE, -1), (0, 59)]
+
+
+def test_compaction_meets_damage(broker, wire, caplog):
+    """It is not copied as sound; the scrubber is asked; what lies before is compacted."""
+    caplog.set_level(logging.WARNING)
+    topic = create(broker, "c", {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"})
+    fill(broker, wire, topic, 100)
+    log = log_of(broker, topic)
+    segment = log.segments[5]
+    flip(segment, 70)
+    look = broker.server._housekeeping.cleaner.look
+    broker.call(look)
+    until(lambda: log.damaged)
+    broker.call(look)
+    until(lambda: broker.call(lambda: log.cleaning.clean_offset) == segment.base_offset)
+    assert segment in log.segments
+    assert log.cleaning.failure is None
+    assert any(line.startswith("log damaged topic=c") for line in complaints(caplog))
+
+
+def test_it_can_be_switched_off(tmp_path):
+    config = {**CONFIG, "barnabas.scrub.bytes.per.second": "0"}
+    with Broker(storage=tmp_path, config=config) as broker, Wire(broker.address) as wire:
+        topic = create(broker, "t")
+        fill(broker, wire, topic, 60)
+        log = log_of(broker, topic)
+        change(log.segments[2], 0, b"\x55" * 61)
+        broker.clock.advance(minutes=61)
+        assert broker.server.scrubber.counts.segments == 0
+        # Who reads it gets it looked at all the same.
+        assert wire.fetch_one(topic, log.segments[2].base_offset).error_code == OFFLINE
+        until(lambda: log.damaged)
