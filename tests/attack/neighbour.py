@@ -12,11 +12,16 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from protocol.messages.create_topics import CREATE_TOPICS, CreatableTopic, CreateTopicsRequest
+from protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
 from protocol.messages.fetch import FETCH
 from protocol.messages.produce import PRODUCE
 from protocol.records import iterate_batches, iterate_records
@@ -63,11 +68,12 @@ class Report:
     livez: Latencies = field(default_factory=Latencies)
     acknowledged: int = 0
     verified: int = 0
-    problems: list[str] = field(default_factory=list)
+    problems: dict[str, int] = field(default_factory=dict)
+    """What went wrong, and how often."""
 
     def problem(self, text: str) -> None:
-        if len(self.problems) < PROBLEMS_MOST:
-            self.problems.append(text)
+        if len(self.problems) < PROBLEMS_MOST or text in self.problems:
+            self.problems[text] = self.problems.get(text, 0) + 1
 
     @classmethod
     def from_json(cls, text: str) -> Report:
@@ -234,9 +240,13 @@ async def read_partition(
         position = max(found) + 1
 
 
-async def create_topic(port: int, name: str, partitions: int) -> None:
+async def create_topic(
+    port: int, name: str, partitions: int, configs: Mapping[str, str] | None = None
+) -> None:
     """Create a topic; raises ConnectionError when it is refused."""
-    request = CreateTopicsRequest([CreatableTopic(name, partitions, 1)], 30_000)
+    settings = [CreatableTopicConfig(*each) for each in (configs or {}).items()]
+    topic = CreatableTopic(name, partitions, 1, configs=settings)
+    request = CreateTopicsRequest([topic], 30_000)
     async with await Wire.connect(HOST, port) as wire:
         response = await wire.ask(CREATE_TOPICS, request, CREATE_VERSION)
     if response.topics[0].error_code:

@@ -6,6 +6,7 @@ import asyncio
 import random
 import resource
 import time
+import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -126,7 +127,11 @@ class Attack:
         outcome.memory_before_bytes = broker.memory()["resident_bytes"]
         outcome.descriptors_before = broker.descriptors()
         target = Target(broker, random.Random(outcome.seed))
-        outcome.sent = asyncio.run(_attack(self._scenario, target, outcome.seed, duration_s))
+        try:
+            outcome.sent = asyncio.run(_attack(self._scenario, target, outcome.seed, duration_s))
+        except OSError:
+            # Connections that must work did not: the rest says why.
+            outcome.violations.append(f"the attack met {traceback.format_exc()}")
         outcome.violations += target.violations
         if not broker.is_running:
             outcome.violations.append("the broker is gone")
@@ -181,7 +186,8 @@ class Attack:
                 )
         if report.livez.worst_s > limits.livez_s:
             self._outcome.violations.append(f"/livez took {report.livez.worst_s:.1f} s")
-        self._outcome.violations += report.problems
+        told = [f"{text} ({count} times)" for text, count in report.problems.items()]
+        self._outcome.violations += told
         self._judge_records(report, "after the attack")
 
     def _judge_records(self, report: Report, when: str) -> None:

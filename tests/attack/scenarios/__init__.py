@@ -1,6 +1,11 @@
 """The scenarios, by what they attack."""
 
 from tests.attack.scenario import DirectoryScenario, Scenario
-from tests.attack.scenarios import frames, http
+from tests.attack.scenarios import connections, frames, http, liars
 
-ALL: tuple[Scenario | DirectoryScenario, ...] = (*frames.SCENARIOS, *http.SCENARIOS)
+ALL: tuple[Scenario | DirectoryScenario, ...] = (
+    *frames.SCENARIOS,
+    *connections.SCENARIOS,
+    *http.SCENARIOS,
+    *liars.SCENARIOS,
+)

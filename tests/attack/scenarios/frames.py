@@ -9,10 +9,12 @@ import time
 
 from broker import handlers
 from broker.dispatch import ROUTES
+from protocol.messages import ENTRIES
 from tests.attack.peer import Peer, frame
-from tests.attack.scenario import Scenario, Sent, Target
+from tests.attack.scenario import Limits, Scenario, Sent, Target
 from tests.broker.sample_requests import SAMPLES
 from tests.protocol.mutilation import MUTATORS
+from tests.protocol.random_messages import RandomMessages, all_cases
 
 SENDERS = 8
 """Connections at a time."""
@@ -22,6 +24,7 @@ PATIENCE_S = 60.0
 HEADER_BYTES = 14
 """Key, version, correlation id, length of the client's id, and its first characters."""
 VICTIM = "victim"
+KEYS = {entry.module: key for key, entry in ENTRIES.items()}
 
 assert handlers, "importing the package registers the routes"
 _LENGTH = struct.Struct(">i")
@@ -40,10 +43,8 @@ def spoilt(payload: bytes, rng: random.Random) -> bytes:
     """A frame whose payload, or only its header, was mutated once or twice; its length fits."""
     for _ in range(rng.choice((1, 1, 1, 2))):
         mutate = rng.choice(MUTATORS)
-        if rng.random() < 0.2:
-            payload = mutate(payload[:HEADER_BYTES], rng) + payload[HEADER_BYTES:]
-        else:
-            payload = mutate(payload or b"\0", rng)
+        begin = HEADER_BYTES if rng.random() < 0.2 else len(payload)
+        payload = mutate(payload[:begin] or b"\0", rng) + payload[begin:]
     return _LENGTH.pack(len(payload)) + payload
 
 
@@ -81,4 +82,36 @@ async def _send(peer: Peer, data: bytes, target: Target) -> None:
         target.expect(ended, f"neither answered nor refused: {data[:300].hex()}")
 
 
-SCENARIOS = (Scenario("mutated-frames", mutate_frames, weight=4),)
+async def make_up_requests(target: Target, seed: int, duration_s: float) -> Sent:
+    """Requests of every API and version that are well-formed, every value of them by chance."""
+    messages = RandomMessages(seed)
+    rng = random.Random(seed)
+    served = {route.key: route for route in ROUTES}
+    cases = [
+        case
+        for case in all_cases()
+        if case.section == "request"
+        and (route := served.get(KEYS[case.module])) is not None
+        and route.min_version <= case.version <= route.max_version
+    ]
+    sent = Sent()
+    until_s = time.monotonic() + duration_s
+
+    async def send_some() -> None:
+        while time.monotonic() < until_s:
+            chosen = rng.choices(cases, k=rng.randrange(1, FRAMES_MOST))
+            frames = [
+                frame(served[KEYS[case.module]].api, case.version, messages.message(case))
+                for case in chosen
+            ]
+            sent["made-up requests"] += len(frames)
+            await _send(await target.connect(), b"".join(frames), target)
+
+    await asyncio.gather(*(send_some() for _ in range(SENDERS)))
+    return sent
+
+
+SCENARIOS = (
+    Scenario("mutated-frames", mutate_frames, weight=4),
+    Scenario("made-up-requests", make_up_requests, Limits(descriptors_left=500), weight=2),
+)

@@ -1,4 +1,4 @@
-"""The HTTP port held by those who ask for nothing and those who do not read what they asked for."""
+"""The HTTP port held by those who ask for nothing, or too much, or do not read the answer."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ HELD = 500
 DRIP_S = 0.2
 HALVES = (b"", b"G", b"GET /livez HTTP/1.1", b"GET /metrics HTTP/1.1\r\nX: " + b"x" * 4000)
 WHOLE = b"GET /metrics HTTP/1.1\r\n\r\n"
+PATIENCE_S = 60
 
 
 async def half_questions(target: Target, seed: int, duration_s: float) -> Sent:
@@ -71,7 +72,51 @@ async def _hold(
     return sent
 
 
+def _abuse(rng: random.Random) -> bytes:
+    """Something that is no question, or more than one."""
+    header = b"x-%d: " % rng.randrange(1000)
+    return rng.choice(
+        (
+            rng.randbytes(rng.randrange(1, 2000)),
+            WHOLE * rng.randrange(2, 2000),
+            b"GET /" + b"a" * rng.randrange(100, 1 << 20) + b" HTTP/1.1\r\n\r\n",
+            b"GET /livez HTTP/1.1\r\n" + (header + b"y" * 60 + b"\r\n") * 20_000 + b"\r\n",
+            b"POST /config HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n"
+            + b"x" * 70_000,
+            b"GET /livez HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nfffffffff\r\n",
+            b"GET http://[::1/livez HTTP/9.9\r\n\r\n",
+            b"GET /%ff%00%2e%2e/livez?" + b"&" * 4000 + b" HTTP/1.0\r\n\r\n",
+            b"\r\n" * rng.randrange(1, 10_000),
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+            b"GET /livez HTTP/1.1\nHost: x\n\n",
+            WHOLE[: rng.randrange(len(WHOLE))],
+        )
+    )
+
+
+async def abuse(target: Target, seed: int, duration_s: float) -> Sent:
+    """Every question that is none is answered with an error or closed, at once or in time."""
+    sent = Sent()
+    until_s = time.monotonic() + duration_s
+
+    async def ask(rng: random.Random) -> None:
+        while time.monotonic() < until_s:
+            with contextlib.suppress(ConnectionError):
+                async with await target.connect_http() as peer:
+                    sent["questions"] += 1
+                    data = _abuse(rng)
+                    with contextlib.suppress(ConnectionError):
+                        await peer.send(data)
+                    peer.finish()
+                    ended, _ = await peer.hung_up(PATIENCE_S)
+                    target.expect(ended, f"neither answered nor closed: {data[:100]!r}")
+
+    await asyncio.gather(*(ask(random.Random(seed + each)) for each in range(6)))
+    return sent
+
+
 SCENARIOS = (
     Scenario("http-half-questions", half_questions, Limits(livez_s=3.0)),
     Scenario("http-slow-readers", slow_readers, Limits(livez_s=3.0)),
+    Scenario("http-abuse", abuse),
 )
