@@ -205,6 +205,8 @@ class Coordination:
                 yield from self._replay(shard)
             except UNREADABLE as error:
                 logger.error("cannot be loaded log=%s reason=%s", shard.log, error)  # noqa: TRY400
+                if isinstance(error, Corrupt):
+                    shard.log.suspect(shard.log.log_start_offset, error)
                 shard.machine = self._make_machine()
                 continue
             shard.is_loaded = True
@@ -221,7 +223,7 @@ class Coordination:
 
     def _replay_log(self, shard: Shard, log: PartitionLog) -> Iterator[None]:
         for segment in log.segments:
-            for _, header, batch in segment.scan(0):
+            for _, header, batch in segment.scan_checked(0):
                 if header.next_offset <= log.log_start_offset:
                     continue
                 if header.is_control:

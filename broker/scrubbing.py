@@ -19,12 +19,12 @@ import logging
 import threading
 import time
 from asyncio import AbstractEventLoop, Future
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import Final
+from typing import Final, TypeVar
 
 from broker.clock import Clock, Timer
 from broker.metrics.families import COUNTER, GAUGE, Family, value
@@ -39,7 +39,17 @@ from storage.scrub import (
     plan_check,
     take_findings,
 )
+from storage.scrub_notes import (
+    FILE_NAME,
+    apply_notes,
+    encode_notes,
+    progress_of,
+    read_notes,
+    survey,
+)
 from storage.segment import TRANSACTION_INDEX_SUFFIX, Segment
+
+Result = TypeVar("Result")
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +60,9 @@ LOOK_INTERVAL_MS: Final = 10_000
 """How often it is asked whether anything is due while nothing is."""
 
 DAMAGED_AGAIN_MS: Final = 600_000
+NOTE_INTERVAL_MS: Final = 300_000
+"""How often what was verified is written down while a pass goes on; damage at once."""
+
 SUSPECTED_AGAIN_MS: Final = 60_000
 """A segment that was just found to be sound is not looked at again for every read that fails."""
 
@@ -157,10 +170,13 @@ class LogScrubber:
         self._pass: list[_Due] = []
         self._is_surveying = False
         self._in_pass = False
+        self._is_running = False
         self._running: _Due | None = None
         self._suspected: dict[Segment, _Due] = {}
         self._cleared: dict[Segment, int] = {}
         self._damaged: set[PartitionLog] = set()
+        self._noted_ms = 0
+        self._is_noted = True
 
     # What others see
 
@@ -216,6 +232,37 @@ class LogScrubber:
             yield value(f"barnabas_{name}", GAUGE, doc, figure)
 
     # Coming and going
+
+    def open(self, *, clean: bool) -> None:
+        """Take up what a former run has noted; ``clean``: it ended in good order."""
+        store = self._store
+        notes = read_notes(store.file_system, store.root)
+        if notes is None:
+            return
+        for log in apply_notes(notes, store.logs.values(), clean=clean):
+            self._damaged.add(log)
+            for each in log.damaged:
+                logger.error(
+                    "log still damaged topic=%s partition=%d %s", log.topic, log.partition, each
+                )
+        if clean:
+            self.counts.last_full_pass_ms = progress_of(notes).last_full_pass_ms
+
+    def save(self) -> None:
+        """Note what is known now. Waits for the disk; does without if it will not take it."""
+        store = self._store
+        logs = list(store.logs.values())
+        progress = survey(
+            logs,
+            noted_ms=self._clock.now_ms(),
+            last_full_pass_ms=self.counts.last_full_pass_ms,
+        )
+        try:
+            store.file_system.write_file_atomically(
+                store.file_system.join(store.root, FILE_NAME), encode_notes(logs, progress)
+            )
+        except OSError as error:
+            logger.warning("what was verified is not noted, a restart forgets it: %s", error)
 
     def start(self) -> None:
         """Look for work from now on."""
@@ -292,17 +339,45 @@ class LogScrubber:
 
     def _next(self) -> None:
         """Have the next segment looked at on the thread."""
-        if self._running is not None or self._stopped.is_set():
+        if self._is_running or self._stopped.is_set():
             return
         due = self._take()
+        if not self._is_noted and (due is None or self._is_time_to_note()):
+            self._note(due)
+            return
         if due is None:
             return
         self._running = due
         plan = plan_check(due.log, due.segment)
+        self._run(
+            partial(self._check, plan, urgent=due.error is not None),
+            partial(self._checked, due, plan),
+        )
+
+    def _is_time_to_note(self) -> bool:
+        return self._clock.now_ms() - self._noted_ms >= NOTE_INTERVAL_MS
+
+    def _note(self, due: _Due | None) -> None:
+        """Have the thread write down what is known, before it goes on with ``due``."""
+        self._is_noted = True
+        self._noted_ms = self._clock.now_ms()
+        if due is not None:
+            self._pass.append(due)
+        self._run(self.save, lambda _done: None)
+
+    def _run(self, work: Callable[[], Result], then: Callable[[Future[Result]], None]) -> None:
+        """Do one thing on the thread, then go on."""
         if self._threads is None:
             self._threads = ThreadPoolExecutor(1, "barnabas-scrubber")
-        future = self._loop.run_in_executor(self._threads, self._check, plan, due.error is not None)
-        future.add_done_callback(partial(self._checked, due, plan))
+
+        def done(future: Future[Result]) -> None:
+            self._is_running = False
+            if not future.cancelled() and not self._stopped.is_set():
+                then(future)
+                self._next()
+
+        self._is_running = True
+        self._loop.run_in_executor(self._threads, work).add_done_callback(done)
 
     def _take(self) -> _Due | None:
         """The next segment that is still there; None at the end of a pass."""
@@ -326,21 +401,18 @@ class LogScrubber:
             and log.segments[log.segment_at(segment.base_offset)] is segment
         )
 
-    def _check(self, plan: SegmentCheck, urgent: bool) -> Verdict:  # noqa: FBT001  By an executor.
+    def _check(self, plan: SegmentCheck, *, urgent: bool) -> Verdict:
         self._pace.begin(urgent=urgent)
         return check_segment(self._store.file_system, plan, self._pace)
 
     def _checked(self, due: _Due, plan: SegmentCheck, done: Future[Verdict]) -> None:
         self._running = None
-        if done.cancelled() or self._stopped.is_set():
-            return
         error = done.exception()
         if error is not None:
             # Nothing is known now; the next pass tries again.
             logger.error("not verified log=%s error=%r", due.log, error)
         elif self._is_there(due):
             self._take_over(due, plan, done.result())
-        self._next()
 
     def _take_over(self, due: _Due, plan: SegmentCheck, verdict: Verdict) -> None:
         log, segment = due.log, due.segment
@@ -358,6 +430,9 @@ class LogScrubber:
         if new:
             log.cleaning.failure = None  # If that was why, compaction stops in front of it now.
         segment.verified_ms = self._clock.now_ms()
+        self._is_noted = False
+        if new:
+            self._noted_ms = 0  # At once.
         if verdict.wrong_files:
             self._write_indexes(log, segment, verdict)
         elif verdict.index_checksum is not None:

@@ -155,6 +155,8 @@ class BrokerServer:
         await self._cancel_tasks()
         await self.catalogue.close()
         await self._last_checkpoint()
+        if self.failure is None:
+            self.scrubber.save()
         self.loop_monitor.stop()
         if self.http is not None:
             await self.http.stop()
@@ -308,6 +310,7 @@ class BrokerServer:
             deleted_ids=self.catalogue.deleted_partition_ids,
         )
         self.metastore.raise_boot_epoch(self.logs.leader_epoch)
+        self.scrubber.open(clean=report.clean)
         self.catalogue.open()
         self.groups = Groups(self)
         self.transactions = Transactions(self)

@@ -319,7 +319,7 @@ def _epochs_in_batches(log: PartitionLog) -> list[tuple[int, int]]:
     """The epochs as the batches themselves tell them (the file is derived, D7)."""
     epochs: list[tuple[int, int]] = []
     for segment in log.segments:
-        for _, header, _ in segment.scan(0):
+        for _, header, _ in segment.scan_checked(0):
             if not epochs or epochs[-1][0] != header.partition_leader_epoch:
                 epochs.append((header.partition_leader_epoch, header.base_offset))
     return epochs
@@ -344,7 +344,9 @@ def _load_producers(
         if not segment.sealed and not segment.has_producers:
             continue
         start = segment.index.offsets.lookup(offset)
-        for _, header, batch in segment.scan(start):
+        # After a crash the active segment's checksums have just been looked at.
+        scan = segment.scan_checked if segment.sealed else segment.scan
+        for _, header, batch in scan(start):
             if header.base_offset >= offset and header.producer_id >= 0:
                 log.replay_producer(segment, header, batch)
 

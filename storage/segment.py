@@ -577,5 +577,13 @@ class Segment:
         """
         return scan_batches(self.log_path, self._pread, start, self.written_bytes)
 
+    def scan_checked(self, start: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+        """Like :meth:`scan`, and Corrupt where a checksum is wrong: for what is made of batches."""
+        for position, header, batch in self.scan(start):
+            if crc32c(batch[CRC_START:]) != header.crc:
+                reason = f"the checksum of the batch at offset {header.base_offset} is wrong"
+                self._report_damage(position, reason)
+            yield position, header, batch
+
     def _pread(self, size: int, position: int) -> bytes:
         return self.file.pread(size, position)

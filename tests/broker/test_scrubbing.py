@@ -277,3 +277,43 @@ def test_it_can_be_switched_off(tmp_path):
         # Who reads it gets it looked at all the same.
         assert wire.fetch_one(topic, log.segments[2].base_offset).error_code == OFFLINE
         until(lambda: log.damaged)
+
+
+def restart(broker, *, kill):
+    (broker.crash if kill else broker.stop)()
+    broker.restart()
+
+
+@pytest.mark.parametrize("kill", [False, True])
+def test_a_restart_remembers(broker, wire, topic, caplog, kill):
+    """What is damaged at once; what was verified unless the broker was killed."""
+    fill(broker, wire, topic, 60)
+    flip(log_of(broker, topic).segments[2], 70)
+    a_pass(broker)
+    damaged = log_of(broker, topic).damaged
+    until(lambda: broker.call(lambda: broker.server.scrubber._is_noted))
+    checksums = [segment.index_checksum for segment in log_of(broker, topic).segments[:-1]]
+    caplog.clear()
+    restart(broker, kill=kill)
+    log = log_of(broker, topic)
+    assert log.damaged == damaged
+    assert [segment.index_checksum for segment in log.segments[:-1]] == checksums
+    told = [line for line in complaints(caplog) if line.startswith("log still damaged topic=t ")]
+    assert len(told) == 1
+    with Wire(broker.address) as again:
+        assert again.fetch_one(topic, damaged[0].base_offset).error_code == OFFLINE
+    counts = broker.server.scrubber.counts
+    until(lambda: counts.segments and not broker.server.scrubber._in_pass)
+    assert counts.segments == (len(log.segments) - 1 if kill else 1)
+
+
+def test_a_note_that_cannot_be_read_counts_for_nothing(broker, wire, topic, tmp_path):
+    fill(broker, wire, topic, 60)
+    a_pass(broker)
+    broker.stop()
+    path = tmp_path / "barnabas-scrub"
+    path.write_bytes(path.read_bytes().replace(b"partitions", b"partitionz"))
+    broker.restart()
+    scrubber = broker.server.scrubber
+    until(lambda: scrubber.counts.segments and not scrubber._in_pass)
+    assert scrubber.counts.segments == len(log_of(broker, topic).segments) - 1

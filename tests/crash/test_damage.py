@@ -497,3 +497,17 @@ def test_a_sealed_segment_that_is_cut_short_refuses_to_start(host):
     with pytest.raises(Corrupt) as caught:
         host.boot()
     assert caught.value.path == segment.directory.path
+
+
+def test_producers_are_not_made_of_batches_that_are_damaged(host):
+    """Without snapshots the state comes from the log, and no checksum of it is taken on trust."""
+    busy(host)
+    host.shut_down()
+    host.kill()
+    for path in host.files(".snapshot"):
+        host.disk.unlink(path)
+    path = host.files(".log")[0]
+    host.flip(path, 52)  # The epoch of a producer.
+    with pytest.raises(Corrupt, match="the checksum of the batch at offset 0 is wrong") as caught:
+        host.boot()
+    assert caught.value.path == path
