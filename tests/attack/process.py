@@ -37,6 +37,14 @@ class AttackedBroker(BarnabasProcess):
     def environment(self) -> dict[str, str]:
         return super().environment() | self.variables
 
+    def wait(self, timeout_s: float) -> int | None:
+        """Wait for the process to end by itself; its exit code, None if it has not by then."""
+        assert self._process is not None, "not started"
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
     def memory(self) -> dict[str, int]:
         """Resident bytes now (``VmRSS``) and at most so far (``VmHWM``)."""
         found = {}

@@ -41,6 +41,11 @@ class Workshop:
         (target / "output.log").unlink(missing_ok=True)
         return target
 
+    def discard(self, copy: Path) -> None:
+        """Remove a copy that showed nothing; while something is wrong all of them stay."""
+        if not self.violations:
+            shutil.rmtree(copy)
+
     def expect(self, condition: object, text: str) -> None:
         """Note what was wrong."""
         if not condition:

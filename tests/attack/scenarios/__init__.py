@@ -1,11 +1,13 @@
 """The scenarios, by what they attack."""
 
 from tests.attack.scenario import DirectoryScenario, Scenario
-from tests.attack.scenarios import connections, frames, http, liars
+from tests.attack.scenarios import connections, damage, faults, frames, http, liars
 
 ALL: tuple[Scenario | DirectoryScenario, ...] = (
     *frames.SCENARIOS,
     *connections.SCENARIOS,
     *http.SCENARIOS,
     *liars.SCENARIOS,
+    *faults.SCENARIOS,
+    *damage.SCENARIOS,
 )
