@@ -323,8 +323,8 @@ class BrokerConfig(ScrubConfig):
         "queued.max.request.bytes",
         LONG,
         256 * 1024 * 1024,
-        "Memory for requests too large for a connection's own buffer, all connections together; "
-        "-1 is no limit.",
+        "Memory for requests that have not come whole or wait, all connections together; -1 is no "
+        "limit. Who is silent or slow while others wait for it is closed.",
         at_least(-1),
     )
     fetch_max_bytes: int = setting(

@@ -21,6 +21,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from ipaddress import ip_network
 from struct import Struct
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
@@ -42,10 +43,11 @@ from broker.framing import (
     range_answer,
     skip_header_tags,
 )
+from broker.intake import Intake
 from broker.refusals import refusal
 from broker.sending import Remainder, has_slices, in_memory, send, send_unpaced
 from protocol.errors import KafkaError, Malformed
-from protocol.frame import FrameBuffer, FrameRefused
+from protocol.frame import FrameRefused
 from protocol.header import decode_request_header
 
 if TYPE_CHECKING:
@@ -71,9 +73,6 @@ TURN_REQUESTS = 200
 """Requests of one connection handled in a row: about 2 ms. A full ring of the smallest requests
 would hold up everyone else for 30 ms, and the disk, which starts when the turn ends."""
 
-SLOWEST_BYTES_PER_SECOND = 32 * 1024
-"""What a connection must at least receive to keep an incomplete frame alive beyond its time."""
-
 # Why a connection handles nothing at the moment.
 HANDLING: Final = 1  # a coroutine or a parked fetch is at work
 WRITING: Final = 2  # the peer does not read its answers
@@ -88,24 +87,20 @@ class Connection(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_budget",
-        "_claim_granted",
-        "_claimed_bytes",
         "_client",
         "_close_deadline",
         "_delivery",
         "_descriptor",
         "_endpoint",
-        "_fed",
         "_frames",
+        "_intake",
         "_mute",
         "_out",
         "_out_bytes",
         "_parked",
-        "_partial_since",
         "_pipeline_limit",
         "_plans",
         "_queued_bytes",
-        "_reading_paused",
         "_ready",
         "_remainder",
         "_repeated",
@@ -126,7 +121,8 @@ class Connection(asyncio.BufferedProtocol):
         self._server = server
         self._delivery = server.delivery
         self._budget = server.frame_budget
-        self._frames = FrameBuffer(server.ring_pool, server.max_frame_bytes)
+        self._intake = Intake(self, server.frame_budget, server.ring_pool, server.max_frame_bytes)
+        self._frames = self._intake.frames
         self._transport: asyncio.Transport
         self._pipeline_limit = server.pipeline_limit
         self._plans: dict[int, Plan] = {}
@@ -140,14 +136,9 @@ class Connection(asyncio.BufferedProtocol):
         self._parked: Parked[Any] | None = None
         self._mute = 0
         self._ready = False
-        self._reading_paused = False
-        self._claimed_bytes = 0
-        self._claim_granted = False
         self._descriptor = -1
         self._endpoint: tuple[str, int] | None = None
         self._swept = (0, 0)
-        self._partial_since: float | None = None
-        self._fed = (0, 0.0)
         self._close_deadline: float | None = None
         self.listener = listener
         self.peer = "?"
@@ -162,6 +153,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start, or hang up where a limit on connections is reached."""
         transport = self._transport = cast("asyncio.Transport", transport)
+        self._intake.start(transport)
         peer = transport.get_extra_info("peername") or ("?", 0)
         self.peer_host = plain_host(str(peer[0]))
         self.peer = f"{self.peer_host}:{peer[1]}"
@@ -184,8 +176,7 @@ class Connection(asyncio.BufferedProtocol):
         self._descriptor = -1  # the number may belong to another connection soon
         self._server.forget(self)
         self._drop_remainder()
-        self._frames.release()
-        self._return_claim()
+        self._intake.end()
         slots, self._slots = self._slots, deque()
         self._parked = None
         self._repeated = None
@@ -198,6 +189,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
         """Return where the transport is to receive."""
+        if self._budget.careful:
+            return self._intake.room(is_served=not self._mute)
         return self._frames.writable()
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -209,9 +202,10 @@ class Connection(asyncio.BufferedProtocol):
             self._process()
         elif self._parked is not None:
             self._hurry_parked()
-        frames.settle()
+        if frames.settle() != self._intake.held_bytes:
+            self._intake.settle(is_served=not self._mute)
         if frames.full:
-            self._pause_reading()
+            self._intake.pause()
 
     def eof_received(self) -> bool:
         """Close: as with Apache Kafka, a client that has stopped sending is gone."""
@@ -242,6 +236,16 @@ class Connection(asyncio.BufferedProtocol):
         """Return the host and port that the client dialled."""
         host, port = self._transport.get_extra_info("sockname")[:2]
         return plain_host(host), port
+
+    @property
+    def network(self) -> str:
+        """Return what shares one client's part of memory: its address, or its IPv6 network."""
+        return network_of(self.peer_host)
+
+    @property
+    def is_not_read(self) -> bool:
+        """Return whether nothing is handled only because the peer does not read its answers."""
+        return self._mute == WRITING
 
     @property
     def frame_is_owned(self) -> bool:
@@ -325,12 +329,6 @@ class Connection(asyncio.BufferedProtocol):
         elif self._mute & DRAINING and not slots and self._remainder is None:
             self._finish()
 
-    def granted(self) -> None:
-        """Receive the large frame that waited for memory."""
-        self._claim_granted = True
-        self._frames.grant()
-        self._resume_reading()
-
     def unmute_backlogged(self) -> None:
         """Go on after the journal has caught up."""
         self._unmute_soon(BACKLOGGED)
@@ -343,7 +341,7 @@ class Connection(asyncio.BufferedProtocol):
     def drain(self) -> None:
         """Handle nothing more; answers that are due still leave."""
         self._mute |= DRAINING
-        self._pause_reading()
+        self._intake.stop()
         if self._parked is not None and self._parked.chunks is None:
             self._parked.hurry()
         self._queue_delivery()
@@ -357,10 +355,7 @@ class Connection(asyncio.BufferedProtocol):
     def sweep(self, now: float) -> None:
         """Check the time limits: idle, an incomplete frame, a close that does not end.
 
-        Called every few seconds, so that no request pays for a timer. A frame may take the
-        configured time plus a second for every SLOWEST_BYTES_PER_SECOND that did arrive: a slow
-        link is served, a trickle is not. One that has stopped gets no more than the configured time
-        while others wait for memory.
+        Called every few seconds, so that no request pays for a timer.
         """
         server = self._server
         if self._close_deadline is not None:
@@ -369,31 +364,25 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._mute & CLOSED:
             return
+        if self._intake.peer_has_gone(self._descriptor):
+            self.abort()
+            return
         unsent = self._transport.get_write_buffer_size()
         if self._remainder is not None:
             unsent += self._remainder.size_bytes
         progress = (self.requests, unsent)
         if progress == self._swept:
             self._frames.shrink()
+            self._settle()
         if progress != self._swept or self._slots or self._mute & ~WRITING:
             self._swept = progress
             self.last_active = now
-            self._partial_since = None
+            self._intake.progressed()
             return
-        pending = self._frames.pending_bytes
-        if pending and not self._mute and not self._waits_for_memory:
-            if self._partial_since is None:
-                self._partial_since = now
-            if self._partial_since == now or self._fed[0] != self.received_bytes:
-                self._fed = (self.received_bytes, now)
-            patience = server.receive_timeout + pending / SLOWEST_BYTES_PER_SECOND
-            if now - self._partial_since >= patience:
-                self.close(f"reason=incomplete request, {pending} bytes after {patience:.0f} s")
-            elif self._budget.contested and now - self._fed[1] >= server.receive_timeout:
-                silence = now - self._fed[1]
-                self.close(
-                    f"reason=incomplete request, nothing after {pending} bytes for {silence:.0f} s"
-                )
+        if self._frames.pending_bytes and not self._mute:
+            overdue = self._intake.overdue(now, server.receive_timeout)
+            if overdue:
+                self.close(f"reason={overdue}")
         elif now - self.last_active >= server.idle_timeout:
             self._hang_up()
 
@@ -411,12 +400,12 @@ class Connection(asyncio.BufferedProtocol):
                     continue
                 frame = frames.next_frame()
                 if frame is None:
-                    if frames.wanted_bytes and not self._claimed_bytes:
-                        self._claim(frames.wanted_bytes)
+                    if frames.wanted_bytes:
+                        self._intake.begin_large()
                     break
                 self._handle(frame)
                 if frames.frame_is_owned:
-                    self._return_claim()
+                    self._intake.handled()
             else:  # the others' turn; the rest waits in the buffer
                 self._queue_delivery()
         except (Malformed, FrameRefused, CloseConnection) as error:
@@ -707,38 +696,12 @@ class Connection(asyncio.BufferedProtocol):
         self._process()
         if self._mute & CLOSED:
             return
-        self._frames.settle()
-        self._resume_reading()
+        self._settle()
+        self._intake.resume()
 
-    def _pause_reading(self) -> None:
-        # A closing transport reads nothing more, and uvloop's raises when told so.
-        if not self._reading_paused and not self._transport.is_closing():
-            self._reading_paused = True
-            self._transport.pause_reading()
-
-    def _resume_reading(self) -> None:
-        if not self._reading_paused or self._transport.is_closing():
-            return
-        if not self._mute & (CLOSED | DRAINING) and not self._frames.full:
-            self._reading_paused = False
-            self._transport.resume_reading()
-
-    def _claim(self, size: int) -> None:
-        self._claimed_bytes = size
-        if self._budget.claim(self, size):
-            self.granted()
-
-    @property
-    def _waits_for_memory(self) -> bool:
-        return bool(self._claimed_bytes) and not self._claim_granted
-
-    def _return_claim(self) -> None:
-        size, self._claimed_bytes = self._claimed_bytes, 0
-        granted, self._claim_granted = self._claim_granted, False
-        if granted:
-            self._budget.release(size)
-        elif size:
-            self._budget.forget(self)
+    def _settle(self) -> None:
+        if self._frames.settle() != self._intake.held_bytes:
+            self._intake.settle(is_served=not self._mute)
 
     def _drop_remainder(self) -> None:
         remainder, self._remainder = self._remainder, None
@@ -769,6 +732,13 @@ class Connection(asyncio.BufferedProtocol):
         route = self._server.routes.get(key)
         name = route.name if route is not None else str(key)
         return f"api={name} version={version} "
+
+
+def network_of(host: str) -> str:
+    """Return whose address this is: all of an IPv6 network of 64 bits are one client's."""
+    return (
+        host if ":" not in host else str(ip_network(f"{host.partition('%')[0]}/64", strict=False))
+    )
 
 
 def plain_host(host: str) -> str:

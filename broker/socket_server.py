@@ -20,7 +20,8 @@ from broker.clock import Clock, Timer
 from broker.config import BrokerConfig
 from broker.connection import Connection
 from broker.dispatch import Route, Routes
-from broker.flow import Delivery, FrameBudget
+from broker.flow import Delivery
+from broker.frame_budget import JUDGE_SECONDS, FrameBudget
 from protocol.frame import RingPool
 
 if TYPE_CHECKING:
@@ -92,7 +93,9 @@ class SocketServer:
         self.delivery = Delivery(self.loop)
         self.ring_pool = RingPool()
         self.max_frame_bytes = config.socket_request_max_bytes
-        self.frame_budget = FrameBudget(bytes_or_unlimited(config.queued_max_request_bytes))
+        self.frame_budget = FrameBudget(
+            bytes_or_unlimited(config.queued_max_request_bytes), clock.monotonic, self._judge_later
+        )
         self.pipeline_limit = config.connection_pipeline_max_requests
         self.write_buffer_bytes = config.connection_write_buffer_bytes
         self.receive_timeout = config.request_receive_timeout_ms / 1000
@@ -112,6 +115,7 @@ class SocketServer:
         self._backlog_waiters: list[Connection] = []
         self._requests: set[asyncio.Task[None]] = set()
         self._sweeper: Timer | None = None
+        self._judge: Timer | None = None
         self._stopping = False
         self._all_gone = asyncio.Event()
         self._all_gone.set()
@@ -160,8 +164,9 @@ class SocketServer:
         self._stopping = True
         self.delivery.end()
         self._close_listeners()
-        if self._sweeper is not None:
-            self._sweeper.cancel()
+        for timer in (self._sweeper, self._judge):
+            if timer is not None:
+                timer.cancel()
         for connection in list(self.connections):
             connection.abort()
 
@@ -259,6 +264,14 @@ class SocketServer:
             for server in listener.servers:
                 server.close()
             listener.servers.clear()
+
+    def _judge_later(self) -> None:
+        """Look again soon at who holds memory that others wait for."""
+        self._judge = self.clock.call_later(JUDGE_SECONDS * 1000, self._judge_claims)
+
+    def _judge_claims(self) -> None:
+        if self.frame_budget.judge():
+            self._judge_later()
 
     def _sweep(self) -> None:
         now = self.clock.monotonic()

@@ -2,10 +2,14 @@
 
 Zeroing a fresh megabyte costs as much as all the rest of a request that fills it, and its pages
 have to be found first. Large frames and reads from files take their memory here.
+
+**Fresh memory is mapped and not touched**: it becomes resident page by page as it is filled, so the
+buffer of a frame of which little has come costs little, whatever the frame's length says.
 """
 
 from __future__ import annotations
 
+import mmap
 from sys import getrefcount
 from typing import Final
 
@@ -28,17 +32,29 @@ class LargeBuffers:
     def __init__(self, keep_bytes: int = 32 * 1024 * 1024) -> None:
         self._keep_bytes = keep_bytes
         self._kept_bytes = 0
-        self._buffers: list[bytearray] = []
+        self._buffers: list[mmap.mmap] = []
 
     def take(self, size: int) -> memoryview:
-        """Return writable memory of ``size`` bytes; what is in it means nothing."""
+        """Return writable memory of ``size`` bytes; what is in it means nothing.
+
+        Raises OSError where the system has no memory of that size to give.
+        """
         for position in range(len(self._buffers)):
             length = len(self._buffers[position])
             if size <= length <= 2 * size and getrefcount(self._buffers[position]) == _ONLY_HERE:
                 return memoryview(self._buffers[position])[:size]
         rounded = -(-size // STEP_BYTES) * STEP_BYTES
-        buffer = bytearray(rounded)
+        buffer = mapped(rounded)
         if self._kept_bytes + rounded <= self._keep_bytes:
             self._buffers.append(buffer)
             self._kept_bytes += rounded
         return memoryview(buffer)[:size]
+
+
+def mapped(size: int) -> mmap.mmap:
+    """Return ``size`` bytes of fresh memory, of which no page is resident yet."""
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        # With large pages everywhere, the first byte of a buffer would cost two megabytes.
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return memory

@@ -12,8 +12,9 @@ A frame is a 4-byte big-endian length and that many bytes. Rules of this file:
   knows that all there is to read is the end, of two thousand connections at once if need be. So
   ``received`` must follow its ``writable`` before that of another connection is called.
 * **A frame larger than the ring** gets a buffer of its own, into which the rest of it is received
-  directly. It is allocated only after ``grant``: whoever drives this buffer decides how much
-  memory all connections together may claim that way.
+  directly, a piece at a time. It is allocated only after ``grant``: whoever drives this buffer
+  decides how much memory all connections together may hold that way. Until then what is here of
+  the frame waits in a string of its size.
 * A length is checked against the limit before anything is allocated for it.
 """
 
@@ -35,6 +36,9 @@ trickle of a few bytes does not hold a ring; above it, copying twice costs more 
 
 MIN_RECEIVE_BYTES = 32 * 1024
 """A little room at the end of the ring is worth moving a short rest to the front for."""
+
+PIECE_BYTES = 1024 * 1024
+"""Most of a frame with a buffer of its own that is received at once."""
 
 LENGTH_BYTES = 4
 _length = Struct(">i").unpack_from
@@ -128,7 +132,8 @@ class FrameBuffer:
     def writable(self) -> memoryview:
         """Return where the next bytes go, at least one byte unless ``full``."""
         if self._owned is not None:
-            return self._owned[self._owned_filled :]
+            filled = self._owned_filled
+            return self._owned[filled : filled + PIECE_BYTES]
         ring = self._ring
         if not ring:
             ring = self._pool.peek()
@@ -171,6 +176,38 @@ class FrameBuffer:
         if self._owned is not None:
             return self._owned_filled
         return len(self._stash) or self._tail - self._head
+
+    @property
+    def is_large(self) -> bool:
+        """Return whether a frame too large for the ring is being received."""
+        return self._owned is not None or self.wanted_bytes > 0
+
+    @property
+    def missing_bytes(self) -> int:
+        """Return how much has to come until the next frame is whole; 0 if it is here."""
+        if self._owned is not None:
+            return len(self._owned) - self._owned_filled
+        if self._stash:
+            source: bytes | memoryview = self._stash
+            head, tail = 0, len(self._stash)
+        else:
+            source, head, tail = self._ring, self._head, self._tail
+        if tail - head < LENGTH_BYTES:
+            return LENGTH_BYTES - tail + head
+        size: int = _length(source, head)[0]
+        return max(0, head + LENGTH_BYTES + size - tail)
+
+    @property
+    def held_bytes(self) -> int:
+        """Return how many bytes lie in memory that is this buffer's alone.
+
+        Those in a ring do not count, as there are few rings that are lent for longer; nor those of
+        a stash so short that every connection may have one.
+        """
+        if self._owned is not None:
+            return self._owned_filled
+        size = len(self._stash)
+        return size if size > STASH_BYTES or self.wanted_bytes else 0
 
     # -------------------------------------------------------------------------------- parsing
 
@@ -226,27 +263,33 @@ class FrameBuffer:
         return key
 
     def grant(self) -> None:
-        """Allocate the buffer of ``wanted_bytes`` and move into it what is here of the frame."""
-        size, self.wanted_bytes = self.wanted_bytes, 0
-        self._owned = self._pool.large.take(size)
+        """Allocate the buffer of ``wanted_bytes`` and move into it what is here of the frame.
+
+        Raises OSError where there is no memory.
+        """
+        self._owned = self._pool.large.take(self.wanted_bytes)
+        self.wanted_bytes = 0
         self._restore()
         start = self._head + LENGTH_BYTES
         self._owned_filled = self._tail - start
         self._owned[: self._owned_filled] = self._ring[start : self._tail]
         self._give_back()
 
-    def settle(self) -> None:
-        """Give the ring back if it is empty, holds little or is one of too many.
+    def settle(self) -> int:
+        """Give the ring back if it is empty, holds little, waits or is one of too many.
 
-        Call it when parsing has ended.
+        Call it when parsing has ended. Returns ``held_bytes``.
         """
-        if not self._ring:
-            return
-        left = self._tail - self._head
-        if left <= STASH_BYTES or self._pool.crowded:
+        if self._ring:
+            left = self._tail - self._head
+            if left > STASH_BYTES and not self._pool.crowded and not self.wanted_bytes:
+                return 0
             if left:
                 self._stash = bytes(self._ring[self._head : self._tail])
             self._give_back()
+            if left <= STASH_BYTES and not self.wanted_bytes:
+                return 0
+        return self.held_bytes
 
     def shrink(self) -> None:
         """Keep what is here in a string of exactly its size and give the ring back."""

@@ -70,6 +70,11 @@ def _socket_families(server: BrokerServer) -> Iterator[Family]:
         ("connections_accepted_total", "Connections taken in.", sockets.connections_accepted),
         ("connections_refused_total", "Connections turned away.", sockets.connections_refused),
         (
+            "connections_closed_for_memory_total",
+            "Connections closed because their incomplete request held memory others waited for.",
+            sockets.frame_budget.evicted,
+        ),
+        (
             "received_bytes_total",
             "Bytes received from clients.",
             received + sockets.closed_received_bytes,
@@ -81,7 +86,7 @@ def _socket_families(server: BrokerServer) -> Iterator[Family]:
     yield value(
         "barnabas_large_frame_bytes",
         GAUGE,
-        "Memory in use for requests too large for a connection's own buffer.",
+        "Memory in use for requests that have not come whole or wait.",
         sockets.frame_budget.used_bytes,
     )
 

@@ -43,7 +43,11 @@ def running():
 @pytest.fixture(scope="module")
 def patient():
     """A broker that waits for the rest of a request: one that hangs up has another reason."""
-    with Broker(config={"barnabas.request.receive.timeout.ms": "600000"}) as broker:
+    settings = {
+        "barnabas.request.receive.timeout.ms": "600000",
+        "queued.max.request.bytes": "8000000",
+    }
+    with Broker(config=settings) as broker:
         yield broker
 
 
@@ -238,17 +242,63 @@ def test_resets_in_every_stage(running):
             sock.close()
 
 
-def test_claims_of_large_frames_do_not_starve_others(running):
-    """Frames of 100 MB that never come: memory for them is limited, and given back."""
+def announce(sock: socket.socket, size: int, sent: int) -> None:
+    """Begin a request of ``size`` bytes and send so much of it."""
+    sock.sendall(struct.pack(">i", size) + bytes(sent))
+
+
+def greet(sock: socket.socket) -> None:
+    """Complete a request: who has not is a stranger, of whom all together may hold little."""
+    sock.sendall(ECHO)
+    receive(sock, 26)
+
+
+def large_request_is_answered(running) -> bool:
+    """Whether a well-behaved client is served: a request of 540 KB, too large for a ring."""
+    with dial(running) as sock:
+        greet(sock)
+        sock.settimeout(10)
+        sock.sendall(request(18, bytes(540_000), version=3, correlation_id=78, tags=b"\0"))
+        return hung_up(sock, 10)
+
+
+def test_announced_frames_cost_nothing(patient):
+    before = resident_bytes()
+    with ExitStack() as stack:
+        for _ in range(300):
+            announce(stack.enter_context(dial(patient)), 100 * 1024 * 1024, 10)
+        budget = patient.server.sockets.frame_budget
+        wait_until(lambda: budget.used_bytes == 300 * 10)
+        assert resident_bytes() - before < 20_000_000
+        assert large_request_is_answered(patient)
+        assert budget.waiting == 0
+    wait_until(lambda: budget.used_bytes == 0)
+
+
+@pytest.mark.parametrize(("size", "sent"), [(2_000_000, 1_000_000), (1_000_000, 999_999)])
+def test_unfinished_frames_that_fill_memory_are_closed_when_others_wait(patient, size, sent):
     with ExitStack() as stack:
         for _ in range(8):
-            sock = stack.enter_context(dial(running))
-            sock.sendall(struct.pack(">i", 100 * 1024 * 1024) + b"x" * 1000)
-        budget = running.server.sockets.frame_budget
-        wait_until(lambda: budget.used_bytes > 0)
-        assert budget.used_bytes <= 256 * 1024 * 1024
-        assert alive(running)
-        wait_until(lambda: budget.used_bytes == 0)
+            announce(sock := stack.enter_context(dial(patient)), size, sent)
+            sock.settimeout(0.1)
+        budget = patient.server.sockets.frame_budget
+        wait_until(lambda: budget.used_bytes > 2_000_000)
+        assert large_request_is_answered(patient)
+        assert budget.used_bytes <= 8_000_000 + 2_000_000
+    wait_until(lambda: budget.used_bytes == 0)
+
+
+def test_incomplete_small_frames_are_bounded_together(patient):
+    with ExitStack() as stack:
+        for _ in range(100):
+            greet(sock := stack.enter_context(dial(patient)))
+            announce(sock, 255_000, 250_000)
+        budget = patient.server.sockets.frame_budget
+        wait_until(lambda: budget.evicted)
+        assert budget.used_bytes <= 8_000_000
+        assert large_request_is_answered(patient)
+        assert alive(patient)
+    wait_until(lambda: budget.used_bytes == 0)
 
 
 def test_thousands_of_idle_connections_are_cheap(running):

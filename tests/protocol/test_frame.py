@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import resource
 import struct
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.frame import MIN_FRAME_BYTES, STASH_BYTES, FrameBuffer, FrameRefused, RingPool
+from protocol.frame import (
+    MIN_FRAME_BYTES,
+    PIECE_BYTES,
+    STASH_BYTES,
+    FrameBuffer,
+    FrameRefused,
+    RingPool,
+)
 
 RING = 64 * 1024
 LIMIT = 1024 * 1024
@@ -30,6 +38,11 @@ def fill(frames: FrameBuffer, data: bytes) -> int:
     target[:size] = data[:size]
     frames.received(size)
     return size
+
+
+def resident_bytes() -> int:
+    with open("/proc/self/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[1]) * resource.getpagesize()
 
 
 def take_all(frames: FrameBuffer) -> list[bytes]:
@@ -174,6 +187,55 @@ def test_a_frame_larger_than_the_ring_waits_for_its_grant(pool, frames):
     fill(frames, framed(b"0123456789"))
     assert frame == data[4:]  # it has a buffer of its own
     assert take_all(frames) == [b"0123456789"]
+
+
+def test_a_frame_that_waits_for_its_grant_holds_no_ring(pool, frames):
+    fill(frames, framed(payload(3, RING))[:50_000])
+    assert frames.next_frame() is None
+    assert frames.settle() == frames.held_bytes == 50_000
+    assert frames.is_large
+    assert pool.borrowed == 0
+    frames.grant()
+    assert frames.held_bytes == frames.settle() == 50_000 - 4
+    assert frames.missing_bytes == RING - 50_000 + 4
+
+
+def test_a_large_frame_is_received_piece_by_piece(pool):
+    frames = FrameBuffer(pool, 100 * LIMIT)
+    fill(frames, framed(payload(3, 5 * PIECE_BYTES))[:1000])
+    frames.next_frame()
+    frames.grant()
+    assert len(frames.writable()) == PIECE_BYTES
+
+
+def test_the_buffer_of_a_large_frame_becomes_resident_as_it_fills(pool):
+    frames = FrameBuffer(pool, 100 * LIMIT)
+    before = resident_bytes()
+    fill(frames, framed(payload(3, RING))[:4])
+    fill(frames, b"x" * 1000)
+    frames._ring[:4] = struct.pack(">i", 100 * LIMIT)
+    assert frames.next_frame() is None
+    frames.grant()
+    assert resident_bytes() - before < 5_000_000
+    for _ in range(20):
+        fill(frames, b"y" * PIECE_BYTES)
+    assert 15_000_000 < resident_bytes() - before < 30_000_000
+
+
+def test_what_is_missing_and_what_is_held(pool, frames):
+    assert (frames.missing_bytes, frames.held_bytes) == (4, 0)
+    data = framed(payload(7, STASH_BYTES * 3))
+    fill(frames, data[:3])
+    frames.settle()
+    assert (frames.missing_bytes, frames.held_bytes) == (1, 0)
+    fill(frames, data[3:4100])
+    assert frames.settle() == 0
+    assert frames.missing_bytes == len(data) - 4100
+    frames.shrink()
+    assert frames.held_bytes == 4100
+    fill(frames, data[4100:])
+    assert frames.missing_bytes == 0
+    assert not frames.is_large
 
 
 def test_the_largest_frame_of_the_ring_fits(frames):

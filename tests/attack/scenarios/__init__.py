@@ -1,11 +1,12 @@
 """The scenarios, by what they attack."""
 
 from tests.attack.scenario import DirectoryScenario, Scenario
-from tests.attack.scenarios import connections, damage, faults, frames, http, liars
+from tests.attack.scenarios import connections, damage, faults, frames, http, liars, stalls
 
 ALL: tuple[Scenario | DirectoryScenario, ...] = (
     *frames.SCENARIOS,
     *connections.SCENARIOS,
+    *stalls.SCENARIOS,
     *http.SCENARIOS,
     *liars.SCENARIOS,
     *faults.SCENARIOS,

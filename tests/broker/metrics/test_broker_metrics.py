@@ -190,6 +190,7 @@ def test_connections_and_what_went_through_them(broker):
     seen = scrape(broker)
     assert seen("barnabas_connections_accepted_total") == 1
     assert seen("barnabas_connections_refused_total") == 0
+    assert seen("barnabas_connections_closed_for_memory_total") == 0
     assert seen("barnabas_received_bytes_total") > 0
     assert seen("barnabas_sent_bytes_total") > 0
 
