@@ -3,15 +3,21 @@
 Rules of this file:
 
 1. What a batch expands to is bounded by the caller: a decompressor never produces more than
-   ``limit_bytes`` plus one internal buffer, so a small batch cannot fill the memory.
-2. Anything a codec library raises leaves as :class:`CompressionError`.
-3. Snappy on the wire is either a bare block or blocks inside the framing of the Java library
+   ``limit_bytes`` plus one piece, so a small batch cannot fill the memory.
+2. :func:`expand` yields pieces of ``PIECE_BYTES`` at most, and nothing else of the output exists
+   then, but for two things: a block of Snappy is expanded whole, and the window of Zstandard, which
+   is what its frame says, ``ZSTD_WINDOW_BYTES_MAX`` at most. It yields, if only an empty piece,
+   after every few microseconds of work that is done in Python.
+3. Anything a codec library raises leaves as :class:`CompressionError`.
+4. Snappy on the wire is either a bare block or blocks inside the framing of the Java library
    ("xerial"); both occur, the first bytes tell them apart.
+
+All four libraries let go of the interpreter while they expand a piece (measured).
 """
 
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Final, Protocol, cast
 
@@ -30,13 +36,23 @@ _GZIP_WINDOW = 31  # zlib: 15 bits of window, plus 16 for the gzip header and tr
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = struct.Struct(">8sii")  # magic, version, oldest version that can read it
 _XERIAL_BLOCK_BYTES = 32 * 1024
-_PIECE_BYTES: Final = 64 * 1024
-_LIKELY_RATIO: Final = 8
+PIECE_BYTES: Final = 64 * 1024
+"""The largest piece that :func:`expand` yields."""
+ZSTD_WINDOW_BYTES_MAX: Final = 128 * 1024 * 1024
+"""What Apache Kafka's decoder takes, and what its producers ask for at their highest level."""
+_GIVEN_BYTES: Final = 16 * 1024
+"""How much the libraries get at a time: what they did not take up yet they copy."""
+_SNAPPY_RATIO_MAX: Final = 22
+"""No block of Snappy expands further: three bytes stand for 64 at most."""
 _BLOCK_LENGTH = struct.Struct(">i")
 
 
 class CompressionError(Exception):
     """The data is not what the codec says, or expands beyond the limit."""
+
+
+class ExpandsTooFar(CompressionError):
+    """The data may be all right, but not within the limit."""
 
 
 def compress(codec: int, data: Buffer) -> bytes:
@@ -49,14 +65,37 @@ def compress(codec: int, data: Buffer) -> bytes:
 def decompress(codec: int, data: Buffer, limit_bytes: int) -> Buffer:
     """Expand ``data``; CompressionError if it is damaged or longer than ``limit_bytes``."""
     if codec == NONE:
-        expanded: Buffer = data
+        if len(data) > limit_bytes:
+            raise _too_long(limit_bytes)
+        return data
+    pieces = list(expand(codec, data, limit_bytes))
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def expand(codec: int, data: Buffer, limit_bytes: int) -> Iterator[bytes]:
+    """Expand ``data`` piece by piece; CompressionError where it is damaged or becomes too long."""
+    if codec == NONE:
+        pieces = _cut(data)
     elif codec in _CODECS:
-        expanded = _CODECS[codec][1](data, limit_bytes)
+        pieces = _CODECS[codec][1](data, limit_bytes)
     else:
         raise CompressionError(f"unknown compression codec {codec}")
-    if len(expanded) > limit_bytes:
-        raise CompressionError(f"expands to more than {limit_bytes} bytes")
-    return expanded
+    expanded_bytes = 0
+    for piece in pieces:
+        expanded_bytes += len(piece)
+        if expanded_bytes > limit_bytes:
+            raise _too_long(limit_bytes)
+        yield piece
+
+
+def _too_long(limit_bytes: int) -> ExpandsTooFar:
+    return ExpandsTooFar(f"expands to more than {limit_bytes} bytes")
+
+
+def _cut(data: Buffer) -> Iterator[bytes]:
+    view = memoryview(data)
+    for start in range(0, len(view), PIECE_BYTES):
+        yield bytes(view[start : start + PIECE_BYTES])
 
 
 def _compress_gzip(data: Buffer) -> bytes:
@@ -64,22 +103,30 @@ def _compress_gzip(data: Buffer) -> bytes:
     return compressor.compress(data) + compressor.flush()
 
 
-def _decompress_gzip(data: Buffer, limit_bytes: int) -> bytes:
-    parts: list[bytes] = []
-    room = limit_bytes + 1
-    remaining: Buffer = data
-    while len(remaining) and room > 0:  # a gzip stream may consist of several members
-        decompressor = zlib.decompressobj(wbits=_GZIP_WINDOW)
-        try:
-            part = decompressor.decompress(remaining, room)
-        except zlib.error as error:
-            raise CompressionError(f"gzip: {error}") from error
-        parts.append(part)
-        room -= len(part)
-        if room > 0 and not decompressor.eof:
-            raise CompressionError("gzip: the data ends too early")
-        remaining = decompressor.unused_data
-    return b"".join(parts)
+def _expand_gzip(data: Buffer, limit_bytes: int) -> Iterator[bytes]:  # noqa: ARG001
+    """A gzip stream may consist of several members."""
+    view = memoryview(data)
+    decompressor = zlib.decompressobj(wbits=_GZIP_WINDOW)
+    for start in range(0, len(view), _GIVEN_BYTES):
+        given: Buffer = view[start : start + _GIVEN_BYTES]
+        while len(given):
+            if decompressor.eof:
+                decompressor = zlib.decompressobj(wbits=_GZIP_WINDOW)
+            piece = _inflate(decompressor, given)
+            yield piece
+            while len(piece) == PIECE_BYTES and not decompressor.unconsumed_tail:
+                piece = _inflate(decompressor, b"")
+                yield piece
+            given = decompressor.unused_data or decompressor.unconsumed_tail
+    if view and not decompressor.eof:
+        raise CompressionError("gzip: the data ends too early")
+
+
+def _inflate(decompressor: "zlib._Decompress", given: Buffer) -> bytes:
+    try:
+        return decompressor.decompress(given, PIECE_BYTES)
+    except zlib.error as error:
+        raise CompressionError(f"gzip: {error}") from error
 
 
 class _SnappyBlocks(Protocol):
@@ -106,14 +153,21 @@ def _compress_snappy(data: Buffer) -> bytes:
     return b"".join(parts)
 
 
-def _decompress_snappy(data: Buffer, limit_bytes: int) -> bytes:
+def _expand_snappy(data: Buffer, limit_bytes: int) -> Iterator[bytes]:
     view = memoryview(data)
+    expanded_bytes = 0
+    for block in _snappy_blocks(view):
+        expanded = _expand_snappy_block(block, limit_bytes, expanded_bytes)
+        expanded_bytes += len(expanded)
+        yield from _cut(expanded)
+
+
+def _snappy_blocks(view: memoryview) -> Iterator[memoryview]:
     if bytes(view[:8]) != _XERIAL_MAGIC:
-        return _decompress_snappy_block(view, limit_bytes)
+        yield view
+        return
     if len(view) < _XERIAL_HEADER.size:
         raise CompressionError("snappy: the framing ends inside its header")
-    parts: list[bytes] = []
-    expanded_bytes = 0
     position = _XERIAL_HEADER.size
     while position < len(view):
         if position + 4 > len(view):
@@ -122,40 +176,24 @@ def _decompress_snappy(data: Buffer, limit_bytes: int) -> bytes:
         position += 4
         if length < 0 or position + length > len(view):
             raise CompressionError(f"snappy: block of {length} bytes does not fit")
-        block = _decompress_snappy_block(
-            view[position : position + length], limit_bytes, expanded_bytes
-        )
-        parts.append(block)
-        expanded_bytes += len(block)
+        yield view[position : position + length]
         position += length
-    return b"".join(parts)
 
 
-def _decompress_snappy_block(block: memoryview, limit_bytes: int, expanded_bytes: int = 0) -> bytes:
+def _expand_snappy_block(block: memoryview, limit_bytes: int, expanded_bytes: int) -> Buffer:
     import cramjam
 
     codec = _snappy()
     try:
-        # A block begins with its expanded length: no need to expand a bomb to know it.
-        if expanded_bytes + codec.decompress_raw_len(block) > limit_bytes:
-            raise CompressionError(f"expands to more than {limit_bytes} bytes")
-        return bytes(codec.decompress_raw(block))
+        # A block begins with its expanded length: no need to expand a bomb to know it, nor a lie.
+        size = codec.decompress_raw_len(block)
+        if expanded_bytes + size > limit_bytes:
+            raise _too_long(limit_bytes)
+        if size > _SNAPPY_RATIO_MAX * len(block):
+            raise CompressionError(f"snappy: {len(block)} bytes cannot become {size}")
+        return memoryview(codec.decompress_raw(block))
     except cramjam.DecompressionError as error:
         raise CompressionError(f"snappy: {error}") from error
-
-
-def _read_in_pieces(read: Callable[[int], bytes], given_bytes: int, limit_bytes: int) -> bytes:
-    """Read what expands, one byte above the limit at most, in pieces of a likely size.
-
-    The libraries set aside as much memory as they are asked for, so the limit is not what to ask.
-    """
-    size = max(_PIECE_BYTES, _LIKELY_RATIO * given_bytes)
-    pieces: list[bytes] = []
-    missing = limit_bytes + 1
-    while missing and (piece := read(min(size, missing))):
-        pieces.append(piece)
-        missing -= len(piece)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _compress_lz4(data: Buffer) -> bytes:
@@ -165,26 +203,26 @@ def _compress_lz4(data: Buffer) -> bytes:
     return cast("bytes", lz4.frame.compress(data, block_linked=False))
 
 
-def _decompress_lz4(data: Buffer, limit_bytes: int) -> bytes:
+def _expand_lz4(data: Buffer, limit_bytes: int) -> Iterator[bytes]:  # noqa: ARG001
+    """One frame, as in Kafka's clients: what follows it is not looked at."""
     import lz4.frame
 
+    view = memoryview(data)
     decompressor = lz4.frame.LZ4FrameDecompressor()
-
-    def read(size: int) -> bytes:
-        nonlocal data
-        if decompressor.eof:
-            return b""
-        piece = cast("bytes", decompressor.decompress(data, max_length=size))
-        data = b""
-        return piece
-
-    try:
-        expanded = _read_in_pieces(read, len(data), limit_bytes)
-    except (RuntimeError, EOFError) as error:
-        raise CompressionError(f"lz4: {error}") from error
-    if len(expanded) <= limit_bytes and not decompressor.eof:
-        raise CompressionError("lz4: the data ends too early")
-    return expanded
+    for start in range(0, len(view), _GIVEN_BYTES):
+        given: Buffer = view[start : start + _GIVEN_BYTES]
+        while True:
+            try:
+                piece = decompressor.decompress(given, max_length=PIECE_BYTES)
+            except (RuntimeError, EOFError) as error:
+                raise CompressionError(f"lz4: {error}") from error
+            yield piece
+            if decompressor.eof:
+                return
+            if len(piece) < PIECE_BYTES:
+                break
+            given = b""
+    raise CompressionError("lz4: the data ends too early")
 
 
 def _compress_zstd(data: Buffer) -> bytes:
@@ -193,25 +231,27 @@ def _compress_zstd(data: Buffer) -> bytes:
     return zstandard.ZstdCompressor(level=3).compress(data)
 
 
-def _decompress_zstd(data: Buffer, limit_bytes: int) -> bytes:
+def _expand_zstd(data: Buffer, limit_bytes: int) -> Iterator[bytes]:  # noqa: ARG001
     import zstandard
 
     # Streaming encoders (Java's) leave the expanded size out of the frame, so it is read as a
-    # stream, never more than the limit. A frame that ends early yields what it has: the caller's
-    # count of records finds that out.
-    reader = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True)
+    # stream. A frame that ends early yields what it has: the caller's count of records finds that
+    # out.
+    decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES_MAX)
+    reader = decompressor.stream_reader(data, read_across_frames=True)
     try:
-        return _read_in_pieces(reader.read, len(data), limit_bytes)
+        while piece := reader.read(PIECE_BYTES):
+            yield piece
     except zstandard.ZstdError as error:
         raise CompressionError(f"zstd: {error}") from error
 
 
 _Compressor = Callable[[Buffer], bytes]
-_Decompressor = Callable[[Buffer, int], bytes]
+_Expander = Callable[[Buffer, int], Iterator[bytes]]
 
-_CODECS: dict[int, tuple[_Compressor, _Decompressor]] = {
-    GZIP: (_compress_gzip, _decompress_gzip),
-    SNAPPY: (_compress_snappy, _decompress_snappy),
-    LZ4: (_compress_lz4, _decompress_lz4),
-    ZSTD: (_compress_zstd, _decompress_zstd),
+_CODECS: dict[int, tuple[_Compressor, _Expander]] = {
+    GZIP: (_compress_gzip, _expand_gzip),
+    SNAPPY: (_compress_snappy, _expand_snappy),
+    LZ4: (_compress_lz4, _expand_lz4),
+    ZSTD: (_compress_zstd, _expand_zstd),
 }

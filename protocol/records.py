@@ -57,6 +57,9 @@ CRC_START = 21
 ATTRIBUTES_LOW_BYTE = 22
 """Where codec, transactional and control bits stand: for who looks at one byte of a batch."""
 PRODUCER_ID_POSITION = 43
+_INT64_MIN = -(1 << 63)
+_INT64_MAX = (1 << 63) - 1
+_UINT64_MAX = (1 << 64) - 1
 _NULL = 1  # length -1 as a varint
 _MAX_VARINT_BYTES = 5
 _MAX_VARLONG_BYTES = 10
@@ -345,8 +348,6 @@ def iterate_records(view: Buffer, *, limit_bytes: int) -> Iterator[Record]:
         raise InvalidBatch(str(error)) from error
     except IndexError as error:
         raise InvalidBatch("a record runs past the end of its batch") from error
-    except UnicodeDecodeError as error:
-        raise InvalidBatch("a header's name is not UTF-8") from error
 
 
 def _decode_records(header: BatchHeader, data: bytes) -> Iterator[Record]:
@@ -377,7 +378,11 @@ def _decode_records(header: BatchHeader, data: bytes) -> Iterator[Record]:
             headers, position = _read_headers(data, position, end)
         if position != end:
             raise InvalidBatch(f"record of {length} bytes does not end where it says")
-        timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
+        timestamp = base_timestamp + timestamp_delta
+        if not _INT64_MIN <= timestamp <= _INT64_MAX:
+            raise InvalidBatch("a timestamp is too far from the others")
+        if append_time is not None:
+            timestamp = append_time
         yield Record(base_offset + delta, timestamp, key, value, headers)
     if position != len(data):
         raise InvalidBatch(f"{len(data) - position} bytes after the last record")
@@ -397,6 +402,8 @@ def read_varint(data: bytes, position: int, max_bytes: int = _MAX_VARINT_BYTES) 
         byte = data[position + index]
         result |= (byte & 0x7F) << (7 * index)
         if byte < 0x80:
+            if result > _UINT64_MAX:
+                break
             return (result >> 1) ^ -(result & 1), position + index + 1
     raise InvalidBatch("a variable-length number is too long")
 
@@ -426,7 +433,8 @@ def _read_headers(
         if name is None:
             raise InvalidBatch("a header without a name")
         value, position = _read_bytes(data, position, end)
-        headers.append((name.decode(), value))
+        # As Java's clients read it: what is not UTF-8 is no reason to refuse a record.
+        headers.append((name.decode(errors="replace"), value))
     return tuple(headers), position
 
 

@@ -17,11 +17,13 @@ from protocol.compression import (
     LZ4,
     NAMES,
     NONE,
+    PIECE_BYTES,
     SNAPPY,
     ZSTD,
     CompressionError,
     compress,
     decompress,
+    expand,
 )
 from tests.protocol.kafka_python import codec as kafka_python
 
@@ -194,3 +196,55 @@ def test_lz4_blocks_are_independent():
     independent_blocks_bit = 0x20
     assert frame[4] & independent_blocks_bit
     assert decompress(LZ4, frame, 1 << 20) == b"0123456789" * 100_000
+
+
+@pytest.mark.parametrize("codec", [NONE, *CODECS])
+def test_pieces_are_small_and_add_up(codec):
+    payload = random.Random(4).randbytes(200_000) + bytes(3_000_000)
+    pieces = list(expand(codec, compress(codec, payload), len(payload)))
+    assert b"".join(pieces) == payload
+    assert max(map(len, pieces)) <= PIECE_BYTES
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_bomb_is_expanded_piece_by_piece(codec):
+    bomb = compress(codec, bytes(64 * KIB * KIB))
+    next(expand(codec, bomb, 1 << 30))
+    tracemalloc.start()
+    try:
+        assert sum(map(len, expand(codec, bomb, 1 << 30))) == 64 * KIB * KIB
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 * KIB * KIB
+
+
+def test_a_snappy_block_that_lies_about_its_size_is_not_believed():
+    block = bytes(cramjam.snappy.compress_raw(b"x"))
+    liar = b"\xff\xff\xff\x3f" + block[1:]  # 128 MiB from a few bytes
+    for data in (liar, framed(liar)):
+        with pytest.raises(CompressionError, match=r"\d+ bytes cannot become 134217727"):
+            decompress(SNAPPY, data, 1 << 30)
+
+
+def test_a_zstandard_window_beyond_kafkas_is_refused():
+    params = zstandard.ZstdCompressionParameters(window_log=28, write_content_size=False)
+    compressor = zstandard.ZstdCompressor(compression_params=params)
+    packed = compressor.compressobj()
+    frame = packed.compress(b"a" * 1000) + packed.flush()
+    with pytest.raises(CompressionError, match="zstd"):
+        decompress(ZSTD, frame, 1 << 30)
+
+
+@pytest.mark.parametrize(
+    ("codec", "empty"),
+    [
+        (GZIP, gzip.compress(b"")),
+        (ZSTD, zstandard.compress(b"")),
+        (SNAPPY, struct.pack(">i", 1) + b"\0"),
+    ],
+    ids=["gzip", "zstd", "snappy"],
+)
+def test_endless_empty_frames_come_to_nothing(codec, empty):
+    data = (framed() if codec == SNAPPY else b"") + empty * 20_000
+    assert decompress(codec, data, 10) == b""

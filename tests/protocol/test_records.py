@@ -407,7 +407,8 @@ def body(text):
         ("0c 00 00 00 01 01 01", "-1 headers"),
         ("0c 00 00 00 01 01 20", "16 headers"),
         ("10 00 00 00 01 01 02 01 01", "without a name"),
-        ("12 00 00 00 01 01 02 02 ff 01", "UTF-8"),
+        ("1e 00 81 80 80 80 80 80 80 80 80 02 00 01 01 00", "too long"),
+        ("1e 00 fe ff ff ff ff ff ff ff ff 01 00 01 01 00", "too far"),
         ("ff ff ff ff ff 01", "too long"),
         ("16 00 ff ff ff ff ff ff ff ff ff ff 01", "too long|does not fit"),
         ("80 80", "past the end"),
@@ -416,6 +417,11 @@ def body(text):
 def test_malformed_records_are_refused(data, message):
     with pytest.raises(InvalidBatch, match=message):
         list(iterate_records(body(data), limit_bytes=LIMIT))
+
+
+def test_a_headers_name_need_not_be_utf8():
+    (record,) = iterate_records(body("12 00 00 00 01 01 02 02 ff 01"), limit_bytes=LIMIT)
+    assert record.headers == (("\ufffd", None),)
 
 
 def test_the_smallest_record_is_seven_bytes():
