@@ -269,8 +269,11 @@ class Connection(asyncio.BufferedProtocol):
     # ------------------------------------------------------------------------- called by others
 
     def answered(self, deferred: Deferred[Any]) -> None:
-        """Encode the answer of a Deferred that was completed and queue it."""
+        """Encode the answer of a Deferred that was completed, if it has one, and queue it."""
         if self._mute & CLOSED:
+            return
+        if deferred.chunks is not None:
+            self._queue_delivery()
             return
         route = deferred.route
         assert route is not None

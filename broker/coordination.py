@@ -49,7 +49,7 @@ from protocol.records import (
     read_marker,
 )
 from protocol.records import Record as LogRecord
-from storage.batch_rules import DECOMPRESSED_BYTES_MAX
+from storage.batch_contents import DECOMPRESSED_BYTES_MAX
 from storage.errors import Corrupt, Refused
 from storage.partition_log import Appended, PartitionLog
 

@@ -95,6 +95,12 @@ class Deferred(Generic[Response]):
         if self.connection is not None:
             self.connection.answered(self)
 
+    def complete_unanswered(self) -> None:
+        """Say that this is over, and that it has no answer (Produce with acks=0)."""
+        self.chunks = []
+        if self.connection is not None:
+            self.connection.answered(self)
+
     def fail(self, error: BaseException) -> None:
         """Give up because of a bug: the error is logged, the connection closed."""
         if self.connection is not None and self.route is not None:

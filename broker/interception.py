@@ -148,6 +148,8 @@ class _Relay:
         if self._fault.lose_answer:
             # Not from inside the handler: its answer has no connection yet.
             self._clock.call_later(0, self._lose)
+        elif original.response is None:
+            self._clock.call_later(self._fault.delay_ms, self._answer.complete_unanswered)
         else:
             self.later(original.response)
 

@@ -32,6 +32,7 @@ from protocol.records import (
     PRODUCER_ID_POSITION,
     TRANSACTIONAL_BIT,
 )
+from storage.batch_contents import TooMuchToLookHere
 from storage.errors import Refused
 
 if TYPE_CHECKING:
@@ -325,7 +326,7 @@ class ProduceShortcut:
             return None
         try:
             appended = log.append(records)
-        except Refused:
+        except (Refused, TooMuchToLookHere):
             return None  # Nothing was changed: the ordinary way is refused likewise, and says why.
         if appended.durable is None:
             log.counts.duplicates -= 1  # Asked again, the log says, and counts, the same again.

@@ -33,6 +33,7 @@ from broker.housekeeping import Housekeeping
 from broker.http.pages import Stage, pages
 from broker.http.server import HttpServer
 from broker.identity import read_properties, settle_identity
+from broker.inspector import Inspector
 from broker.metrics.collectors import register_collectors
 from broker.metrics.families import Metrics
 from broker.metrics.kafka import TopicTraffic, Windows
@@ -118,6 +119,7 @@ class BrokerServer:
         self.fetch_waits = FetchWaits(self.loop, self.clock)
         self.fetch_sessions = FetchSessions(self.config.max_incremental_fetch_session_cache_slots)
         self.readers = DiskReaders(self.loop)
+        self.inspector = Inspector(self.loop, lambda: self.config.queued_max_request_bytes)
         self.sockets = SocketServer(self.config, self.clock, self.routes, self)
         try:
             await self._open_http()
@@ -363,6 +365,7 @@ class BrokerServer:
     def _release(self) -> None:
         self._engine.close()
         self.readers.close()
+        self.inspector.close()
         if self._given_metastore is None and hasattr(self, "metastore"):
             self.metastore.close()
 

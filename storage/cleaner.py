@@ -33,7 +33,7 @@ from protocol.records import (
     read_marker,
     verify_batch,
 )
-from storage.batch_rules import DECOMPRESSED_BYTES_MAX
+from storage.batch_contents import DECOMPRESSED_BYTES_MAX
 from storage.cleaned_segment import (
     CleanedGroup,
     CleaningPlan,

@@ -46,6 +46,8 @@ class LogConfig:
     min_cleanable_dirty_ratio: float = 0.5
     min_insync_replicas: int = 1
     preallocate: bool = False
+    validates_records: bool = False
+    """Whether the records of every batch are looked at, large uncompressed ones included."""
 
     @property
     def is_compacted(self) -> bool:

@@ -29,6 +29,7 @@ from protocol.records import (
     read_marker,
     stamp_log_append_time,
 )
+from storage.batch_contents import Contents, TooMuchToLookHere
 from storage.batch_rules import BatchRules
 from storage.checkpoint import encode_leader_epochs
 from storage.config import LOG_APPEND_TIME, LogConfig
@@ -176,7 +177,12 @@ class PartitionLog:
     # Appending
 
     def append(
-        self, batch: memoryview, *, stable: bool = False, transaction_version: int = 0
+        self,
+        batch: memoryview,
+        *,
+        stable: bool = False,
+        transaction_version: int = 0,
+        contents: Contents | None = None,
     ) -> Appended:
         """Append one client batch as received; raises a ``Refused`` and then changed nothing.
 
@@ -184,8 +190,10 @@ class PartitionLog:
         header patched in place; otherwise it is copied before this returns.
         ``transaction_version``: the generation that brought the batch into its transaction, if it
         is part of one. That it is must be known to the caller: the coordinator was asked (P1).
+        ``contents``: what is in the batch, if that is known. Raises TooMuchToLookHere where it has
+        to be, and is not.
         """
-        header = self._check_client_batch(batch)
+        header = self._check_client_batch(batch, contents)
         if header.producer_id >= 0:
             in_transaction = header.attributes & TRANSACTIONAL_BIT
             decision = self.producers.check(
@@ -233,7 +241,7 @@ class PartitionLog:
         for batch in batches:
             try:
                 header = self._check_client_batch(batch)
-            except Refused:
+            except (Refused, TooMuchToLookHere):
                 break
             has_producer = header[9] >= 0
             if has_producer and producers.check(header) is not ACCEPTED:
@@ -295,10 +303,17 @@ class PartitionLog:
         self._end_transaction(self.active, marker, appended.base_offset, timestamp, now_ms)
         return appended
 
-    def _check_client_batch(self, batch: Buffer) -> BatchHeader:
+    def look_into(self, batch: memoryview) -> Contents | None:
+        """What ``append`` will ask about a client's batch; None where it will ask nothing.
+
+        Raises TooMuchToLookHere where that has to be found out elsewhere.
+        """
+        return self._rules.look_into(batch)
+
+    def _check_client_batch(self, batch: Buffer, contents: Contents | None = None) -> BatchHeader:
         if self.closed or self._environment.full:
             self._refuse_when_unable()
-        return self._rules.check(batch)
+        return self._rules.check(batch, contents)
 
     def _refuse_when_unable(self) -> None:
         self._refuse_when_closed()

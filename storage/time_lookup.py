@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from protocol.records import BatchHeader, Record, iterate_batches, iterate_records
-from storage.batch_rules import DECOMPRESSED_BYTES_MAX
+from storage.batch_contents import DECOMPRESSED_BYTES_MAX
 from storage.errors import Corrupt
 from storage.partition_log import READ_UNCOMMITTED, PartitionLog
 from storage.segment import Segment

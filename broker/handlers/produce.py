@@ -9,10 +9,15 @@ acks=1 is answered like acks=all, once the batch is durable; acks=0 is not answe
 closes the connection (there is no other way to tell).
 
 Phase one (everything here) runs before the next request of the connection is looked at, so batches
-get their places in request order; the answer leaves when the journal group is durable.
+get their places in request order; the answer leaves when the journal group is durable. Where the
+loop would be held by looking into the batches, or the transaction before is still ending, the
+request waits, and its connection with it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Self, TypeAlias
 
 from broker import failpoints
 from broker.admission import (
@@ -26,6 +31,7 @@ from broker.admission import (
 )
 from broker.catalogue import Partition, Topic
 from broker.dispatch import CloseConnection, Deferred, Parked, RequestContext, serves
+from broker.inspector import Inspected
 from broker.produce_shortcut import ProduceShortcut
 from broker.storage_errors import error_code_of
 from broker.waiting import PendingProduce
@@ -41,11 +47,17 @@ from protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from protocol.records import ATTRIBUTES_LOW_BYTE, COMPRESSION_MASK
+from protocol.records import ATTRIBUTES_LOW_BYTE, COMPRESSION_MASK, HEADER_BYTES
+from storage.batch_contents import HERE_BYTES, Contents, TooMuchToLookHere
 from storage.errors import InvalidRecord, Refused
 from storage.journal import CommitGroup
-from storage.partition_log import Appended
+from storage.partition_log import Appended, PartitionLog
 
+Known: TypeAlias = dict[int, Contents]
+"""What is in the batches of a request, by the id of their PartitionProduceData."""
+
+SMALL_BYTES: Final = 16 * 1024
+"""Uncompressed batches up to this size are left to the logs: to look into one takes 40 us."""
 TOPIC_IDS_SINCE = 13
 ZSTD_SINCE = 7
 NO_OFFSET = -1
@@ -75,12 +87,17 @@ def produce(
     acks = request.acks
     if not -1 <= acks <= 1:
         return refuse_produce(request, ErrorCode.INVALID_REQUIRED_ACKS, None)
-    admission = NOTHING_REFUSED
-    if _names_transactions(request):
-        admission = _admission(context, request)
-        if admission.is_concurrent and _may_wait(context, request):
-            return _HeldProduce(context, request)
-    response, newest = _append_all(context, request, admission, stable=context.records_stay)
+    contents, aside = _look_into(context, request)
+    if aside:
+        if not context.broker.inspector.has_room(_size(request)):
+            return refuse_produce(request, ErrorCode.REQUEST_TIMED_OUT, "too many wait already")
+        return _WaitingProduce(context, request, contents).inspected_first(aside)
+    admission = _admission(context, request)
+    if admission.is_concurrent and _may_wait(context, request):
+        return _WaitingProduce(context, request, contents).decided_first()
+    response, newest = _append_all(
+        context, request, admission, contents, stable=context.records_stay
+    )
     if acks == 0:
         _hang_up_on_error(response)
         return None
@@ -100,8 +117,53 @@ def _names_transactions(request: ProduceRequest) -> bool:
     return False
 
 
+def _look_into(
+    context: RequestContext, request: ProduceRequest
+) -> tuple[Known, list[PartitionProduceData]]:
+    """Find out what the logs will ask about batches; what that would hold the loop for comes back.
+
+    Small batches are left to the logs, as long as there are few of them.
+    """
+    known: Known = {}
+    aside: list[PartitionProduceData] = []
+    size_bytes = spent = 0
+    for topic_data in request.topic_data:
+        for data in topic_data.partition_data:
+            records = data.records
+            if records is None or len(records) < HEADER_BYTES:
+                continue
+            size_bytes += len(records)
+            compressed = records[ATTRIBUTES_LOW_BYTE] & COMPRESSION_MASK
+            if not compressed and len(records) <= SMALL_BYTES and size_bytes <= HERE_BYTES:
+                continue
+            log = _log(context, topic_data, data.index)
+            if log is None:
+                continue
+            if spent > HERE_BYTES:
+                aside.append(data)
+                continue
+            try:
+                contents = log.look_into(records)
+            except TooMuchToLookHere:
+                aside.append(data)
+                continue
+            if contents is not None:
+                known[id(data)] = contents
+                spent += len(records) + contents.expanded_bytes
+    return known, aside
+
+
+def _log(context: RequestContext, topic_data: TopicProduceData, index: int) -> PartitionLog | None:
+    topic = _topic(context, topic_data)
+    if topic is None or topic.is_internal or not 0 <= index < len(topic.partitions):
+        return None
+    return topic.partitions[index].log
+
+
 def _admission(context: RequestContext, request: ProduceRequest) -> Admission:
     """Judge the transactional batches that have a partition to go to, all at once."""
+    if not _names_transactions(request):
+        return NOTHING_REFUSED
     found: Batches = []
     for topic_data in request.topic_data:
         topic = _topic(context, topic_data)
@@ -142,45 +204,85 @@ def _size(request: ProduceRequest) -> int:
     )
 
 
-class _HeldProduce(Parked[ProduceResponse]):
-    """A Produce that waits until the producer's transaction before it has ended (KIP-890).
+class _WaitingProduce(Parked[ProduceResponse]):
+    """A Produce that waits before anything of it is appended.
 
-    All that wait together hold ``queued.max.request.bytes`` at most. It is not hurried: what comes
-    behind it on the connection was sent after it and must be appended after it (S12).
+    For what is in its batches, and for the producer's transaction before it to have ended
+    (KIP-890), in this order. What waits for either holds ``queued.max.request.bytes`` at most. It
+    is not hurried: what comes behind it on the connection was sent after it and must be appended
+    after it (S12).
     """
 
-    __slots__ = ("_context", "_gone", "_request", "_size_bytes")
+    __slots__ = ("_context", "_gone", "_inspected", "_known", "_request", "_size_bytes")
 
-    def __init__(self, context: RequestContext, request: ProduceRequest) -> None:
+    def __init__(self, context: RequestContext, request: ProduceRequest, known: Known) -> None:
         super().__init__()
         self._context = context
         self._request = request
+        self._known = known
         self._gone = False
         self._size_bytes = _size(request)
+        self._inspected: Inspected | None = None
         if not context.records_stay:  # What the records point to is used again.
             for topic in request.topic_data:
                 for data in topic.partition_data:
                     if data.records is not None:
                         data.records = memoryview(bytearray(data.records))
-        transactions = context.broker.transactions
-        transactions.held_bytes += self._size_bytes
-        assert request.transactional_id
-        transactions.when_decided(request.transactional_id, self._go_on)
 
-    def _go_on(self) -> None:
-        """Try once more; whatever is refused now is the answer."""
+    def inspected_first(self, aside: list[PartitionProduceData]) -> Self:
+        """Wait until somebody has looked into these batches."""
+        batches = [data.records for data in aside if data.records is not None]
+
+        def found(contents: list[Contents]) -> None:
+            self._known.update(zip(map(id, aside), contents, strict=True))
+            self._go_on(self._admit)
+
+        self._inspected = Inspected(batches, found, self._size_bytes)
+        self._context.broker.inspector.inspect(self._inspected)
+        return self
+
+    def decided_first(self) -> Self:
+        """Wait until the producer's transaction has ended."""
+        transactions = self._context.broker.transactions
+        transactions.held_bytes += self._size_bytes
+        assert self._request.transactional_id
+        transactions.when_decided(self._request.transactional_id, self._decided)
+        return self
+
+    def _decided(self) -> None:
         context, request = self._context, self._request
         context.broker.transactions.held_bytes -= self._size_bytes
+        self._go_on(lambda: self._append(_admission(context, request)))
+
+    def _go_on(self, step: Callable[[], object]) -> None:
         if self._gone:
             return
         try:
-            response, newest = _append_all(
-                context, request, _admission(context, request), stable=True
-            )
+            step()
+        except CloseConnection as closing:
+            if self.connection is not None:
+                self.connection.close(f"api={PRODUCE.name} reason={closing}")
         except Exception as error:  # noqa: BLE001  others wait for the same, and behind this one
             self.fail(error)
-            return
-        if newest is None:
+
+    def _admit(self) -> None:
+        """Append, unless the transaction before is to be waited for."""
+        context, request = self._context, self._request
+        admission = _admission(context, request)
+        if admission.is_concurrent and _may_wait(context, request):
+            self.decided_first()
+        else:
+            self._append(admission)
+
+    def _append(self, admission: Admission) -> None:
+        """Append; whatever is refused now is the answer."""
+        response, newest = _append_all(
+            self._context, self._request, admission, self._known, stable=True
+        )
+        if self._request.acks == 0:
+            _hang_up_on_error(response)
+            self.complete_unanswered()
+        elif newest is None:
             self.complete(response)
         else:
             newest.add_answer(lambda: self.complete(response))
@@ -188,21 +290,29 @@ class _HeldProduce(Parked[ProduceResponse]):
     def abandoned(self) -> None:
         """Append nothing: the client has gone, and does not know that it was received."""
         self._gone = True
+        if self._inspected is not None:
+            self._inspected.dropped = True
 
 
 def _append_all(
-    context: RequestContext, request: ProduceRequest, admission: Admission, *, stable: bool
+    context: RequestContext,
+    request: ProduceRequest,
+    admission: Admission,
+    known: Known,
+    *,
+    stable: bool,
 ) -> tuple[ProduceResponse, CommitGroup | None]:
     """Append every batch; answers the response and the last group to wait for.
 
-    ``stable``: the batches' memory stays as it is.
+    ``known``: what is in them, as far as somebody has looked. ``stable``: the batches' memory stays
+    as it is.
     """
     if admission.error:
         return refuse_produce(request, admission.error, None), None
     response = ProduceResponse()
     newest: CommitGroup | None = None
     for topic_data in request.topic_data:
-        results, group = _produce_topic(context, topic_data, admission, stable=stable)
+        results, group = _produce_topic(context, topic_data, admission, known, stable=stable)
         response.responses.append(
             TopicProduceResponse(topic_data.name, topic_data.topic_id, results)
         )
@@ -221,6 +331,7 @@ def _produce_topic(
     context: RequestContext,
     topic_data: TopicProduceData,
     admission: Admission,
+    known: Known,
     *,
     stable: bool,
 ) -> tuple[list[PartitionProduceResponse], CommitGroup | None]:
@@ -250,7 +361,12 @@ def _produce_topic(
                 results.append(_refused(index, code))
                 continue
         try:
-            appended = _append(partitions[index], data, generation, stable=stable)
+            appended = _append(
+                partitions[index], data, generation, known.get(id(data)), stable=stable
+            )
+        except TooMuchToLookHere:  # The topic's rules have changed while the request waited.
+            results.append(_refused(index, ErrorCode.REQUEST_TIMED_OUT))
+            continue
         except Refused as refused:
             partitions[index].log.counts.refused += 1
             results.append(_refused(index, error_code_of(refused), str(refused)))
@@ -286,12 +402,19 @@ def _is_zstd(records: memoryview | None) -> bool:
 
 
 def _append(
-    partition: Partition, data: PartitionProduceData, generation: int, *, stable: bool
+    partition: Partition,
+    data: PartitionProduceData,
+    generation: int,
+    contents: Contents | None,
+    *,
+    stable: bool,
 ) -> Appended:
     records = data.records
     if not records:
         raise InvalidRecord("no records")
-    return partition.log.append(records, stable=stable, transaction_version=generation)
+    return partition.log.append(
+        records, stable=stable, transaction_version=generation, contents=contents
+    )
 
 
 def _refused(index: int, code: ErrorCode, message: str | None = None) -> PartitionProduceResponse:

@@ -1,0 +1,184 @@
+"""Produce of batches that have to be looked into: what is refused, what waits, and for how long."""
+
+from __future__ import annotations
+
+import random
+import socket
+import time
+
+import pytest
+
+from broker.testing import Broker
+from protocol.compression import LZ4, NONE, ZSTD, compress
+from protocol.errors import ErrorCode
+from protocol.messages.metadata import METADATA, MetadataRequest
+from protocol.messages.produce import PRODUCE
+from protocol.records import HEADER_BYTES, Record, encode_batch, read_header, seal, varint
+from tests.attack.loop_lag import loop_lag
+from tests.broker.data_plane import Named, Wire, batch, produce_request, until
+
+HELD_MS_MAX = 250
+"""Processor time of the loop's thread in one go; the rule is 50 ms on a quiet machine."""
+CROWD = 60_000
+BIG = str(64 * 1024 * 1024)
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with Broker(config={"queued.max.request.bytes": BIG}) as running:
+        yield running
+
+
+@pytest.fixture
+def wire(broker):
+    with Wire(broker.address) as wire:
+        yield wire
+
+
+def create(broker, request, partitions=1, **configs):
+    name = "".join(c if c.isalnum() else "-" for c in request.node.name)
+    settings = {key.replace("_", "."): value for key, value in configs.items()}
+    broker.create_topic(name, partitions, settings)
+    return Named(name, broker.call(lambda: broker.server.catalogue.topics[name].topic_id))
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """Records of seven to nine bytes with keys, in some KB of Zstandard."""
+    return many(CROWD, key=b"")
+
+
+def many(count, *, key, compression=ZSTD, **producer):
+    keyed = b"\1" if key is None else b"\0"
+    body = bytearray()
+    for number in range(count):
+        record = b"\0\0" + varint(number) + keyed + b"\1\0"
+        body += varint(len(record)) + record
+    first = encode_batch([Record(0, 0, b"", None)], compression=compression, **producer)
+    header = read_header(first)._replace(record_count=count, last_offset_delta=count - 1)
+    return memoryview(bytearray(seal(header, compress(compression, bytes(body)))))
+
+
+def spoiled(good, compression=NONE):
+    body = encode_batch([Record(0, 0, b"k", b"v" * 30)])[HEADER_BYTES:-1] + b"\4"
+    return memoryview(bytearray(seal(read_header(good), compress(compression, body))))
+
+
+@pytest.mark.parametrize("compression", [NONE, LZ4, ZSTD])
+def test_garbage_under_a_valid_checksum_is_refused(broker, wire, request, compression):
+    topic = create(broker, request)
+    good = batch(b"v", compression=compression)
+    for version in (3, 9, 13):
+        if compression == ZSTD and version == 3:
+            continue
+        # The second takes the way of the common request.
+        for _ in range(2):
+            assert wire.produce(topic, good, version=version).error_code == 0
+        result = wire.produce(topic, spoiled(good, compression), version=version)
+        assert result.error_code == ErrorCode.INVALID_RECORD
+    assert set(wire.read(topic)) == {b"v"}
+
+
+def test_a_crowd_of_tiny_records_does_not_hold_the_loop(broker, wire, request, crowd):
+    topic = create(broker, request, 16, cleanup_policy="compact")
+    with Wire(broker.address) as other, loop_lag(broker, "tiny records") as lag:
+        wire.send(PRODUCE, produce_request(9, topic, *[(at, crowd) for at in range(16)]), 9)
+        slowest = 0.0
+        for _ in range(20):
+            begun = time.perf_counter()
+            other.ask(METADATA, MetadataRequest([]), 9)
+            slowest = max(slowest, time.perf_counter() - begun)
+            time.sleep(0.02)
+        response = wire.receive()
+    results = response.responses[0].partition_responses
+    assert [result.error_code for result in results] == [0] * 16
+    print(f"slowest Metadata {slowest * 1000:.1f} ms")
+    assert lag.busy_ms < HELD_MS_MAX
+
+
+def test_so_does_a_bound_on_timestamps(broker, wire, request, crowd):
+    topic = create(broker, request, message_timestamp_before_max_ms="1000")
+    with loop_lag(broker, "timestamps") as lag:
+        result = wire.produce(topic, crowd)
+    assert result.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert lag.busy_ms < HELD_MS_MAX
+
+
+def test_uncompressed_crowds_neither(broker, wire, request):
+    topic = create(broker, request, 4, cleanup_policy="compact")
+    crowd = many(80_000, key=None, compression=NONE)
+    with loop_lag(broker, "uncompressed") as lag:
+        request = produce_request(9, topic, *[(at, crowd) for at in range(4)])
+        response = wire.ask(PRODUCE, request, 9)
+    results = response.responses[0].partition_responses
+    assert [result.error_code for result in results] == [ErrorCode.INVALID_RECORD] * 4
+    assert lag.busy_ms < HELD_MS_MAX
+
+
+def test_bombs_are_refused_and_hold_nobody(broker, wire, request):
+    topic = create(broker, request)
+    header = read_header(batch(compression=ZSTD))
+    value = bytes(200 * 1024 * 1024)
+    record = b"\0\0\0\1" + varint(len(value)) + value + b"\0"
+    bomb = seal(header, compress(ZSTD, varint(len(record)) + record))
+    assert len(bomb) < 100_000
+    with loop_lag(broker, "bomb") as lag:
+        result = wire.produce(topic, memoryview(bytearray(bomb)))
+    assert result.error_code == ErrorCode.INVALID_RECORD
+    assert "more than" in result.error_message
+    assert lag.busy_ms < HELD_MS_MAX
+
+
+def test_what_is_sent_behind_it_is_appended_behind_it(broker, wire, request):
+    """Sequences go on over batches that wait, are looked at here, and are not looked at (S12)."""
+    topic = create(broker, request)
+    sent = []
+    sequence = 0
+    rng = random.Random(1)
+    for _ in range(30):
+        count = rng.choice([1, 5, 5000])
+        sequences = {"producer_id": 1, "producer_epoch": 0, "base_sequence": sequence}
+        if count == 5000:
+            records = many(count, key=b"", **sequences)
+        else:
+            records = batch(*[b"v"] * count, compression=rng.choice([0, LZ4]), **sequences)
+        wire.send(PRODUCE, produce_request(9, topic, (0, records)), 9)
+        sent.append(sequence)
+        sequence += count
+    results = [wire.receive().responses[0].partition_responses[0] for _ in sent]
+    assert [(each.error_code, each.base_offset) for each in results] == [(0, at) for at in sent]
+
+
+def test_without_an_answer_it_is_appended_all_the_same(broker, wire, request):
+    topic = create(broker, request)
+    for _ in range(3):
+        large = many(5000, key=b"")
+        wire.send(PRODUCE, produce_request(9, topic, (0, large), acks=0), 9, answered=False)
+    assert wire.produce(topic, batch(b"last")).base_offset == 15_000
+
+
+def test_without_an_answer_its_error_is_a_lost_connection(broker, wire, request):
+    topic = create(broker, request, cleanup_policy="compact")
+    large = many(5000, key=None)
+    wire.send(PRODUCE, produce_request(9, topic, (0, large), acks=0), 9, answered=False)
+    assert wire.hung_up()
+
+
+def test_a_client_that_leaves_meanwhile_leaves_nothing(broker, wire, request, crowd):
+    topic = create(broker, request, 16)
+    with Wire(broker.address) as leaving:
+        leaving.send(PRODUCE, produce_request(9, topic, *[(at, crowd) for at in range(16)]), 9)
+        until(lambda: broker.call(lambda: broker.server.inspector.held_bytes) > 0)
+        leaving.socket.shutdown(socket.SHUT_RDWR)
+    until(lambda: broker.call(lambda: broker.server.inspector.held_bytes) == 0)
+    assert wire.read(topic) == []
+
+
+def test_when_too_many_wait_a_producer_is_told_to_try_again(broker, wire, request, monkeypatch):
+    topic = create(broker, request)
+    large = many(5000, key=b"")
+    monkeypatch.setattr(broker.server.inspector, "has_room", lambda _: False)
+    result = wire.produce(topic, large)
+    assert result.error_code == ErrorCode.REQUEST_TIMED_OUT
+    monkeypatch.undo()
+    assert wire.produce(topic, large).error_code == 0
