@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker.metrics.families import COUNTER, GAUGE, Family, value
 from storage.cleanable import Cleanable, plan, survey
-from storage.cleaned_segment import CleanedGroup, CleaningPlan
+from storage.cleaned_segment import CleanedGroup, CleaningPlan, Unreadable
 from storage.cleaner import clean
 from storage.committer import FULL_DISK
 from storage.errors import Corrupt
@@ -61,6 +61,7 @@ class CleaningCounts:
     bytes_read: int = 0
     bytes_written: int = 0
     failures: int = 0
+    unreadable: int = 0
     last_pass_ms: int = -1
     max_dirty_ratio: float = 0.0
 
@@ -114,6 +115,11 @@ class LogCleaner:
         for name, doc, number in (
             ("passes", "Passes of compaction that came to their end.", counts.passes),
             ("failures", "Passes of compaction that met an error.", counts.failures),
+            (
+                "unreadable_batches",
+                "Batches with garbage under a valid checksum that compaction met and kept.",
+                counts.unreadable,
+            ),
             ("read_bytes", "Bytes of segments that compaction read.", counts.bytes_read),
             ("written_bytes", "Bytes of segments that it put in place.", counts.bytes_written),
         ):
@@ -250,10 +256,28 @@ class LogCleaner:
             self._swaps += 1
             if self._swaps % SWAPS_WAITING_MAX == 0:
                 self._server.logs.checkpoint()
+        if group.unreadable is not None:
+            self._note_unreadable(log, group.unreadable)
         if group.last:
             counts.passes += 1
             counts.last_pass_ms = self._server.clock.now_ms()
         return True
+
+    def _note_unreadable(self, log: PartitionLog, found: Unreadable) -> None:
+        """Count and log what this process has not met before."""
+        if found.last_offset <= log.cleaning.unreadable_offset:
+            return
+        log.cleaning.unreadable_offset = found.last_offset
+        self.counts.unreadable += found.batches
+        logger.warning(
+            "batches kept that nobody can read topic=%s partition=%d batches=%d first_offset=%d "
+            "last_offset=%d reason=%s",
+            *_name(log),
+            found.batches,
+            found.first_offset,
+            found.last_offset,
+            found.reason,
+        )
 
     def _end(self, under_way: _Pass) -> None:
         self._running.discard(under_way.log)

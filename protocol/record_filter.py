@@ -27,6 +27,7 @@ from protocol.records import (
     TIMESTAMP_TYPE_BIT,
     BatchHeader,
     InvalidBatch,
+    read_headers,
     read_varint,
     seal,
     varint,
@@ -62,8 +63,9 @@ def expand(header: BatchHeader, batch: Buffer, *, limit_bytes: int) -> bytes:
 
 
 def find_records(header: BatchHeader, data: bytes) -> Iterator[StoredRecord]:
-    """Walk over a batch's expanded records."""
+    """Walk over a batch's expanded records; believe none of them before the last one has come."""
     position, end_of_data = 0, len(data)
+    previous_delta = -1
     try:
         for _ in range(header.record_count):
             start = position
@@ -73,14 +75,19 @@ def find_records(header: BatchHeader, data: bytes) -> Iterator[StoredRecord]:
                 raise InvalidBatch(f"record length {length} does not fit into its batch")
             timestamp_delta, rest = read_varint(data, body + 1, _MAX_VARLONG_BYTES)
             offset_delta, at = read_varint(data, rest)
+            if not previous_delta < offset_delta <= header.last_offset_delta:
+                raise InvalidBatch(f"offset delta {offset_delta} after {previous_delta}")
+            previous_delta = offset_delta
             key_length, at = read_varint(data, at)
             key = None
             if key_length >= 0:
                 key = data[at : at + key_length]
                 at += key_length
             value_length, at = read_varint(data, at)
-            if at > position:
-                raise InvalidBatch("a key runs past the end of its record")
+            if at + max(value_length, 0) >= position:
+                raise InvalidBatch("a key or value runs past the end of its record")
+            if read_headers(data, at + max(value_length, 0), position)[1] != position:
+                raise InvalidBatch(f"record of {length} bytes does not end where it says")
             yield StoredRecord(
                 start, body, rest, position, timestamp_delta, offset_delta, key, value_length >= 0
             )

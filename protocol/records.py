@@ -375,7 +375,7 @@ def _decode_records(header: BatchHeader, data: bytes) -> Iterator[Record]:
         if data[position] == 0:
             position += 1
         else:
-            headers, position = _read_headers(data, position, end)
+            headers, position = read_headers(data, position, end)
         if position != end:
             raise InvalidBatch(f"record of {length} bytes does not end where it says")
         timestamp = base_timestamp + timestamp_delta
@@ -419,9 +419,10 @@ def _read_bytes(data: bytes, position: int, end: int) -> tuple[bytes | None, int
     return data[position : position + length], position + length
 
 
-def _read_headers(
+def read_headers(
     data: bytes, position: int, end: int
 ) -> tuple[Sequence[tuple[str, bytes | None]], int]:
+    """Read a record's headers, which end at ``end`` at most; answers them and where that is."""
     count, position = read_varint(data, position)
     if count == 0:
         return (), position

@@ -5,7 +5,7 @@ New files stand beside the old ones, under names of their own, and are durable w
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from protocol.record_filter import placeholder
@@ -68,11 +68,21 @@ class CleaningPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Batches whose records cannot be read though their checksums are right: where, how many."""
+
+    first_offset: int
+    last_offset: int
+    batches: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class CleanedGroup:
     """Segments cleaned into one, whose files wait under names of their own.
 
     ``changed`` False: nothing was to be done, and nothing was written. Once the ``last`` group is
-    in place, the log is clean up to ``clean_offset``.
+    in place, the log is clean up to ``clean_offset``. ``unreadable`` ones were kept.
     """
 
     replaced: tuple[int, ...]
@@ -86,6 +96,7 @@ class CleanedGroup:
     changed: bool
     clean_offset: int
     last: bool
+    unreadable: Unreadable | None = None
 
 
 class SegmentWriter:
@@ -107,6 +118,7 @@ class SegmentWriter:
         self._met: BatchHeader | None = None
         self._written_offset = -1
         self._batches_met = self._batches_kept = 0
+        self._unreadable: Unreadable | None = None
 
     def _path(self, suffix: str) -> str:
         name = cleaned_name(self._stem + suffix, self._plan.generation)
@@ -128,6 +140,16 @@ class SegmentWriter:
         self._batches_kept += 1
         # The memory that the batch lies in is read into again.
         self._add(header, bytes(batch))
+
+    def keep_unreadable(self, header: BatchHeader, batch: Buffer, reason: str) -> None:
+        """Add a batch that stays as it is because nobody can read its records."""
+        self.keep(header, batch)
+        before = self._unreadable
+        offset = header.base_offset
+        if before is None:
+            self._unreadable = Unreadable(offset, offset, 1, reason)
+        else:
+            self._unreadable = replace(before, last_offset=offset, batches=before.batches + 1)
 
     def change(self, batch: bytes) -> None:
         """Add what is left of the batch just met."""
@@ -176,6 +198,7 @@ class SegmentWriter:
             changed,
             clean_offset,
             last,
+            self._unreadable,
         )
 
     def _write_indexes(self) -> None:

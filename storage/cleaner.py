@@ -8,9 +8,11 @@ Rules of this file:
    knows nothing of live logs, and what happens to the log meanwhile cannot hurt it.
 3. Every batch is checked before it is looked at: a damaged one ends the pass, it is never written
    again with a good checksum (D7).
-4. Groups come in log order, and none may be put in place unless all before it were: a tombstone
+4. A batch whose checksum is right and whose records nobody can read stays as it is: its sender made
+   it so, and compaction of all the others goes on.
+5. Groups come in log order, and none may be put in place unless all before it were: a tombstone
    must not go while an older record of its key is still there.
-5. The last batch of each new segment stays, without records if need be: segments go on touching
+6. The last batch of each new segment stays, without records if need be: segments go on touching
    each other, and a missing one is found.
 """
 
@@ -30,6 +32,7 @@ from protocol.records import (
     BatchHeader,
     CorruptBatch,
     InvalidBatch,
+    Marker,
     read_marker,
     verify_batch,
 )
@@ -110,15 +113,6 @@ class LatestOffsets:
 def clean(file_system: FileSystem, plan: CleaningPlan, pace: Pace) -> Iterator[CleanedGroup]:
     """Run a pass, group by group. Raises Corrupt, OSError, and whatever ``pace`` raises."""
     source = _Source(file_system, plan.path, pace)
-    try:
-        yield from _clean(file_system, plan, source, pace)
-    except InvalidBatch as error:
-        raise Corrupt(*source.place, str(error)) from error
-
-
-def _clean(
-    file_system: FileSystem, plan: CleaningPlan, source: "_Source", pace: Pace
-) -> Iterator[CleanedGroup]:
     latest, clean_offset = _find_latest(source, plan)
     reached = [segment for segment in plan.segments if segment.base_offset < clean_offset]
     groups = list(_group(reached, plan))
@@ -165,8 +159,6 @@ class _Source:
         self._file_system = file_system
         self._path = path
         self._pace = pace
-        self.place = path, 0
-        """File and byte of the batch that is looked at."""
 
     def batches(self, segment: SourceSegment) -> Iterator[tuple[BatchHeader, memoryview]]:
         path = self._file_system.join(self._path, file_stem(segment.base_offset) + LOG_SUFFIX)
@@ -183,7 +175,6 @@ class _Source:
         try:
             for position, header, batch in scan_batches(path, read, 0, segment.size_bytes):
                 self._pace(0)
-                self.place = path, position
                 try:
                     verify_batch(batch)
                 except CorruptBatch as error:
@@ -210,16 +201,35 @@ def _find_latest(source: _Source, plan: CleaningPlan) -> tuple[LatestOffsets, in
             continue
         for header, batch in source.batches(segment):
             if header.is_control:
-                transactions.end(header, read_marker(batch))
+                transactions.end(header, _marker_of(batch))
             elif not transactions.is_aborted(header) and header.last_offset >= clean_offset:
                 if latest.is_full:
                     return latest, clean_offset
-                for record in find_records(header, _expand(header, batch)):
-                    if record.key is not None:
-                        latest.put(record.key, header.base_offset + record.offset_delta)
+                for key, offset in _keys_of(header, batch):
+                    latest.put(key, offset)
             clean_offset = max(clean_offset, header.next_offset)
         clean_offset = max(clean_offset, segment.end_offset)
     return latest, clean_offset
+
+
+def _keys_of(header: BatchHeader, batch: memoryview) -> Iterator[tuple[bytes, int]]:
+    """The keys of a batch with their offsets; none if not all of its records can be read."""
+    try:
+        data = _expand(header, batch)
+        for _ in find_records(header, data):
+            pass
+    except InvalidBatch:
+        return
+    for record in find_records(header, data):
+        if record.key is not None:
+            yield record.key, header.base_offset + record.offset_delta
+
+
+def _marker_of(batch: memoryview) -> Marker | None:
+    try:
+        return read_marker(batch)
+    except InvalidBatch:
+        return None
 
 
 def _expand(header: BatchHeader, batch: memoryview) -> bytes:
@@ -240,6 +250,12 @@ class _Filter:
     def pass_batch(self, header: BatchHeader, batch: memoryview, writer: SegmentWriter) -> None:
         """Give ``writer`` what stays of a batch."""
         writer.meet(header)
+        try:
+            self._pass_batch(header, batch, writer)
+        except InvalidBatch as error:
+            writer.keep_unreadable(header, batch, str(error))
+
+    def _pass_batch(self, header: BatchHeader, batch: memoryview, writer: SegmentWriter) -> None:
         if header.is_control:
             self._pass_marker(header, batch, writer)
         elif self._transactions.is_aborted(header) or not header.record_count:
@@ -251,7 +267,7 @@ class _Filter:
 
     def _pass_marker(self, header: BatchHeader, batch: memoryview, writer: SegmentWriter) -> None:
         """A marker goes ``delete.retention.ms`` after a pass that found nothing it speaks of."""
-        is_useless, aborted = self._transactions.end(header, read_marker(batch))
+        is_useless, aborted = self._transactions.end(header, _marker_of(batch))
         if aborted is not None:
             writer.transactions.append(aborted)
         if not is_useless:

@@ -78,6 +78,8 @@ class CleaningState:
     """How many passes this process has planned."""
     failure: str | None = None
     """Why this log is not compacted any more until the next start."""
+    unreadable_offset: int = -1
+    """Up to here it is known which batches cannot be read, and are kept."""
 
     def new_generation(self, leader_epoch: int) -> int:
         """A number that no pass over this log had before, in this process (its epoch) or another.

@@ -9,7 +9,13 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
-from protocol.records import BatchHeader, Record, iterate_batches, iterate_records
+from protocol.records import (
+    BatchHeader,
+    InvalidBatch,
+    Record,
+    iterate_batches,
+    iterate_records,
+)
 from storage.batch_contents import DECOMPRESSED_BYTES_MAX
 from storage.errors import Corrupt
 from storage.partition_log import READ_UNCOMMITTED, PartitionLog
@@ -108,8 +114,12 @@ def _youngest_record_in(
     header: BatchHeader, batch: memoryview, start_offset: int
 ) -> TimestampOffset:
     records = iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX)
-    kept = [record for record in records if record.offset >= start_offset]
-    youngest = max(kept, key=_timestamp, default=None)
+    try:
+        kept = (record for record in records if record.offset >= start_offset)
+        youngest = max(kept, key=_timestamp, default=None)
+    except InvalidBatch:
+        # What its header says is all there is to know of it.
+        return TimestampOffset(header.max_timestamp, start_offset, header.partition_leader_epoch)
     if youngest is None:
         return TimestampOffset(-1, -1, -1)
     return TimestampOffset(youngest.timestamp, youngest.offset, header.partition_leader_epoch)
@@ -159,7 +169,14 @@ def _load(plan: FileSpan) -> LoadedSpan | None:
 def _record_in(
     header: BatchHeader, batch: memoryview, timestamp_ms: int, log_start_offset: int
 ) -> TimestampOffset | None:
-    for record in iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX):
-        if record.timestamp >= timestamp_ms and record.offset >= log_start_offset:
-            return TimestampOffset(record.timestamp, record.offset, header.partition_leader_epoch)
+    try:
+        for record in iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX):
+            if record.timestamp >= timestamp_ms and record.offset >= log_start_offset:
+                return TimestampOffset(
+                    record.timestamp, record.offset, header.partition_leader_epoch
+                )
+    except InvalidBatch:
+        # Nobody can say which of its records it is: who begins with the batch misses none.
+        first = max(header.base_offset, log_start_offset)
+        return TimestampOffset(header.max_timestamp, first, header.partition_leader_epoch)
     return None

@@ -4,14 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from protocol.compression import NAMES
-from protocol.records import Record, encode_batch, iterate_records
+from protocol.compression import NAMES, NONE, ZSTD
+from protocol.records import HEADER_BYTES, Record, encode_batch, iterate_records, read_header
+from protocol.records import seal as sealed
 from storage.check import verify
 from storage.cleanable import survey
 from storage.config import COMPACT, DELETE, LOG_APPEND_TIME, LONG_MAX
 from storage.errors import Corrupt
 from storage.partition_log import READ_COMMITTED
 from storage.retention import apply_retention
+from storage.segment_swap import take_over
 from storage.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
 from storage.transaction_marker import TransactionMarker
 from tests.storage.cleaning import COMPACTED, clean_groups, compact
@@ -647,3 +649,78 @@ def test_leftovers_of_an_interrupted_pass_go(host):
     assert host.files(".cleaned") == []
     assert read_all(host.log) == before
     run_pass(host)
+
+
+GARBAGE = {
+    "noise": lambda good: reseal(good, bytes(range(7, 60))),
+    "the last record": lambda good: reseal(good, bytes(good[HEADER_BYTES:-1]) + b"\7"),
+    "offsets of others": lambda good: reseal(
+        good, bytes(good[HEADER_BYTES:]).replace(b"\0\2\2\2", b"\0\2\x7e\2")
+    ),
+    "no such frame": lambda good: reseal(good, b"(\xb5/\xfd nothing", compression=ZSTD),
+}
+
+
+def reseal(good, body, *, compression=NONE):
+    header = read_header(good)
+    return memoryview(sealed(header._replace(attributes=compression), body))
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+def test_garbage_under_a_valid_checksum_is_kept_and_the_rest_compacted(host, kind):
+    good = keyed((b"a", b"garbage"), (b"b", b"garbage"), (b"c", b"garbage"))
+    garbage = GARBAGE[kind](good)
+    for value in (b"1", b"2"):
+        host.append(keyed((b"a", value), (b"b", value)))
+    host.log.append_records(garbage)  # As when nobody looked into clients' batches.
+    host.step()
+    host.append(keyed((b"c", b"3")))
+    seal(host)
+    groups = list(clean_groups(host.log, host.now_ms))
+    for group in groups:
+        assert take_over(host.log, group)
+    found = [group.unreadable for group in groups if group.unreadable is not None]
+    assert [(each.first_offset, each.batches) for each in found] == [(4, 1)]
+    host.checkpoint()
+    host.checkpoint()
+    assert verify(host.log) == []
+    restart(host)
+    kept = batches_below_the_active(host.log)
+    assert [bytes(batch)[21:] for batch in kept if batch[61:] == garbage[61:]] == [
+        bytes(garbage)[21:]
+    ]
+    readable = [
+        record[:4]
+        for batch in kept
+        if batch[61:] != garbage[61:]
+        for record in iterate_records(batch, limit_bytes=1 << 20)
+    ]
+    assert [(record[0], record[2], record[3]) for record in readable] == [
+        (2, b"a", b"2"),
+        (3, b"b", b"2"),
+        (7, b"c", b"3"),
+    ]
+
+
+def batches_below_the_active(log):
+    return [
+        bytes(batch)
+        for segment in log.segments[:-1]
+        for _, header, batch in segment.scan(0)
+        if header.record_count
+    ]
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+def test_times_are_looked_up_over_garbage(host, kind):
+    host.append(keyed((b"a", b"1"), first_timestamp=1000))
+    good = keyed((b"a", b"g"), (b"b", b"g"), (b"c", b"g"), first_timestamp=2000)
+    host.log.append_records(GARBAGE[kind](good))
+    host.step()
+    host.append(keyed((b"a", b"3"), first_timestamp=3000))
+    seal(host)
+    host.step()
+    assert run(offset_for_timestamp(host.log, 1000)).offset == 0
+    assert run(offset_for_timestamp(host.log, 2000)).offset == 1
+    assert run(offset_for_timestamp(host.log, 2500)).offset == 4
+    assert run(offset_of_max_timestamp(host.log)).offset == 5
