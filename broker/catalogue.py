@@ -192,17 +192,14 @@ class Catalogue:
         self._image = image
         for row in image.topics:
             check_topic_configs(row.configs, self.broker_config)
-        return [
-            PartitionSpec(
-                partition.partition_id,
-                row.name,
-                partition.index,
-                row.topic_id,
-                log_config(row.configs, self.broker_config),
-            )
-            for row in image.topics
-            for partition in row.partitions
-        ]
+        specs = []
+        for row in image.topics:
+            settings = log_config(row.configs, self.broker_config)
+            specs += [
+                PartitionSpec(each.partition_id, row.name, each.index, row.topic_id, settings)
+                for each in row.partitions
+            ]
+        return specs
 
     @property
     def deleted_directories(self) -> set[str]:

@@ -423,11 +423,13 @@ async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ask, number)
+    # What a start makes stays: the collector need not look at it, now or later.
+    gc.disable()
     await server.start()
-    # What exists now stays: the collector need not look at it again and again.
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECT_EVERY)
+    gc.enable()
     on_ready(server.ready_line)
     failure = loop.create_task(server.wait_for_failure())
     stopping = loop.create_task(asked.wait())

@@ -1,10 +1,12 @@
 """The directory of one partition: created, filled and removed by the segment thread, in order.
 
-Creating and removing directories are operations of commit groups, so that a topic deleted and
-created again under one name never sees the two in the wrong order. Nothing here is synced: the
-MetaStore knows which directories must exist, and the next checkpoint makes them durable.
+A directory comes with the first file that is written to it: thousands of partitions that nobody has
+written to cost no file at all. Writing and removing are operations of commit groups, so that a
+topic deleted and created again under one name never sees the two in the wrong order. Nothing here
+is synced: the next checkpoint makes durable what it speaks of.
 """
 
+from collections.abc import Container
 from typing import Final
 
 from storage.checkpoint import CorruptFile, decode_partition_metadata, encode_partition_metadata
@@ -39,15 +41,20 @@ class LogDirectory:
         self.topic_id = topic_id
         self.open_files = OpenFiles(_OPEN_FILES_MAX) if open_files is None else open_files
         self.path = file_system.join(root, name)
+        self._prefix = file_system.join(self.path, "")
         self.removed = False
+        self.is_there = False
+        """Whether the directory is on disk, with the topic's id inside."""
         self._written: set[str] = set()
 
     def file_path(self, file_name: str) -> str:
         """Path of a file in this directory."""
-        return self.file_system.join(self.path, file_name)
+        return self._prefix + file_name
 
     def open(self, file_name: str, *, create: bool = False) -> File:
-        """Open a file of this directory."""
+        """Open a file of this directory, making both if asked to ``create``."""
+        if create and not self.is_there:
+            self._create()
         return self.file_system.open(self.file_path(file_name), create=create)
 
     def write_file(self, file_name: str, data: bytes) -> None:
@@ -55,6 +62,9 @@ class LogDirectory:
         if self.removed:
             return
         file = self.open(file_name, create=True)
+        self._fill(file, file_name, data)
+
+    def _fill(self, file: File, file_name: str, data: bytes) -> None:
         try:
             file.pwritev([data], 0)
             file.truncate(len(data))
@@ -87,30 +97,32 @@ class LogDirectory:
         finally:
             file.close()
 
-    def create(self) -> None:
-        """Make the directory with its topic id inside. Harmless when it is there."""
-        if self.removed:
-            return
+    def _create(self) -> None:
+        """Make the directory with its topic id inside; again after a try that failed."""
         self.file_system.make_directory(self.path, exist_ok=True)
-        self.write_file(PARTITION_METADATA, encode_partition_metadata(self.topic_id))
+        file = self.file_system.open(self.file_path(PARTITION_METADATA), create=True)
+        self._fill(file, PARTITION_METADATA, encode_partition_metadata(self.topic_id))
+        self.is_there = True
 
-    def belongs_to_topic(self) -> bool:
+    def belongs_to_topic(self, names: Container[str]) -> bool:
         """Whether the directory on disk is this topic's, not one of an earlier topic of the name.
 
-        A crash may lose the file with the id; then the directory was never made durable and what is
-        in it is not trusted either.
+        ``names`` are those of its files. A crash may lose the one with the id; then the directory
+        was never made durable and what is in it is not trusted either.
         """
+        if PARTITION_METADATA not in names:
+            return False
         try:
             data = self.file_system.read_file(self.file_path(PARTITION_METADATA))
             return decode_partition_metadata(data) == self.topic_id
-        except (FileNotFoundError, CorruptFile):
+        except CorruptFile:
             return False
 
     def remove(self) -> None:
         """Take the name away first (Kafka's ``-delete`` suffix), then the files. Final."""
         self.removed = True
         if not self.file_system.is_directory(self.path):
-            return
+            return  # Nothing was ever written.
         unique = f"{self.name}.{self.topic_id.hex()}{DELETED_SUFFIX}"
         doomed = self.file_system.join(self.root, unique)
         if self.file_system.exists(doomed):
@@ -120,9 +132,15 @@ class LogDirectory:
 
     def list_files(self) -> list[str]:
         """Names of the files; empty when the directory does not exist."""
-        if not self.file_system.is_directory(self.path):
+        try:
+            return self.file_system.list_directory(self.path)
+        except (FileNotFoundError, NotADirectoryError):
             return []
-        return self.file_system.list_directory(self.path)
+
+    def clear(self) -> None:
+        """Remove what is on disk under this name; harmless when nothing is there."""
+        if self.file_system.is_directory(self.path):
+            remove_tree(self.file_system, self.path)
 
     def put_in_place(self, file_name: str, new_name: str) -> None:
         """Rename a file, replacing another; harmless when that was done before."""

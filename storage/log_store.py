@@ -24,7 +24,7 @@ from storage.checkpoint import (
 from storage.committer import Committer, Listener, until_there_is_room
 from storage.config import LogConfig
 from storage.counts import Histogram
-from storage.io import FileSystem, Lock
+from storage.io import Device, FileSystem, Lock
 from storage.journal import CommitGroup, Journal, Operation
 from storage.journal_files import JournalFiles
 from storage.log_directory import LogDirectory
@@ -62,6 +62,9 @@ class StoreSettings:
     """Room on the disk that only the end of transactions and the broker itself may use (D10)."""
     open_files_max: int = 512
     """How many segments have their file open at once; a count."""
+    synced_alone_max: int = 64
+    """Up to so many files and directories a checkpoint syncs one by one; more of them all at once,
+    with the whole file system, where that can be done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +164,7 @@ class LogStore:
         """What Kafka's checkpoint files say, by name, as far as this process has written them."""
         self.lock: Lock | None = None
         self.files: JournalFiles | None = None
+        self.device: Device | None = None
         self.flush_times = Histogram()
         """How long one write to the journal took until it was durable, in nanoseconds."""
         self.flush_batches = Histogram(shift=0)
@@ -236,6 +240,7 @@ class LogStore:
     def start(self, files: JournalFiles) -> None:
         """Begin to commit. Recovery has run; ``files`` is at the start of a new run of groups."""
         self.files = files
+        self.device = self.file_system.open_device(self.root)
         committer = Committer(files, self, self.flush_times, self.flush_batches)
         self._runner = self.engine.start_committer(committer, self)
 
@@ -259,11 +264,10 @@ class LogStore:
     def create(
         self, partition_id: int, topic: str, partition: int, topic_id: bytes, config: LogConfig
     ) -> PartitionLog:
-        """Add an empty partition; its directory follows on the segment thread."""
+        """Add an empty partition; its directory comes with its first record."""
         assert partition_id not in self.logs
         log = self.new_log(PartitionSpec(partition_id, topic, partition, topic_id, config))
         self.logs[partition_id] = log
-        self.journal.add_operation(log.directory.create)
         return log
 
     def delete(self, partition_id: int) -> None:
@@ -405,7 +409,8 @@ class LogStore:
         work.obsolete += [segment.remove for segment in log.take_dropped_segments()]
         for name in log.take_superseded_snapshots():
             work.obsolete.append(partial(log.directory.unlink, name))
-        if log.active in dirty:
+        if clean and log.active.indexed_bytes != log.active.size_bytes:
+            # After a crash nobody would look at them.
             self.journal.add_operation(log.active.index_operation())
         work.partitions.append(checkpoint_of(log))
         work.log_starts[log.topic, log.partition] = work.partitions[-1].log_start_offset
@@ -473,6 +478,9 @@ class LogStore:
                 segment.close()
         if self.files is not None:
             self.files.close()
+        if self.device is not None:
+            self.device.close()
+            self.device = None
         if self.lock is not None:
             self.lock.release()
             self.lock = None
@@ -530,12 +538,17 @@ class _CheckpointWork:
             self._store.engine.call(done)
 
     def _sync(self) -> None:
-        for segment in self.segments:
-            segment.sync()
-        for directory, names in self._written:
-            if names:
+        written = [(directory, names) for directory, names in self._written if names]
+        count = len(self.segments) + sum(1 + len(names) for _, names in written)
+        device = self._store.device
+        if device is not None and count > self._store.settings.synced_alone_max:
+            device.sync()
+        else:
+            for segment in self.segments:
+                segment.sync()
+            for directory, names in written:
                 directory.sync(names)
-        self._store.file_system.sync_directory(self._store.root)
+            self._store.file_system.sync_directory(self._store.root)
         if self._store.files is not None:
             self._store.files.sync_mark()
 

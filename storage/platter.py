@@ -123,6 +123,15 @@ class Directory:
         self.durable = dict(self.entries)
         self.pending.clear()
 
+    def make_all_durable(self) -> None:
+        """What a sync of everything does: this, and all below it."""
+        self.make_durable()
+        for node in self.entries.values():
+            if isinstance(node, Inode):
+                node.make_durable()
+            else:
+                node.make_all_durable()
+
     def inodes(self) -> Iterator[Inode]:
         """All files below this directory."""
         for node in self.entries.values():

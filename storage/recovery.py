@@ -16,19 +16,15 @@ Rules of this file:
    deleted one, means that the MetaStore is not the one that belongs here: nothing is touched.
 """
 
-from collections.abc import Container, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Final
 
 from protocol.records import iterate_batches
-from storage.checkpoint import (
-    Checkpoint,
-    CorruptFile,
-    PartitionCheckpoint,
-    decode_leader_epochs,
-    newest_checkpoint,
-)
+from storage.checkpoint import Checkpoint, newest_checkpoint
 from storage.committer import apply_operations
 from storage.errors import Corrupt, StrayDirectory
 from storage.io import FileSystem
@@ -39,19 +35,12 @@ from storage.log_directory import (
     DELETED_SUFFIX,
     LEADER_EPOCH_CHECKPOINT,
     PARTITION_METADATA,
-    LogDirectory,
     remove_tree,
 )
 from storage.log_store import CHECKPOINT_NAMES, LOCK_NAME, LogStore, PartitionSpec
 from storage.partition_log import PartitionLog
-from storage.producers import CorruptSnapshot, ProducerState, decode_snapshot
-from storage.segment import (
-    LOG_SUFFIX,
-    SNAPSHOT_SUFFIX,
-    TRANSACTION_INDEX_SUFFIX,
-    file_stem,
-)
-from storage.segment_swap import SegmentSwap, recover_swaps
+from storage.partition_recovery import open_log
+from storage.segment_swap import SegmentSwap
 
 _STEM_DIGITS: Final = 20
 _FORCED_EPOCH: Final = 1 << 30
@@ -68,6 +57,17 @@ class RecoveryReport:
     journal_groups: int
     batches_replayed: int
     directories_removed: int
+
+
+@dataclass(slots=True)
+class RecoveryProgress:
+    """How far a start has come."""
+
+    partitions: int
+    opened: int = 0
+    """How many of the partitions are open."""
+    batches: int = 0
+    """How many batches the journal gave back so far."""
 
 
 def lock_directory(store: LogStore) -> None:
@@ -95,6 +95,7 @@ def open_store(
     leader_epoch: int,
     removable: Container[str] | None = None,
     deleted_ids: Container[int] | None = None,
+    on_progress: Callable[[RecoveryProgress], None] = lambda _progress: None,
 ) -> RecoveryReport:
     """Recover every partition of ``specs`` and start the journal.
 
@@ -102,8 +103,10 @@ def open_store(
 
     ``leader_epoch`` is this boot's; it is raised above every epoch found on disk (D6).
     ``removable`` names the directories that deleted topics may have left; None allows any.
-    ``deleted_ids`` are the partition ids of those topics; None: not known. Raises Corrupt where
-    something durable does not read back, or (StrayDirectory) belongs to nobody.
+    ``deleted_ids`` are the partition ids of those topics; None: not known. ``on_progress`` is
+    called again and again with the same object; what it raises ends the recovery, and the next one
+    begins anew. Raises Corrupt where something durable does not read back, or (StrayDirectory)
+    belongs to nobody.
     """
     file_system, root = store.file_system, store.root
     checkpoint = _read_checkpoint(file_system, root)
@@ -114,26 +117,29 @@ def open_store(
     if not clean:
         _verify_journal(file_system.join(root, CHECKPOINT_NAMES[0]), checkpoint, files)
     wanted = {spec.directory_name: spec for spec in specs}
-    removed = _sweep(file_system, root, wanted, removable)
-    positions = {entry.partition_id: entry for entry in checkpoint.partitions}
+    progress = RecoveryProgress(len(wanted))
+    present = file_system.list_directory(root)
+    removed = _sweep(store, present, wanted, removable)
     # Before the first checkpoint nothing is appended.
     may_be_new = checkpoint.generation > 0 and not (
         clean or _names_a_stranger(checkpoint, wanted.values(), deleted_ids)
     )
-    for spec in wanted.values():
-        log = store.new_log(spec)
-        position = positions.get(spec.partition_id)
-        if position is None and not may_be_new:
-            _refuse_data(log)
-        _finish_swaps(log, position, checkpoint.swaps)
-        _open_log(log, position, clean=clean)
-        store.logs[spec.partition_id] = log
-    replayer = _Replayer(store)
+    _open_logs(
+        store,
+        checkpoint,
+        wanted,
+        set(present),
+        clean=clean,
+        may_be_new=may_be_new,
+        on_opened=partial(_opened, progress, on_progress),
+    )
+    replayer = _Replayer(store, progress)
     if clean:
         files.next_sequence = checkpoint.journal_sequence
     else:
         for _, entries in files.replay(checkpoint.journal_sequence):
             replayer.replay(entries)
+            on_progress(progress)
     for log in store.logs.values():
         _finish(log)
     store.leader_epoch = max(leader_epoch, 1 + _highest_epoch(store))
@@ -141,7 +147,37 @@ def open_store(
         log.leader_epoch = store.leader_epoch
     files.start(files.next_sequence)
     store.start(files)
-    return RecoveryReport(clean, len(store.logs), replayer.groups, replayer.batches, removed)
+    return RecoveryReport(clean, len(store.logs), replayer.groups, progress.batches, removed)
+
+
+def _open_logs(
+    store: LogStore,
+    checkpoint: Checkpoint,
+    wanted: Mapping[str, PartitionSpec],
+    present: Container[str],
+    *,
+    clean: bool,
+    may_be_new: bool,
+    on_opened: Callable[[], None],
+) -> None:
+    """Open the logs ``wanted``; ``present`` are the names in the data directory."""
+    positions = {entry.partition_id: entry for entry in checkpoint.partitions}
+    swaps: defaultdict[int, list[SegmentSwap]] = defaultdict(list)
+    for swap in checkpoint.swaps:
+        swaps[swap.partition_id].append(swap)
+    for name, spec in wanted.items():
+        log = store.new_log(spec)
+        position = positions.get(spec.partition_id)
+        if name in present or (position is not None and position.end_offset > 0):
+            mine = swaps.get(spec.partition_id, ())
+            open_log(log, position, mine, clean=clean, may_be_new=may_be_new)
+        store.logs[spec.partition_id] = log
+        on_opened()
+
+
+def _opened(progress: RecoveryProgress, on_progress: Callable[[RecoveryProgress], None]) -> None:
+    progress.opened += 1
+    on_progress(progress)
 
 
 def _verify_journal(path: str, checkpoint: Checkpoint, files: JournalFiles) -> None:
@@ -164,28 +200,6 @@ def _names_a_stranger(
     )
 
 
-def _refuse_data(log: PartitionLog) -> None:
-    """Raise Corrupt if there is data of a partition that should be too new to have any.
-
-    Then the MetaStore gives it another id than it had; emptying it would be the end of its data.
-    """
-    directory = log.directory
-    if not directory.belongs_to_topic():
-        return
-    for name in directory.list_files():
-        if name.endswith(LOG_SUFFIX) and _holds_bytes(directory, name):
-            reason = f"the checkpoint does not know it as partition {log.partition_id}"
-            raise Corrupt(directory.path, 0, reason)
-
-
-def _holds_bytes(directory: LogDirectory, name: str) -> bool:
-    file = directory.open(name)
-    try:
-        return file.size() > 0
-    finally:
-        file.close()
-
-
 def _read_checkpoint(file_system: FileSystem, root: str) -> Checkpoint:
     contents = []
     for name in CHECKPOINT_NAMES:
@@ -201,15 +215,15 @@ def _read_checkpoint(file_system: FileSystem, root: str) -> Checkpoint:
 
 
 def _sweep(
-    file_system: FileSystem,
-    root: str,
-    wanted: dict[str, PartitionSpec],
+    store: LogStore,
+    present: Iterable[str],
+    wanted: Container[str],
     removable: Container[str] | None,
 ) -> int:
     """Remove the directories of deleted topics; refuse to touch anybody else's."""
-    removed = 0
-    for name in file_system.list_directory(root):
-        path = file_system.join(root, name)
+    file_system, removed = store.file_system, 0
+    for name in present:
+        path = file_system.join(store.root, name)
         if name in wanted or not file_system.is_directory(path):
             continue
         if not name.endswith(DELETED_SUFFIX):
@@ -231,169 +245,6 @@ def _is_partition_directory(file_system: FileSystem, path: str) -> bool:
     )
 
 
-# One partition
-
-
-def _finish_swaps(
-    log: PartitionLog, position: PartitionCheckpoint | None, swaps: Iterable[SegmentSwap]
-) -> None:
-    """Let the directory hold the segments that the checkpoint speaks of, and no half-made ones."""
-    if position is None or not log.directory.belongs_to_topic():
-        return  # Then everything in it goes.
-    mine = [swap for swap in swaps if swap.partition_id == log.partition_id]
-    recover_swaps(log.directory, mine, log.directory.list_files())
-    log.cleaning.clean_offset = position.clean_offset
-    log.cleaning.compacted_offset = position.compacted_offset
-
-
-def _open_log(log: PartitionLog, position: PartitionCheckpoint | None, *, clean: bool) -> None:
-    """Bring ``log`` to where the checkpoint saw it; a partition born later starts empty."""
-    directory = log.directory
-    if position is None or not directory.belongs_to_topic():
-        if position is not None and position.end_offset > 0:
-            raise Corrupt(directory.path, 0, "the directory or its partition.metadata is missing")
-        for name in directory.list_files():
-            directory.unlink(name)
-        directory.create()
-        return
-    names = directory.list_files()
-    _open_segments(log, position, names, clean=clean)
-    log.log_start_offset = position.log_start_offset
-    log.next_offset = position.end_offset
-    log.leader_epochs = _read_leader_epochs(log)
-    _load_producers(log, position, names, clean=clean)
-
-
-def _open_segments(
-    log: PartitionLog, position: PartitionCheckpoint, names: list[str], *, clean: bool
-) -> None:
-    bases = sorted(int(name[:_STEM_DIGITS]) for name in names if name.endswith(LOG_SUFFIX))
-    kept = [base for base in bases if base <= position.segment_base_offset]
-    while len(kept) > 1 and kept[1] <= position.log_start_offset:
-        log.open_segment(kept.pop(0)).remove()  # Its removal did not survive, nor may its bytes.
-    for name in names:
-        stem = name[:_STEM_DIGITS]
-        if stem.isdigit() and int(stem) > position.segment_base_offset:
-            _drop_if_later(log, name, position)
-    if not kept or kept[-1] != position.segment_base_offset:
-        if position.position > 0:
-            path = log.directory.file_path(file_stem(position.segment_base_offset) + LOG_SUFFIX)
-            raise Corrupt(path, 0, "the active segment of the checkpoint is missing")
-        kept.append(position.segment_base_offset)
-    log.segments = []
-    for base, following in zip(kept, [*kept[1:], None], strict=True):
-        segment = log.open_segment(base)
-        if following is None:
-            segment.open_existing(
-                position.position, position.end_offset, sealed=False, trusted=clean
-            )
-        else:
-            segment.open_existing(segment.file.size(), following, sealed=True, trusted=True)
-        log.segments.append(segment)
-    log.active = log.segments[-1]
-    sealed_bytes = log.sealed_bytes(position.log_start_offset)
-    if position.sealed_bytes not in (-1, sealed_bytes):
-        reason = f"its sealed segments hold {sealed_bytes} bytes, not {position.sealed_bytes}"
-        raise Corrupt(log.directory.path, 0, reason)
-
-
-def _drop_if_later(log: PartitionLog, name: str, position: PartitionCheckpoint) -> None:
-    """Segments born after the checkpoint go; so do snapshots of a state after it."""
-    is_snapshot = name.endswith(SNAPSHOT_SUFFIX)
-    if not is_snapshot or int(name[:_STEM_DIGITS]) > position.end_offset:
-        log.directory.unlink(name)
-
-
-def _read_leader_epochs(log: PartitionLog) -> list[tuple[int, int]]:
-    try:
-        data = log.directory.file_system.read_file(log.directory.file_path(LEADER_EPOCH_CHECKPOINT))
-        epochs = decode_leader_epochs(data)
-    except (FileNotFoundError, CorruptFile):
-        epochs = []
-    if not epochs or epochs[0][1] > log.segments[0].base_offset:
-        epochs = _epochs_in_batches(log)
-    return [(epoch, start) for epoch, start in epochs if start < log.next_offset]
-
-
-def _epochs_in_batches(log: PartitionLog) -> list[tuple[int, int]]:
-    """The epochs as the batches themselves tell them (the file is derived, D7)."""
-    epochs: list[tuple[int, int]] = []
-    for segment in log.segments:
-        for _, header, _ in segment.scan_checked(0):
-            if not epochs or epochs[-1][0] != header.partition_leader_epoch:
-                epochs.append((header.partition_leader_epoch, header.base_offset))
-    return epochs
-
-
-def _load_producers(
-    log: PartitionLog, position: PartitionCheckpoint, names: list[str], *, clean: bool
-) -> None:
-    """Producer state from the newest snapshot that can be relied on, and the batches after it.
-
-    The replay also finds the aborted transactions again of every segment whose list is damaged or,
-    after a crash, may be torn (D7): those of the active segment.
-    """
-    limit = position.snapshot_offset if clean else log.active.base_offset
-    if not _load_transactions(log, position, names, clean=clean):
-        limit = log.segments[0].base_offset
-        for segment in log.segments:
-            segment.reset_transactions()
-    offset = _load_snapshot(log, position, names, limit)
-    log.snapshot_offset = offset
-    for segment in log.segments[log.segment_at(offset) :]:
-        if not segment.sealed and not segment.has_producers:
-            continue
-        start = segment.index.offsets.lookup(offset)
-        # After a crash the active segment's checksums have just been looked at.
-        scan = segment.scan_checked if segment.sealed else segment.scan
-        for _, header, batch in scan(start):
-            if header.base_offset >= offset and header.producer_id >= 0:
-                log.replay_producer(segment, header, batch)
-
-
-def _load_transactions(
-    log: PartitionLog, position: PartitionCheckpoint, names: list[str], *, clean: bool
-) -> bool:
-    """Read the lists of aborted transactions; False where they are not what they were."""
-    listed = {name[:_STEM_DIGITS] for name in names if name.endswith(TRANSACTION_INDEX_SUFFIX)}
-    for segment in log.segments:
-        if segment is log.active and not clean:
-            break
-        if segment.stem in listed and not segment.load_transactions():
-            return False
-    actual = log.aborted_checksum(position.log_start_offset)
-    return position.aborted_checksum in (-1, actual)
-
-
-def _load_snapshot(
-    log: PartitionLog, position: PartitionCheckpoint, names: list[str], limit: int
-) -> int:
-    """Load the newest good snapshot at or before ``limit``; answers its offset.
-
-    Without one the state is empty, as it was at the start of the first segment.
-    """
-    start_offset = log.segments[0].base_offset
-    offsets = sorted(
-        (int(name[:_STEM_DIGITS]) for name in names if name.endswith(SNAPSHOT_SUFFIX)),
-        reverse=True,
-    )
-    # Those that are not loaded are removed by the next checkpoint, like any superseded one.
-    log.snapshot_offsets.update(offset for offset in offsets if offset <= position.end_offset)
-    for offset in offsets:
-        if not start_offset <= offset <= limit:
-            continue
-        path = log.directory.file_path(file_stem(offset) + SNAPSHOT_SUFFIX)
-        try:
-            data = log.directory.file_system.read_file(path)
-            log.producers = decode_snapshot(data, append_time_ms=log.now_ms())
-        except (CorruptSnapshot, FileNotFoundError):
-            log.directory.unlink(file_stem(offset) + SNAPSHOT_SUFFIX)
-            continue
-        return offset
-    log.producers = ProducerState()
-    return start_offset
-
-
 def _finish(log: PartitionLog) -> None:
     """Everything recovered is durable in the journal or before it: show it."""
     log.high_watermark = log.next_offset
@@ -413,10 +264,10 @@ def _highest_epoch(store: LogStore) -> int:
 class _Replayer:
     """Applies journal groups to the logs and writes the segments as it goes."""
 
-    def __init__(self, store: LogStore) -> None:
+    def __init__(self, store: LogStore, progress: RecoveryProgress) -> None:
         self._store = store
+        self._progress = progress
         self.groups = 0
-        self.batches = 0
 
     def replay(self, entries: list[Entry]) -> None:
         """Apply one on-disk group. What the checkpoint already covers is passed over."""
@@ -446,4 +297,4 @@ class _Replayer:
             )
         for position, header in iterate_batches(entry.body):
             log.replay(group, entry.body[position : position + header.size], header)
-            self.batches += 1
+            self._progress.batches += 1

@@ -104,6 +104,8 @@ class Segment:
         """What the files of offset and time index must have (``index_checksum``), once known."""
         self._file: File | None = None
         self._indexes_written = False
+        self.indexed_bytes = 0
+        """Of how much of the log the index files speak."""
         self._known_max_timestamp_ms: int | None = None
         self._room_bytes = 0
         self._room_until_ms = -1
@@ -354,6 +356,7 @@ class Segment:
             files.append((TRANSACTION_INDEX_SUFFIX, aborted))
 
         final = self.sealed
+        self.indexed_bytes = self.size_bytes
         if final:
             self.index_checksum = index_checksum(files[0][1], files[1][1])
 
@@ -382,9 +385,6 @@ class Segment:
         finally:
             file.close()
 
-    def _exists(self) -> bool:
-        return self.directory.file_system.exists(self.log_path)
-
     def remove(self) -> None:
         """Unlink the segment's files; readers that hold the log file open keep it."""
         self.directory.open_files.closed(self)
@@ -405,7 +405,7 @@ class Segment:
         segment's bytes are checked and its index files, which a crash may have torn, not looked at.
         Raises Corrupt when the file is shorter than that, or damaged.
         """
-        actual = self.file.size() if self._exists() else 0
+        actual = self._open_if_there()
         if actual < size_bytes:
             raise Corrupt(self.log_path, actual, f"the file should hold {size_bytes} bytes")
         if actual > size_bytes:
@@ -417,7 +417,19 @@ class Segment:
         if not sealed:
             self.has_producers = trusted
             self._index = self._load_indexes() if trusted else self._index_of_checked_log()
-            self._load_first_timestamp()
+            self.indexed_bytes = size_bytes if trusted else 0
+            if self.first_timestamp_ms < 0:
+                self._load_first_timestamp()
+
+    def _open_if_there(self) -> int:
+        """Open the log file unless it is missing; answers how many bytes it holds."""
+        try:
+            file = self.directory.open(self.log_name)
+        except FileNotFoundError:
+            return 0
+        self._file = file
+        self.directory.open_files.opened(self)
+        return file.size()
 
     def _index_of_checked_log(self) -> SegmentIndex:
         """Read the whole log with its checksums; answers the indexes it gives (D4, D7).
@@ -466,15 +478,19 @@ class Segment:
 
         Raises Corrupt where they have to be made anew and the log is damaged.
         """
+        if not self.sealed and self.size_bytes <= self.index_interval_bytes:
+            return self._index_of_log()  # It is read faster than files that have little to say.
         try:
             index = self._prove(self._read_indexes())
         except (CorruptIndex, FileNotFoundError):
-            empty = SegmentIndex(self.base_offset, self.index_interval_bytes)
-            index = self._continue_index(empty)
+            index = self._index_of_log()
             self._indexes_written = False  # The files are of no use.
         if self.sealed:
             index.seal()
         return index
+
+    def _index_of_log(self) -> SegmentIndex:
+        return self._continue_index(SegmentIndex(self.base_offset, self.index_interval_bytes))
 
     def _read_indexes(self) -> SegmentIndex:
         """What the index files say; raises CorruptIndex, FileNotFoundError."""
@@ -566,6 +582,8 @@ class Segment:
                 self._report_damage(position, f"no batch of offset {data_end_offset} starts here")
             index.append(header.last_offset, header.newest_timestamp, position)
             data_end_offset = header.next_offset
+            if not position:
+                self.first_timestamp_ms = header.newest_timestamp
         if self.sealed:
             self._data_end_offset = data_end_offset
         return index

@@ -129,6 +129,22 @@ class SimulatedFile:
         """Nothing to give back."""
 
 
+class SimulatedDevice:
+    """The whole disk."""
+
+    __slots__ = ("_system",)
+
+    def __init__(self, system: SimulatedFileSystem) -> None:
+        self._system = system
+
+    def sync(self) -> None:
+        """Make every file and every name durable."""
+        self._system.sync_everything()
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
 class SimulatedLock:
     """A lock file that ends with its file system's process."""
 
@@ -148,7 +164,7 @@ class SimulatedFileSystem:
 
     ``capacity_bytes`` limits what all files hold together (ENOSPC beyond). ``track_unsynced=False``
     is plain memory: faster, but it cannot :meth:`crash`. ``lying`` makes every sync a no-op, as a
-    disk with a volatile cache does.
+    disk with a volatile cache does. ``syncs_whole``: whether one call syncs everything.
     """
 
     def __init__(
@@ -157,11 +173,13 @@ class SimulatedFileSystem:
         capacity_bytes: int | None = None,
         track_unsynced: bool = True,
         lying: bool = False,
+        syncs_whole: bool = True,
     ) -> None:
         self.capacity_bytes = capacity_bytes
         self.track_unsynced = track_unsynced
         self.lying = lying
         self.cold = False
+        self.syncs_whole = syncs_whole
         self.before: Hook | None = None
         self.after: Hook | None = None
         self.operations = 0
@@ -214,6 +232,7 @@ class SimulatedFileSystem:
             capacity_bytes=self.capacity_bytes,
             track_unsynced=self.track_unsynced,
             lying=self.lying,
+            syncs_whole=self.syncs_whole,
         )
 
     def _check_power(self) -> None:
@@ -427,6 +446,18 @@ class SimulatedFileSystem:
             operation = self._changing("sync_directory", path)
             if not self.lying:
                 directory.make_durable()
+            self._changed(operation)
+
+    def open_device(self, path: str) -> SimulatedDevice | None:  # noqa: ARG002  (there is one)
+        """The disk, if it ``syncs_whole``."""
+        return SimulatedDevice(self) if self.syncs_whole else None
+
+    def sync_everything(self) -> None:
+        """Make all files and all names durable, in one counted operation."""
+        with self.lock_of_state:
+            operation = self._changing("syncfs", "/")
+            if self.track_unsynced and not self.lying:
+                self._root.make_all_durable()
             self._changed(operation)
 
     def read_file(self, path: str) -> bytes:

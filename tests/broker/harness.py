@@ -60,7 +60,7 @@ class Administration:
             ROOT,
             engine=self.engine,
             now_ms=lambda: 1_700_000_000_000,
-            settings=StoreSettings(journal_file_bytes=1 << 16),
+            settings=StoreSettings(journal_file_bytes=1 << 16, synced_alone_max=0),
             callbacks=StoreCallbacks(on_fatal=self.fatal.append),
         )
         self.removed_logs: list[Any] = []

@@ -41,7 +41,9 @@ class CrashRun:
         self.points = 0
         self._broken: str | None = None
         self._check_log = check
-        self.workload = workload(SimulatedFileSystem(lying=lying), Random(seed))
+        self.workload = workload(
+            SimulatedFileSystem(lying=lying, syncs_whole=seed % 2 == 0), Random(seed)
+        )
 
     def run(self) -> None:
         """Run all lives; raises AssertionError with seed and operation at the first violation."""

@@ -17,7 +17,7 @@ from tests.crash.model import Event, Model
 from tests.crash.scripted_engine import ScriptedEngine
 
 ROOT = "/data"
-SETTINGS = StoreSettings(journal_file_bytes=72 * 1024)
+SETTINGS = StoreSettings(journal_file_bytes=72 * 1024, synced_alone_max=0)
 TOPICS = ("alpha", "beta", "gamma")
 
 CONFIGS = {

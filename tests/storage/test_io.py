@@ -1,15 +1,25 @@
 """What both file systems promise: one suite, run on the operating system and on the simulation."""
 
+import ctypes
 import errno
 import os
 import tempfile
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from storage import io
-from storage.io import IOV_MAX, AlreadyLocked, FileSystem, LocalFile, LocalFileSystem, window
+from storage.io import (
+    IOV_MAX,
+    AlreadyLocked,
+    FileSystem,
+    LocalDevice,
+    LocalFile,
+    LocalFileSystem,
+    window,
+)
 from storage.simulated import SimulatedFileSystem
 
 
@@ -233,6 +243,54 @@ def test_only_one_holder_of_a_lock(files, root):
 
 def test_free_bytes_is_plausible(files, root):
     assert files.free_bytes(root) > 1 << 20
+
+
+def test_a_device_is_synced_with_everything_on_it(files, root, file):
+    file.pwritev([b"x"], 0)
+    device = files.open_device(root)
+    if device is not None:  # Not every file system is known to be synced as a whole.
+        device.sync()
+        device.close()
+    assert file.pread(1, 0) == b"x"
+
+
+def test_a_device_that_fails_says_so(monkeypatch):
+    def broken(_descriptor):
+        ctypes.set_errno(errno.EIO)
+        return -1
+
+    monkeypatch.setattr(io, "_syncfs", lambda: broken)
+    with pytest.raises(OSError, match="Input/output error") as caught:
+        LocalDevice(0, "/data").sync()
+    assert (caught.value.errno, caught.value.filename) == (errno.EIO, "/data")
+
+
+@pytest.mark.parametrize(
+    ("release", "kind", "known"),
+    [
+        ("6.8.0-45-generic", 0xEF53, True),
+        ("5.8-rc1", 0x58465342, True),
+        ("5.7.19", 0xEF53, False),
+        ("6.8.0", 0x6969, False),  # NFS
+    ],
+)
+def test_only_what_is_known_to_say_errors_is_synced_as_a_whole(
+    tmp_path, monkeypatch, release, kind, known
+):
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(release=release))
+    monkeypatch.setattr(io, "_linux_release", io._linux_release.__wrapped__)
+    monkeypatch.setattr(io, "_file_system_type", lambda _descriptor: kind)
+    device = LocalFileSystem().open_device(str(tmp_path))
+    assert (device is not None) == known
+    if device is not None:
+        device.close()
+
+
+def test_a_whole_file_is_read_however_long_it_is(files, root):
+    path = files.join(root, "long")
+    content = bytes(range(256)) * (3 << 12)
+    files.write_file_atomically(path, content)
+    assert files.read_file(path) == content
 
 
 def test_window_skips_bytes_across_buffers():

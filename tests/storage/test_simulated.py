@@ -191,6 +191,34 @@ def test_a_directory_needs_its_parent_synced(disk):
     assert contents(disk, "/data/topic-0/log") == {b""}
 
 
+def test_a_synced_device_keeps_every_file_and_name(disk, file):
+    disk.make_directory("/data/topic-0")
+    disk.open("/data/topic-0/a", create=True).pwritev([b"content"], 0)
+    file.pwritev([b"more"], 0)
+    before = disk.operations
+    device = disk.open_device("/data")
+    device.sync()
+    assert disk.operations == before + 1
+    for seed in range(20):
+        survivor = disk.crash(random.Random(seed))
+        assert survivor.read_file("/data/topic-0/a") == b"content"
+        assert survivor.read_file("/data/log").startswith(b"more")
+
+
+def test_a_device_promises_nothing_of_what_comes_later_nor_if_it_lies_or_is_none(disk):
+    disk.open_device("/").sync()
+    disk.open("/data/later", create=True)
+    assert {disk.crash(random.Random(seed)).exists("/data/later") for seed in range(20)} == {
+        True,
+        False,
+    }
+    lying = SimulatedFileSystem(lying=True)
+    lying.make_directory("/data")
+    lying.open_device("/").sync()
+    assert {lying.crash(random.Random(seed)).exists("/data") for seed in range(20)} == {True, False}
+    assert SimulatedFileSystem(syncs_whole=False).open_device("/") is None
+
+
 def test_a_rename_survives_whole_or_not_at_all(disk, file):
     file.pwritev_durable([b"abc"], 0)
     disk.rename("/data/log", "/data/renamed")
