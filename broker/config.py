@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from broker.config_fields import setting, topic_default
 from broker.config_listeners import HTTP_LISTENER, Endpoint, endpoints_of, parse_http_listener
-from broker.config_scrub import ScrubConfig
 from broker.config_sources import dynamic_settings, synonyms_of
+from broker.config_storage import StorageConfig
 from broker.config_types import (
     INT_MAX,
     Between,
@@ -45,7 +45,7 @@ TOPIC_TO_CREATE = r"[a-zA-Z0-9._-]+:[1-9][0-9]*:-?[0-9]+(:(compact|delete))?"
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerConfig(ScrubConfig):
+class BrokerConfig(StorageConfig):
     """Every setting of a broker, checked. Make one with ``broker.config_loader.load_config``."""
 
     # ---------- identity
@@ -596,55 +596,6 @@ class BrokerConfig(ScrubConfig):
     )
 
     # ---------- ours
-    journal_file_bytes: int = setting(
-        "barnabas.journal.file.bytes",
-        LONG,
-        64 * 1024 * 1024,
-        "Size of one journal file; a batch must be smaller.",
-        at_least(1024 * 1024),
-    )
-    journal_max_bytes: int = setting(
-        "barnabas.journal.max.bytes",
-        LONG,
-        1024 * 1024 * 1024,
-        "Most bytes of journal kept for recovery.",
-        at_least(2 * 1024 * 1024),
-    )
-    journal_backlog_max_bytes: int = setting(
-        "barnabas.journal.backlog.max.bytes",
-        LONG,
-        128 * 1024 * 1024,
-        "Bytes waiting for the disk at which producers are made to wait.",
-        at_least(1024 * 1024),
-    )
-    disk_reserve_bytes: int = setting(
-        "barnabas.disk.reserve.bytes",
-        LONG,
-        64 * 1024 * 1024,
-        "Room kept free on the disk, to end transactions: with less, Produce is refused.",
-        at_least(1024 * 1024),
-    )
-    checkpoint_interval_ms: int = setting(
-        "barnabas.checkpoint.interval.ms",
-        LONG,
-        60_000,
-        "How often a checkpoint is written, which bounds recovery.",
-        at_least(1),
-    )
-    checkpoint_journal_bytes: int = setting(
-        "barnabas.checkpoint.journal.bytes",
-        LONG,
-        512 * 1024 * 1024,
-        "Bytes of journal after which a checkpoint is written at once.",
-        at_least(1024 * 1024),
-    )
-    shutdown_timeout_ms: int = setting(
-        "barnabas.shutdown.timeout.ms",
-        LONG,
-        5_000,
-        "How long a stop waits for requests in flight.",
-        at_least(0),
-    )
     request_receive_timeout_ms: int = setting(
         "barnabas.request.receive.timeout.ms",
         LONG,

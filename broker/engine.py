@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from storage.committer import Committer, CommitterThreads, Listener
 from storage.log_store import Runner
 
 Callback = Callable[[], None]
+Answer = TypeVar("Answer")
 
 
 class LoopEngine:
@@ -38,6 +40,10 @@ class LoopEngine:
         """Run slow file work on a thread of its own."""
         if not self.dead:
             self._aside.submit(work)
+
+    def answer_of(self, work: Callable[[], Answer]) -> asyncio.Future[Answer]:
+        """Run slow work on that thread; what it answers or raises is the future's."""
+        return self._loop.run_in_executor(self._aside, work)
 
     def start_committer(self, committer: Committer, listener: Listener) -> Runner:
         """Run ``committer`` on the journal thread.

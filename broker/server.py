@@ -47,13 +47,17 @@ from storage.log_store import LogStore, StoreCallbacks, StoreSettings
 from storage.metastore.interface import MetaStore
 from storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
 from storage.partition_log import PartitionLog
-from storage.recovery import RecoveryReport, lock_directory, open_store
+from storage.recovery import RecoveryProgress, RecoveryReport, lock_directory, open_store
 
 logger = logging.getLogger("broker.server")
 
 COLLECT_EVERY: Final = 10_000
 """So many objects must be alive that the collector has not seen before it looks for cycles. At its
 default, 700, it went through the batches of every other transaction on their way to the disk."""
+
+
+class RecoveryGivenUp(Exception):
+    """The broker was told to stop before it had started."""
 
 
 class BrokerServer:
@@ -97,10 +101,14 @@ class BrokerServer:
         self.loop_monitor = LoopMonitor(windows.turn)
         register_collectors(self, self.traffic, windows)
         self.stage = Stage.OPENING
+        self.recovery: RecoveryProgress | None = None
+        """How far recovery has come, once it has begun."""
         self.http: HttpServer | None = None
         self.failure: BaseException | None = None
         self._given_metastore = metastore
         self._housekeeping: Housekeeping | None = None
+        self._gives_up = False
+        """Whether recovery is to end at its next step: nobody waits for this broker any more."""
         self._engine: LoopEngine
         self._ended: asyncio.Event
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -111,7 +119,8 @@ class BrokerServer:
         """Recover, then listen.
 
         Raises ConfigError, ListenError, and what storage raises where a directory cannot be used:
-        AlreadyLocked, Corrupt, MetaStoreError, OSError. Nothing stays open then.
+        AlreadyLocked, Corrupt, MetaStoreError, OSError. Nothing stays open then, nor when this is
+        cancelled: that loses nothing, the next start begins anew.
         """
         self.loop = asyncio.get_running_loop()
         self._ended = asyncio.Event()
@@ -123,7 +132,7 @@ class BrokerServer:
         self.sockets = SocketServer(self.config, self.clock, self.routes, self)
         try:
             await self._open_http()
-            report = self._open_storage()
+            report = await self._storage_opened()
             # Before anything is appended: this run's journal groups follow this checkpoint only.
             await self._first_checkpoint()
             self.stage = Stage.RECOVERED
@@ -147,8 +156,14 @@ class BrokerServer:
             report.batches_replayed,
         )
 
-    async def stop(self) -> None:
-        """Drain, then close everything; bounded by ``barnabas.shutdown.timeout.ms``."""
+    async def stop(self) -> bool:
+        """Drain, write down where everything stands, close everything.
+
+        The first is bounded by ``barnabas.shutdown.timeout.ms``, the second by
+        ``barnabas.shutdown.checkpoint.timeout.ms``: False when it was not done by then, or the
+        broker has failed. Threads may still be at it; end the process, or wait for them with
+        ``abandon``. Nothing is lost, the next start finds it in the journal.
+        """
         self.stage = Stage.STOPPING
         await self.sockets.stop(self.config.shutdown_timeout_ms)
         if self._housekeeping is not None:
@@ -156,17 +171,19 @@ class BrokerServer:
         self._close_coordinators()
         await self._cancel_tasks()
         await self.catalogue.close()
-        await self._last_checkpoint()
-        if self.failure is None:
+        is_complete = await self._last_checkpoint()
+        if is_complete and self.failure is None:
             self.scrubber.save()
         self.loop_monitor.stop()
         if self.http is not None:
             await self.http.stop()
         if self.failure is not None:
-            return
+            return False
         self._engine.dead = True
-        self.logs.close()
-        self._release()
+        if is_complete:
+            self.logs.close()
+            self._release()
+        return is_complete
 
     async def crash(self) -> None:
         """End as ``kill -9`` would: nothing more is written, sent or answered."""
@@ -252,6 +269,22 @@ class BrokerServer:
         self.http = http
         self.loop_monitor.start()
 
+    async def _storage_opened(self) -> RecoveryReport:
+        """Open storage on a thread: the loop goes on answering probes, however long it takes."""
+        opening = self._engine.answer_of(self._open_storage)
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            self._gives_up = True
+            await asyncio.wait([opening])  # Nobody may close the files under it.
+            raise
+
+    def _recovered(self, progress: RecoveryProgress) -> None:
+        """Hear how far recovery has come; called on its thread."""
+        self.recovery = progress
+        if self._gives_up:
+            raise RecoveryGivenUp
+
     def _open_storage(self) -> RecoveryReport:
         config = self.config
         self.logs = LogStore(
@@ -310,6 +343,7 @@ class BrokerServer:
             leader_epoch=self.metastore.begin_boot(),
             removable=self.catalogue.deleted_directories,
             deleted_ids=self.catalogue.deleted_partition_ids,
+            on_progress=self._recovered,
         )
         self.metastore.raise_boot_epoch(self.logs.leader_epoch)
         self.scrubber.open(clean=report.clean)
@@ -333,11 +367,27 @@ class BrokerServer:
         if self.failure is not None:
             raise self.failure
 
-    async def _last_checkpoint(self) -> None:
-        """Write down where everything stands, so that the next start has nothing to replay."""
-        # One may be under way already, and then the first call only waits for it.
-        for clean in (False, True):
-            await self._checkpoint(clean=clean)
+    async def _last_checkpoint(self) -> bool:
+        """Write down where everything stands, so that the next start has nothing to replay.
+
+        False if that could not be done in time.
+        """
+        logs, timeout_ms = self.logs, self.config.shutdown_checkpoint_timeout_ms
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                if logs.is_checkpointing:
+                    await self._checkpoint()
+                await self._checkpoint(clean=True)
+        except TimeoutError:
+            logger.warning(
+                "stopped without a last checkpoint, the next start reads the journal "
+                "journal_bytes=%d files_not_synced=%d timeout_ms=%d",
+                logs.journal_bytes,
+                logs.to_sync - logs.synced,
+                timeout_ms,
+            )
+            return False
+        return True
 
     async def _checkpoint(
         self, on_done: Callable[[], None] | None = None, *, clean: bool = False
@@ -353,9 +403,11 @@ class BrokerServer:
         self.logs.checkpoint(finish, clean=clean)
         failed = self.loop.create_task(self.wait_for_failure())
         waiting = self.loop.create_task(done.wait())
-        await asyncio.wait({failed, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        failed.cancel()
-        waiting.cancel()
+        try:
+            await asyncio.wait({failed, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            failed.cancel()
+            waiting.cancel()
 
     def _close_coordinators(self) -> None:
         if hasattr(self, "transactions"):
@@ -425,7 +477,8 @@ async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
         loop.add_signal_handler(number, ask, number)
     # What a start makes stays: the collector need not look at it, now or later.
     gc.disable()
-    await server.start()
+    if not await _started(server, asked):
+        return 0
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECT_EVERY)
@@ -437,11 +490,29 @@ async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
     stopping.cancel()
     if not failure.done():
         logger.info("broker stops")
-        await server.stop()
+        if not await server.stop() and server.failure is None:
+            end_process(0)
     if server.failure is not None:
         end_process(1)
     failure.cancel()
     return 0
+
+
+async def _started(server: BrokerServer, asked: asyncio.Event) -> bool:
+    """Start a broker; False when it was asked to stop before that was done."""
+    loop = asyncio.get_running_loop()
+    starting = loop.create_task(server.start())
+    stopping = loop.create_task(asked.wait())
+    await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not starting.done():
+        starting.cancel()
+        await asyncio.wait({starting})
+    if starting.cancelled():
+        logger.info("broker stops before it has started")
+        return False
+    await starting
+    return True
 
 
 def end_process(code: int) -> None:

@@ -342,9 +342,9 @@ class Broker:
         server, self._server = self._server, None
         if server is None:
             return
-        await server.stop()
-        if server.failure is not None:
+        if not await server.stop():
             server.abandon()
+        if server.failure is not None:
             raise RuntimeError("the broker had stopped by itself") from server.failure
 
     async def _crash(self) -> None:

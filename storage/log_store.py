@@ -172,6 +172,11 @@ class LogStore:
         self._runner: Runner | None = None
         self._throttled = False
         self._backlogged = False
+        self.is_closing = False
+        """Whether the last checkpoint has begun."""
+        self.synced = 0
+        """How many of ``to_sync`` files and directories the checkpoint under way has synced."""
+        self.to_sync = 0
         self._checkpointing = False
         self._has_checkpoint = False
         self._journal_seen_bytes = 0
@@ -384,6 +389,7 @@ class LogStore:
         self._checkpointing = True
         self._expect_next_checkpoint()
         if clean:
+            self.is_closing = True
             for log in self.logs.values():
                 log.close()
         work = _CheckpointWork(self, clean=clean)
@@ -421,6 +427,16 @@ class LogStore:
         """On the segment thread: give a cleaned segment's files their names."""
         pending.swap.finish(log.directory)
         self.engine.call(partial(log.cleaning.finished, pending))
+
+    @property
+    def journal_bytes(self) -> int:
+        """How much journal a start would have to read now."""
+        return 0 if self.files is None else self.files.used_bytes
+
+    @property
+    def is_checkpointing(self) -> bool:
+        """Whether a checkpoint is under way."""
+        return self._checkpointing
 
     def checkpoint_is_durable(self, sequence: int, obsolete: list[Operation]) -> None:
         """Recycle the journal before ``sequence``, remove what is ``obsolete``, tell who waits."""
@@ -540,17 +556,21 @@ class _CheckpointWork:
     def _sync(self) -> None:
         written = [(directory, names) for directory, names in self._written if names]
         count = len(self.segments) + sum(1 + len(names) for _, names in written)
-        device = self._store.device
-        if device is not None and count > self._store.settings.synced_alone_max:
+        store = self._store
+        store.synced, store.to_sync = 0, count
+        device = store.device
+        if device is not None and count > store.settings.synced_alone_max:
             device.sync()
         else:
             for segment in self.segments:
                 segment.sync()
+                store.synced += 1
             for directory, names in written:
                 directory.sync(names)
-            self._store.file_system.sync_directory(self._store.root)
-        if self._store.files is not None:
-            self._store.files.sync_mark()
+                store.synced += 1 + len(names)
+            store.file_system.sync_directory(store.root)
+        if store.files is not None:
+            store.files.sync_mark()
 
     def _write(self) -> None:
         file_system, root = self._store.file_system, self._store.root

@@ -63,13 +63,30 @@ def readiness(server: BrokerServer) -> dict[str, str]:
     """Return what has to be well for clients to be served, and how it is: "ok" or the reason."""
     stage = server.stage
     listening = stage is Stage.LISTENING and server.sockets.is_listening
-    waiting = "stopping" if stage is Stage.STOPPING else "not open yet"
+    waiting = _stopping(server) if stage is Stage.STOPPING else "not open yet"
     return {
-        "storage": _failure(server) or (OK if stage >= Stage.RECOVERED else "recovering"),
+        "storage": _failure(server) or (OK if stage >= Stage.RECOVERED else _recovering(server)),
         "topics": OK if stage >= Stage.PREPARED else "those of the configuration do not exist yet",
         "listeners": OK if listening else waiting,
         "disk": _full_disk(server.logs) if stage and server.logs.full else OK,
     }
+
+
+def _recovering(server: BrokerServer) -> str:
+    """Say how far recovery has come."""
+    progress = server.recovery
+    if progress is None:
+        return "recovering"
+    opened = f"{progress.opened} of {progress.partitions} partitions open"
+    return f"recovering: {opened}, {progress.batches} batches of the journal replayed"
+
+
+def _stopping(server: BrokerServer) -> str:
+    """Say what a stop waits for."""
+    logs = server.logs
+    if not logs.is_closing:
+        return "stopping: requests in flight"
+    return f"stopping: checkpoint, {logs.synced} of {logs.to_sync} files synced"
 
 
 def effective_config(server: BrokerServer) -> list[dict[str, object]]:

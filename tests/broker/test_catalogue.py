@@ -9,6 +9,7 @@ from broker.catalogue import LOGS_PER_TURN, new_cluster_id, new_topic_id
 from broker.config import BrokerConfig
 from broker.config_types import ConfigError
 from protocol.errors import ErrorCode, KafkaError
+from protocol.records import Record, encode_batch
 from storage.errors import StrayDirectory
 from storage.metastore.interface import MetaStoreError, MetaStoreRefused
 from tests.broker.harness import Administration
@@ -36,6 +37,13 @@ def expected_directories(administration):
     }
 
 
+def write_to(topic):
+    """Give each partition its directory: that comes with the first record."""
+    for partition in topic.partitions:
+        batch = encode_batch([Record(0, 1_700_000_000_000, b"k", b"v", ())])
+        partition.log.append(memoryview(bytearray(batch)))
+
+
 async def settle(administration):
     """Let the journal commit what was queued."""
     administration.logs.journal.flush()
@@ -45,8 +53,13 @@ async def settle(administration):
 async def test_directories_follow_topics(administration):
     catalogue = administration.catalogue
     a = await catalogue.create_topic("a", 2, {})
-    await catalogue.create_topic("b", 1, {})
+    b = await catalogue.create_topic("b", 1, {})
+    await catalogue.create_topic("empty", 1, {})
     await catalogue.create_partitions("a", 3)
+    await settle(administration)
+    assert directories(administration) == set()
+    write_to(a)
+    write_to(b)
     await settle(administration)
     assert directories(administration) == {"a-0", "a-1", "a-2", "b-0"}
     await catalogue.delete_topic(a.topic_id)
@@ -201,6 +214,7 @@ async def test_a_tombstone_stays_until_a_checkpoint_covers_the_removal(administr
 async def test_a_tombstone_left_by_a_crash_goes_at_the_next_start():
     first = Administration()
     a = await first.catalogue.create_topic("a", 1, {})
+    write_to(a)
     await settle(first)
     first.metastore.delete_topic(a.topic_id)
     second = Administration(first.file_system.kill(), first.metastore)
@@ -212,7 +226,8 @@ async def test_a_tombstone_left_by_a_crash_goes_at_the_next_start():
 
 async def test_without_its_metastore_a_directory_is_not_touched():
     first = Administration()
-    await first.catalogue.create_topic("a", 1, {})
+    write_to(await first.catalogue.create_topic("a", 1, {}))
+    await settle(first)
     first.stop()
     before = directories(first)
     with pytest.raises(StrayDirectory, match="/data/a-0: no topic owns it"):

@@ -159,6 +159,7 @@ def check(administration: Administration, promises: Promises) -> None:
         assert all(each.log.topic_id == topic.topic_id for each in topic.partitions)
     disk = administration.file_system
     found = {name for name in disk.list_directory("/data") if disk.is_directory(f"/data/{name}")}
+    # One that nobody has written to yet needs none.
     wanted = {
         f"{topic.name}-{each.index}"
         for topic in catalogue.topics.values()
@@ -174,7 +175,7 @@ def check(administration: Administration, promises: Promises) -> None:
         if partition is None:
             assert name in promises.in_doubt
         elif name not in promises.in_doubt or partition.log.high_watermark:
-            assert f"{name}-{index}" in found
+            assert not partition.log.high_watermark or f"{name}-{index}" in found
             batches = batches_of(partition.log)
             assert len(batches) >= len(expected)
             assert all(value in batch for value, batch in zip(expected, batches, strict=False))
@@ -227,7 +228,7 @@ async def test_at_every_file_operation(syncs_whole):
         if await die_and_look(make, seed=at):
             break
         points += 1
-    assert points > 200, "the workload has become shorter than it looks"
+    assert points > 180, "the workload has become shorter than it looks"
 
 
 @pytest.mark.parametrize("after", [False, True])

@@ -1,0 +1,190 @@
+"""A start and a stop that take long: what probes are told meanwhile, how either is cut short."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+import urllib.error
+import urllib.request
+
+import pytest
+
+from broker.config import BrokerConfig
+from broker.server import BrokerServer, _started
+from protocol.records import Record, encode_batch
+from storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from storage.simulated import SimulatedCrash, SimulatedFileSystem
+from tests.broker.toy import until
+
+PARTITIONS = 20
+
+
+class Gate:
+    """Stops the thread that asks the disk for one thing until it is told to go on, or to die."""
+
+    def __init__(self, name: str, path: str = "") -> None:
+        self._name = name
+        self._path = path
+        self._opened = threading.Event()
+        self._dies = False
+        self.reached = threading.Event()
+
+    def __call__(self, operation) -> None:
+        if self._dies:
+            raise SimulatedCrash
+        if operation.name == self._name and operation.path.endswith(self._path):
+            self.reached.set()
+            assert self._opened.wait(60)
+            if self._dies:
+                raise SimulatedCrash
+
+    def open(self) -> None:
+        self._opened.set()
+
+    def die(self) -> None:
+        self._dies = True
+        self._opened.set()
+
+
+class Machine:
+    """A disk and a MetaStore that brokers come and go on."""
+
+    def __init__(self) -> None:
+        self.disk = SimulatedFileSystem()
+        self.metastore = SqliteMetaStore.open(MEMORY, node_id=1, new_cluster_id="x" * 22)
+
+    def broker(self, **changes) -> BrokerServer:
+        config = BrokerConfig(
+            listeners=("PLAINTEXT://127.0.0.1:0",),
+            http_listener="127.0.0.1:0",
+            log_dirs=("/data",),
+            journal_file_bytes=4 * 1024 * 1024,
+            **changes,
+        )
+        return BrokerServer(config, file_system=self.disk, metastore=self.metastore)
+
+    async def fill(self, server: BrokerServer) -> None:
+        topic = await server.catalogue.create_topic("topic", PARTITIONS, {})
+        for partition in topic.partitions:
+            batch = encode_batch([Record(0, 1_700_000_000_000, None, b"value")])
+            partition.log.append(memoryview(bytearray(batch)))
+        await server.transactions.durable()
+
+
+@pytest.fixture
+def machine():
+    machine = Machine()
+    yield machine
+    machine.metastore.close()
+
+
+def ask(server: BrokerServer, page: str) -> tuple[int, dict]:
+    assert server.http is not None
+    url = "http://{}:{}{}".format(*server.http.address, page)
+    try:
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+async def test_a_start_answers_probes_and_says_how_far_it_is(machine):
+    first = machine.broker()
+    await first.start()
+    await machine.fill(first)
+    await first.stop()
+    gate = machine.disk.before = Gate("list_directory", "/topic-7")
+    server = machine.broker()
+    starting = asyncio.create_task(server.start())
+    await until(gate.reached.is_set)
+    assert (await asyncio.to_thread(ask, server, "/livez"))[0] == 200
+    status, said = await asyncio.to_thread(ask, server, "/readyz")
+    assert status == 503
+    assert said["checks"]["storage"] == (
+        f"recovering: 7 of {PARTITIONS} partitions open, 0 batches of the journal replayed"
+    )
+    assert server.http is not None
+    for page in ("/metrics", "/config"):
+        url = "http://{}:{}{}".format(*server.http.address, page)
+        with await asyncio.to_thread(urllib.request.urlopen, url, timeout=30) as answer:
+            assert answer.status == 200
+    gate.open()
+    await starting
+    assert (await asyncio.to_thread(ask, server, "/readyz"))[0] == 200
+    await server.stop()
+
+
+async def test_a_start_that_is_cancelled_lets_go_of_everything(machine):
+    first = machine.broker()
+    await first.start()
+    await machine.fill(first)
+    await first.crash()
+    gate = machine.disk.before = Gate("list_directory", "/topic-7")
+    server = machine.broker()
+    asked = asyncio.Event()
+    starting = asyncio.create_task(_started(server, asked))
+    await until(gate.reached.is_set)
+    asked.set()
+    await asyncio.sleep(0.05)
+    assert not starting.done(), "its thread is still in the files"
+    gate.open()
+    assert await starting is False
+    assert server.recovery is not None
+    assert server.recovery.opened < PARTITIONS
+    last = machine.broker()
+    await last.start()
+    assert [log.high_watermark for log in last.logs.logs.values()] == [1] * PARTITIONS
+    await last.stop()
+
+
+async def test_a_start_that_fails_is_no_orderly_stop(machine):
+    machine.disk.before = Gate("nothing")
+    machine.disk.before.die()
+    with pytest.raises(SimulatedCrash):
+        await _started(machine.broker(), asyncio.Event())
+
+
+async def test_a_stop_that_takes_too_long_leaves_the_rest_to_the_journal(machine, caplog):
+    caplog.set_level(logging.INFO, "broker.server")
+    server = machine.broker(shutdown_checkpoint_timeout_ms=300)
+    await server.start()
+    await machine.fill(server)
+    gate = machine.disk.before = Gate("syncfs")
+    stopping = asyncio.create_task(server.stop())
+    await until(gate.reached.is_set)
+    status, said = await asyncio.to_thread(ask, server, "/readyz")
+    assert status == 503
+    assert said["checks"]["listeners"].startswith("stopping: checkpoint, 0 of ")
+    assert (await asyncio.to_thread(ask, server, "/livez"))[0] == 200
+    assert await stopping is False
+    (line,) = [each for each in caplog.messages if "last checkpoint" in each]
+    assert line.startswith("stopped without a last checkpoint, the next start reads the journal ")
+    assert "timeout_ms=300" in line
+    gate.die()
+    server.abandon()
+    machine.disk = machine.disk.kill()
+    again = machine.broker()
+    await again.start()
+    assert "clean=false partitions=20 batches_replayed=20" in caplog.text
+    assert [log.high_watermark for log in again.logs.logs.values()] == [1] * PARTITIONS
+    assert await again.stop() is True
+
+
+async def test_a_stop_has_its_last_checkpoint_behind_the_one_under_way(machine, caplog):
+    caplog.set_level(logging.INFO, "broker.server")
+    server = machine.broker()
+    await server.start()
+    await machine.fill(server)
+    gate = machine.disk.before = Gate("syncfs")
+    server.logs.checkpoint()
+    await until(gate.reached.is_set)
+    stopping = asyncio.create_task(server.stop())
+    await until(lambda: server.stage.name == "STOPPING")
+    gate.open()
+    assert await stopping is True
+    again = machine.broker()
+    await again.start()
+    assert "clean=true partitions=20 batches_replayed=0" in caplog.text
+    await again.stop()
