@@ -12,6 +12,7 @@ from protocol.records import BatchHeader
 from storage.index import SegmentIndex
 from storage.partition_log import PartitionLog
 from storage.producers import NO_COORDINATOR_EPOCH, ProducerState
+from storage.repair import is_hole
 from storage.segment import Segment
 
 _ENTRIES_NAMED: Final = 3
@@ -131,6 +132,8 @@ def _check_producers(log: PartitionLog, *, exact: bool) -> list[str]:
     try:
         for segment in log.segments:
             for _, header, batch in segment.scan(0):
+                if is_hole(header):
+                    return []  # A repair has cut out what nobody can know.
                 if header.producer_id >= 0:
                     log.replay_producer(segment, header, batch)
         rebuilt = log.producers

@@ -162,10 +162,11 @@ def check_segment(file_system: FileSystem, plan: SegmentCheck, pace: Pace) -> Ve
 
 
 def _missing(plan: SegmentCheck) -> Verdict:
+    """Of a segment without a file, as one has to which nothing was written yet."""
     base = plan.base_offset
     damaged = DamagedRange(base, plan.end_offset, base, 0, 0, "the file is missing")
     index = SegmentIndex(base, plan.index_interval_bytes)
-    return Verdict((damaged,), 0, 0, index, (), None)
+    return Verdict((damaged,) if plan.size_bytes else (), 0, 0, index, (), None)
 
 
 class _Source:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,8 @@ from broker.catalogue import Catalogue, new_cluster_id
 from broker.cli import configuration
 from broker.cli.arguments import add_format
 from broker.cli.errors import FAILED, OK, USAGE, CommandError, report
-from broker.cli.output import Progress, count_text, print_json, print_table
+from broker.cli.output import Progress, count_text, print_json, print_table, time_text
+from broker.cli.repair import Cut, check_all_sealed, confirm, repair
 from broker.cli.scratch import CHANGES, DATA, ScratchFileSystem, link_tree
 from broker.config import BrokerConfig
 from broker.config_types import ConfigError
@@ -36,6 +38,8 @@ from storage.metastore.interface import MetaStoreError
 from storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
 from storage.partition_log import PartitionLog
 from storage.recovery import RecoveryReport, open_store
+from storage.repair import find_damage
+from storage.scrub_notes import progress_of, read_notes
 
 _SIGNS = (*CHECKPOINT_NAMES, FILE_NAME, CLEAN_SHUTDOWN)
 """Files of which a broker's data directory has at least one."""
@@ -48,6 +52,7 @@ class Checked:
     stopped: str
     report: RecoveryReport
     partitions: list[dict[str, Any]]
+    cuts: list[Cut]
 
     @property
     def problems(self) -> list[str]:
@@ -59,14 +64,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add which directory, and the settings that its broker has."""
     parser.usage = "barnabas check [server.properties] [options]"
     parser.epilog = (
-        "The directory is not changed, and no broker may be using it. The temporary directory "
-        "needs room for what a start would read back from the journal. "
+        "The directory is not changed without --repair, and no broker may be using it. The "
+        "temporary directory needs room for what a start would read back from the journal. "
         "Exit code 1: something is damaged."
     )
     configuration.add_arguments(parser)
     parser.add_argument(
         "-d", "--directory", metavar="PATH", help="the data directory (default: log.dirs)"
     )
+    parser.add_argument(
+        "--progress",
+        action="store_true",
+        help="say how far the check is, and how far the broker's own verification was; of a "
+        "directory in use only that",
+    )
+    parser.add_argument(
+        "--repair",
+        action="store_true",
+        help="cut damaged ranges out of the logs, once it was agreed to",
+    )
+    parser.add_argument("--yes", action="store_true", help="agree to that here")
+    parser.add_argument("--dry-run", action="store_true", help="only say what --repair would cut")
     add_format(parser)
 
 
@@ -81,9 +99,13 @@ def run(arguments: argparse.Namespace) -> int:
     if not any(os.path.exists(os.path.join(directory, name)) for name in _SIGNS):
         reason = "neither Barnabas nor an Apache Kafka that was stopped cleanly left data in it"
         raise CommandError(f"{directory}: {reason}", USAGE)
+    if arguments.progress:
+        _report_scrubber(directory)
+        if is_in_use(directory):
+            return OK
     with _locked(directory), _scratch_directory() as scratch:
         try:
-            checked = _check(directory, scratch, config)
+            checked = _check(directory, scratch, config, lines=arguments.progress)
         except (ConfigError, StorageError, MetaStoreError) as error:
             raise CommandError(_original(str(error), scratch, directory)) from None
         except OSError as error:
@@ -92,9 +114,51 @@ def run(arguments: argparse.Namespace) -> int:
         _print(checked, arguments.format)
         for problem in checked.problems:
             report(_original(problem, scratch, directory), FAILED)
+    if arguments.repair and not arguments.dry_run and checked.cuts:
+        if checked.stopped == "kafka":
+            raise CommandError(f"{directory}: let a broker start and stop in it before a repair")
+        check_all_sealed(checked.cuts)
+        confirm(checked.cuts, yes=arguments.yes)
+        return _repair(directory, config, checked.cuts)
     if checked.problems:
         raise CommandError(f"{directory}: {count_text(len(checked.problems), 'problem')}")
     return OK
+
+
+def _repair(directory: str, config: BrokerConfig, cuts: Sequence[Cut]) -> int:
+    try:
+        kept = repair(directory, config, cuts)
+    except (ConfigError, StorageError, MetaStoreError, OSError, AlreadyLocked) as error:
+        raise CommandError(f"{directory}: not repaired: {error}") from None
+    for path in kept:
+        print(f"cut out, the bytes are in {path}")
+    return OK
+
+
+def _report_scrubber(directory: str) -> None:
+    """Say how far the broker's own verification was when it last made a note of it."""
+    notes = read_notes(LocalFileSystem(read_only=True), directory)
+    if notes is None:
+        print("the broker has not noted yet what it has verified", file=sys.stderr)
+        return
+    progress = progress_of(notes)
+    print(
+        f"verified by the broker as of {time_text(progress.noted_ms)}: "
+        f"{progress.verified_segments:,} of {count_text(progress.segments, 'sealed segment')}, "
+        f"{progress.verified_bytes:,} of {count_text(progress.size_bytes, 'byte')}; "
+        f"last full pass {time_text(progress.last_full_pass_ms or -1) or 'never'}; "
+        f"{count_text(progress.damaged_ranges, 'damaged range')}",
+        file=sys.stderr,
+    )
+
+
+def is_in_use(directory: str) -> bool:
+    """Whether a broker holds the directory."""
+    try:
+        with _locked(directory):
+            return False
+    except CommandError:
+        return True
 
 
 def _original(text: str, scratch: str, directory: str) -> str:
@@ -133,7 +197,7 @@ def _scratch_directory() -> Iterator[str]:
         shutil.rmtree(scratch)
 
 
-def _check(directory: str, scratch: str, config: BrokerConfig) -> Checked:
+def _check(directory: str, scratch: str, config: BrokerConfig, *, lines: bool = False) -> Checked:
     """Recover the logs and verify them; raises what a start would."""
     root = link_tree(directory, scratch)
     changes = os.path.join(scratch, CHANGES)
@@ -158,19 +222,31 @@ def _check(directory: str, scratch: str, config: BrokerConfig) -> Checked:
             deleted_ids=catalogue.deleted_partition_ids,
         )
         stopped = "kafka" if is_kafkas else "clean" if found.clean else "crash"
-        return Checked(stopped, found, list(_verify_all(store)))
+        cuts: list[Cut] = []
+        return Checked(stopped, found, list(_verify_all(store, cuts, lines=lines)), cuts)
     finally:
         store.abandon()
         metastore.close()
         files.close()
 
 
-def _verify_all(store: LogStore) -> Iterator[dict[str, Any]]:
-    """Yield what there is to say of each partition."""
+def _verify_all(store: LogStore, cuts: list[Cut], *, lines: bool) -> Iterator[dict[str, Any]]:
+    """Yield what there is to say of each partition; what could be cut out goes to ``cuts``."""
     logs = sorted(store.logs.values(), key=lambda log: (log.topic, log.partition))
-    with Progress(output_waits=True) as progress:
+    total_bytes, done_bytes = sum(log.size_bytes for log in logs), 0
+    with Progress(output_waits=True, lines=lines) as progress:
         for number, log in enumerate(logs):
-            progress.show(f"{number:,} of {count_text(len(logs), 'partition')} checked: {log}")
+            progress.show(
+                f"{number:,} of {count_text(len(logs), 'partition')} checked, "
+                f"{done_bytes:,} of {count_text(total_bytes, 'byte')}: {log}"
+            )
+            done_bytes += log.size_bytes
+            problems = _problems_of(log)
+            damaged = list(find_damage(log, lambda _size: None)) if problems else []
+            active = log.active.base_offset
+            cuts += [
+                Cut(log.topic, log.partition, each, each.segment != active) for each in damaged
+            ]
             yield {
                 "topic": log.topic,
                 "partition": log.partition,
@@ -178,7 +254,8 @@ def _verify_all(store: LogStore) -> Iterator[dict[str, Any]]:
                 "end_offset": log.next_offset,
                 "segments": len(log.segments),
                 "bytes": sum(segment.size_bytes for segment in log.segments),
-                "problems": _problems_of(log),
+                "problems": problems,
+                "damaged": [each._asdict() for each in damaged],
             }
 
 
@@ -229,6 +306,10 @@ def _print(checked: Checked, output_format: str) -> None:
             for each in checked.partitions
         ],
     )
+    if checked.cuts:
+        print()
+    for cut in checked.cuts:
+        print(f"--repair would cut out {cut.text}")
 
 
 class _NoEngine:

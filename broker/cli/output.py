@@ -130,12 +130,14 @@ class Progress:
     """A line on standard error that is written over again, if somebody is watching.
 
     ``with Progress() as progress: progress.show("1,000 records")``. ``output_waits``: nothing else
-    is printed meanwhile, so that both may go to one screen.
+    is printed meanwhile, so that both may go to one screen. ``lines``: lines one below the other,
+    whoever reads them.
     """
 
-    def __init__(self, *, output_waits: bool = False) -> None:
-        self._watched = sys.stderr.isatty() and (output_waits or not sys.stdout.isatty())
-        self._next_s = time.monotonic() + _PROGRESS_EVERY_SECONDS
+    def __init__(self, *, output_waits: bool = False, lines: bool = False) -> None:
+        self._lines = lines
+        self._watched = lines or (sys.stderr.isatty() and (output_waits or not sys.stdout.isatty()))
+        self._next_s = time.monotonic() + (0 if lines else _PROGRESS_EVERY_SECONDS)
         self._width = 0
 
     def __enter__(self) -> Self:
@@ -156,6 +158,9 @@ class Progress:
         if not self._watched or time.monotonic() < self._next_s:
             return
         self._next_s = time.monotonic() + _PROGRESS_EVERY_SECONDS
+        if self._lines:
+            print(text, file=sys.stderr, flush=True)
+            return
         sys.stderr.write(f"\r{text.ljust(self._width)}")
         sys.stderr.flush()
         self._width = max(self._width, len(text))

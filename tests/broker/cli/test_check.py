@@ -1,7 +1,9 @@
 import json
 import os
+import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from broker.testing import Broker
 from storage.check import verify
 from tests.broker.cli.command import Served, barnabas, command, environment
 from tests.broker.cli.inline import Shell
+from tests.broker.data_plane import until
 
 STEM = "00000000000000000000"
 
@@ -214,6 +217,82 @@ def test_a_stray_directory(check, copy):
     assert f"{copy}/stray-0: no topic owns it" in check("-d", copy).error
 
 
+# ------------------------------------------------------------------------------------------ repair
+
+
+@pytest.fixture
+def damaged_copy(copy):
+    path = sealed_segment(copy)
+    flip(path, 5000)
+    return copy
+
+
+def test_what_a_repair_would_cut(check, damaged_copy):
+    before = content(damaged_copy)
+    for more in ((), ("--repair", "--dry-run")):
+        ended = check("-d", damaged_copy, *more)
+        assert ended.exit_code == 1
+        (line,) = [line for line in ended.stdout.splitlines() if line.startswith("--repair")]
+        assert re.fullmatch(
+            r"--repair would cut out orders-[01]: offsets 0 to \d+, at most \d+ records, "
+            rf"[\d,]+ bytes of {STEM}.log from byte 0 on: the checksum of the batch is wrong",
+            line,
+        )
+    ended = check("-d", damaged_copy, "--repair")
+    assert ended.exit_code == 1
+    assert ended.stderr.splitlines()[-1] == "barnabas: nothing is changed without --yes"
+    assert content(damaged_copy) == before
+
+
+def test_a_repair(check, damaged_copy, monkeypatch):
+    path = sealed_segment(damaged_copy)
+    index = int(path.parent.name[-1])
+    before = path.read_bytes()
+    plan = check("-d", damaged_copy, "--format", "json")
+    (damaged,) = json.loads(plan.stdout)["partitions"][index]["damaged"]
+    with Broker(storage=damaged_copy) as broker:
+        end = broker.call(
+            lambda: broker.server.catalogue.topics["orders"].partitions[index].log.next_offset
+        )
+    ended = check("-d", damaged_copy, "--repair", "--yes")
+    assert ended.exit_code == 0
+    (line,) = [line for line in ended.stdout.splitlines() if line.startswith("cut out")]
+    kept = Path(line.rpartition(" ")[2])
+    assert kept.parent == path.parent
+    assert kept.read_bytes() == before[damaged["position"] : damaged["end_position"]]
+    again = check("-d", damaged_copy)
+    assert (again.exit_code, again.stderr) == (0, "")
+    with Broker(storage=damaged_copy) as broker:
+        shell = Shell(monkeypatch, broker.bootstrap_servers)
+        ended = shell("consume", "orders", "-p", index, "-o", "beginning", "-e", "-f", "%o\n")
+        offsets = [int(line) for line in ended.lines]
+    assert offsets == list(range(damaged["end_offset"], end))
+
+
+def test_damage_where_a_broker_still_writes_is_not_cut(check, copy):
+    path = max(copy.glob("orders-*/*.log"))
+    flip(path, 100)
+    before = content(copy)
+    ended = check("-d", copy, "--repair", "--yes")
+    assert ended.exit_code == 1
+    assert "still written to cannot be cut out, nothing was changed" in ended.stderr
+    assert content(copy) == before
+
+
+def test_progress(check, copy):
+    with Broker(storage=copy) as broker:
+        until(lambda: broker.server.scrubber.counts.segments)
+        ended = check("-d", copy, "--progress")
+        assert ended.exit_code == 0, "of a directory in use it says only that"
+        assert ended.stdout == ""
+    ended = check("-d", copy, "--progress")
+    assert ended.exit_code == 0
+    first, *lines = ended.stderr.splitlines()
+    assert re.match(r"verified by the broker as of 20\d\d-.*: \d+ of \d+ sealed segment", first)
+    assert lines[0].startswith("0 of ")
+    assert " bytes: " in lines[0]
+
+
 # ------------------------------------------------------------------------- what cannot be checked
 
 
@@ -242,9 +321,9 @@ def test_a_broker_cannot_start_meanwhile(check, copy, monkeypatch):
     refused = []
     real = check_module._check
 
-    def check_while_a_broker_tries(*arguments):
+    def check_while_a_broker_tries(*arguments, **more):
         refused.append(barnabas("serve", f"-Xlog.dirs={copy}", cwd=copy.parent))
-        return real(*arguments)
+        return real(*arguments, **more)
 
     monkeypatch.setattr(check_module, "_check", check_while_a_broker_tries)
     assert check("-d", copy).exit_code == 0

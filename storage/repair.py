@@ -1,0 +1,184 @@
+"""Putting a damaged segment in order: what is damaged is cut out and kept aside, the rest stays.
+
+Rules of this file:
+
+1. In the place of each damaged range comes one batch without records that has its offsets, as
+   compaction leaves them: offsets go on without a gap, and consumers pass over it.
+2. Nothing is thrown away: the bytes are in a file of their own before anything else is written.
+3. The new segment takes the old one's place as one that was compacted does
+   (``storage/segment_swap.py``): a crash leaves one or the other.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from protocol.record_filter import emptied
+from protocol.records import (
+    MAGIC,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    BatchHeader,
+    read_header,
+)
+from storage.cleaned_segment import CleanedGroup, CleaningPlan, SegmentWriter, SourceSegment
+from storage.damage import DamagedRange
+from storage.io import PAGE_BYTES, File
+from storage.partition_log import PartitionLog
+from storage.scrub import Pace, check_segment, plan_check
+from storage.segment import Segment
+from storage.segment_read import scan_batches
+from storage.segment_swap import take_over
+
+DAMAGED_SUFFIX: Final = ".damaged"
+
+
+def find_damage(log: PartitionLog, pace: Pace) -> Iterator[DamagedRange]:
+    """Look at all that is written of ``log``. Waits for the disk."""
+    for segment in log.segments:
+        verdict = check_segment(log.directory.file_system, plan_check(log, segment), pace)
+        yield from verdict.damaged
+
+
+def cut_out(log: PartitionLog, damaged: Sequence[DamagedRange]) -> Iterator[str]:
+    """Take ``damaged`` out of a log that nobody uses; yields where the bytes of each are kept.
+
+    All of it lies in sealed segments: a start after a crash in the middle of this would refuse the
+    active one. The next checkpoint decides: a crash before it leaves the log as it was. Waits for
+    the disk.
+    """
+    assert all(each.segment != log.active.base_offset for each in damaged), "not yet sealed"
+    for segment in list(log.segments):
+        mine = [each for each in damaged if each.segment == segment.base_offset]
+        if mine:
+            yield from _cut_segment(log, segment, mine)
+    log.damaged = []
+
+
+def _cut_segment(
+    log: PartitionLog, segment: Segment, damaged: Sequence[DamagedRange]
+) -> Iterator[str]:
+    generation = log.cleaning.new_generation(log.leader_epoch)
+    for each in damaged:
+        yield _keep_aside(log, segment, each, generation)
+    log.directory.file_system.sync_directory(log.directory.path)
+    group = _without(log, segment, damaged, generation)
+    compacted_offset = log.cleaning.compacted_offset
+    taken = take_over(log, group)
+    assert taken, "somebody else uses the log"
+    log.cleaning.compacted_offset = compacted_offset  # No offset is missing.
+
+
+def _keep_aside(log: PartitionLog, segment: Segment, damaged: DamagedRange, generation: int) -> str:
+    """Copy the bytes of a range to a file beside its segment; what cannot be read is zeros."""
+    name = f"{segment.log_name}.{damaged.position}.{generation}{DAMAGED_SUFFIX}"
+    file = log.directory.open(name, create=True)
+    try:
+        file.truncate(0)
+        for position in range(damaged.position, damaged.end_position, PAGE_BYTES):
+            size = min(PAGE_BYTES, damaged.end_position - position)
+            file.pwritev([_page(segment.file, size, position)], position - damaged.position)
+        file.fdatasync()
+    finally:
+        file.close()
+    return log.directory.file_path(name)
+
+
+def _page(file: File, size: int, position: int) -> bytes:
+    try:
+        data = file.pread(size, position)
+    except OSError:
+        data = b""
+    return data + bytes(size - len(data))
+
+
+def _without(
+    log: PartitionLog, segment: Segment, damaged: Sequence[DamagedRange], generation: int
+) -> CleanedGroup:
+    source = SourceSegment(segment.base_offset, segment.end_offset, segment.size_bytes)
+    writer = SegmentWriter(
+        log.directory.file_system,
+        _plan(log, source, generation),
+        segment.base_offset,
+        lambda _size: None,
+    )
+    try:
+        writer.transactions = segment.transactions
+        for header, batch in _batches(log, segment, damaged):
+            writer.meet(header)
+            writer.change(batch)
+        return writer.finish((source,), 0, last=False)
+    except BaseException:
+        writer.discard()
+        raise
+
+
+def _batches(
+    log: PartitionLog, segment: Segment, damaged: Iterable[DamagedRange]
+) -> Iterator[tuple[BatchHeader, bytes]]:
+    """What the segment consists of afterwards."""
+    position = 0
+    for each in damaged:
+        yield from _sound(segment, position, each.position)
+        batch = hole(each, log.epoch_at(each.base_offset))
+        yield read_header(batch), batch
+        position = each.end_position
+    yield from _sound(segment, position, segment.written_bytes)
+
+
+def _sound(segment: Segment, start: int, end: int) -> Iterator[tuple[BatchHeader, bytes]]:
+    def read(size: int, position: int) -> bytes:
+        return segment.file.pread(size, position)
+
+    for _, header, batch in scan_batches(segment.log_path, read, start, end):
+        yield header, bytes(batch)
+
+
+def hole(damaged: DamagedRange, leader_epoch: int) -> bytes:
+    """A batch without records that has the offsets of a damaged range."""
+    delta = damaged.end_offset - 1 - damaged.base_offset
+    return emptied(
+        BatchHeader(
+            damaged.base_offset,
+            0,
+            max(0, leader_epoch),
+            MAGIC,
+            0,
+            0,
+            delta,
+            NO_TIMESTAMP,
+            NO_TIMESTAMP,
+            NO_PRODUCER_ID,
+            NO_PRODUCER_EPOCH,
+            NO_SEQUENCE,
+            0,
+        )
+    )
+
+
+def is_hole(header: BatchHeader) -> bool:
+    """Whether nobody knows what the batch's offsets held."""
+    return (
+        not header.record_count
+        and header.producer_id == NO_PRODUCER_ID
+        and header.max_timestamp == NO_TIMESTAMP
+    )
+
+
+def _plan(log: PartitionLog, source: SourceSegment, generation: int) -> CleaningPlan:
+    return CleaningPlan(
+        path=log.directory.path,
+        segments=(source,),
+        first_dirty_offset=source.base_offset,
+        aborted=(),
+        producers=dict,
+        now_ms=log.now_ms(),
+        delete_retention_ms=0,
+        segment_bytes=log.config.segment_bytes,
+        index_bytes=log.config.index_size_max_bytes,
+        index_interval_bytes=log.config.index_interval_bytes,
+        map_bytes=0,
+        generation=generation,
+        salt=b"",
+    )
