@@ -20,6 +20,8 @@ every executor's.
 from __future__ import annotations
 
 import secrets
+import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
@@ -130,12 +132,21 @@ class BarnabasStreamWriter(DataSourceStreamArrowWriter):
         )
 
     def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
-        """On the driver: undo what was not decided, and finish what was."""
-        prepared = _prepared(messages)
+        """On the driver: undo what was not decided, and finish what was.
+
+        It does not fail: Spark would put `Writing job failed` in front of what it aborts for. What
+        is left over the next start sweeps.
+        """
+        try:
+            self._abort(_prepared(messages), batchId)
+        except Exception:  # noqa: BLE001 - in Spark's log, whatever it is
+            traceback.print_exc(file=sys.stderr)
+
+    def _abort(self, prepared: Sequence[Prepared | None], batch_id: int) -> None:
         query_id = next((one.query_id for one in prepared if one is not None), None)
         query_id = query_id or checkpoint.query_id(self._options.checkpoint_location)
         abort_with_decider(
-            self._options, query_id, lambda decider: decider.abort(batchId, prepared)
+            self._options, query_id, lambda decider: decider.abort(batch_id, prepared)
         )
 
 

@@ -17,7 +17,7 @@ import pickle
 import secrets
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import pyarrow as pa
@@ -27,7 +27,7 @@ from spark_connector import checkpoint
 from spark_connector.closing import Closing
 from spark_connector.data_source import QUERY_ID
 from spark_connector.encoded import EncodedBatch
-from spark_connector.errors import WrongOption
+from spark_connector.errors import SinkError, WrongOption
 from spark_connector.options import SinkOptions
 from spark_connector.single import SingleTransactionSink
 from spark_connector.spark_schema import check_frame
@@ -193,7 +193,9 @@ class _TwoPhase:
         try:
             rows = frame.mapInArrow(write_partition, _MESSAGE).collect()
         except BaseException:
-            decider.abort(batch_id, [])
+            # What this leaves the next start sweeps; what went wrong first is what counts.
+            with suppress(SinkError):
+                decider.abort(batch_id, [])
             raise
         # Written by the tasks above, a moment ago.
         messages = [pickle.loads(row.message) for row in rows]  # noqa: S301

@@ -17,6 +17,8 @@ _PYTHON: Final = re.compile(
 _JAVA_CAUSE: Final = re.compile(r"^\s*Caused by: ([\w.$]+)(?:: (.*))?$", re.MULTILINE)
 _JAVA_PACKAGE: Final = re.compile(r"(org|com|java|javax|scala|py4j|sun|jdk)\.")
 _JAVA_WRAPPERS: Final = ("Py4J", "SparkException", "StreamingQueryException", "ExecutionException")
+_SUPPRESSED: Final = re.compile(r"^\s+Suppressed: .*?(?=^Caused by: |\Z)", re.MULTILINE | re.DOTALL)
+"""What went wrong on top of a failure while Spark cleared up after it."""
 _SQL_HINT: Final = re.compile(r" SQLSTATE: \w+$")
 
 # What Spark and the Java client say, and what it means for a pipeline.
@@ -69,7 +71,7 @@ _KNOWN: Final = (
 
 def sentence_of(failure: BaseException) -> str:
     """Return one line that says what has failed."""
-    text = str(failure)
+    text = _SUPPRESSED.sub("", _report_of(failure))
     if ours := _OURS.findall(text):
         return _line(ours[-1])
     for pattern, sentence in _KNOWN:
@@ -83,6 +85,22 @@ def sentence_of(failure: BaseException) -> str:
         if message and not name.startswith(_JAVA_WRAPPERS):
             return _line(f"{name}: {message}")
     return _line(text.strip().partition("\n")[0] or type(failure).__name__)
+
+
+def _report_of(failure: BaseException) -> str:
+    """Return all that is said of a failure, that of what has caused it last.
+
+    Spark puts a failure into others, such as `Writing job failed`, whose text does not have it.
+    PySpark keeps what it knows of a Java cause apart from what Python does.
+    """
+    texts = []
+    seen: list[BaseException] = []
+    each: BaseException | None = failure
+    while each is not None and each not in seen:
+        seen.append(each)
+        texts.append(str(each))
+        each = getattr(each, "_cause", None) or each.__cause__
+    return "\n".join(texts)
 
 
 def _line(text: str) -> str:

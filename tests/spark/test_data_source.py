@@ -18,7 +18,7 @@ from pyspark.sql.types import (
 
 from spark_connector import data_source
 from spark_connector.data_source import BarnabasDataSource, Written
-from spark_connector.errors import SinkError, WrongOption, WrongRows
+from spark_connector.errors import CheckpointMismatch, SinkError, WrongOption, WrongRows
 from spark_connector.prepared import Prepared
 
 OPTIONS = {"kafka.bootstrap.servers": "localhost:9", "sinkId": "payments", "topic": "out"}
@@ -130,3 +130,14 @@ def test_without_any_message_the_checkpoint_tells_the_query(monkeypatch, tmp_pat
 
 def test_a_message_survives_its_way_to_the_driver():
     assert pickle.loads(pickle.dumps(Written(PREPARED))) == Written(PREPARED)
+
+
+def test_an_abort_that_fails_hides_nothing_and_is_told_in_the_log(monkeypatch, capsys):
+    """Spark would report that writing failed, and not of what."""
+
+    def fail(*_asked):
+        raise CheckpointMismatch("not this query's checkpoint")
+
+    monkeypatch.setattr(data_source, "abort_with_decider", fail)
+    writer().abort([Written(PREPARED)], 3)
+    assert "CheckpointMismatch: not this query's checkpoint" in capsys.readouterr().err

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql.types import BinaryType, StructType
 
 from spark_connector import foreach_batch
+from spark_connector.errors import BrokerUnreachable
 from spark_connector.foreach_batch import single_transaction, two_phase
 from spark_connector.prepared import Prepared
 
@@ -133,6 +134,16 @@ def test_what_the_tasks_of_two_phases_left_when_one_failed_is_aborted(sinks, opt
     with pytest.raises(RuntimeError, match="a task failed"):
         two_phase(options)(Frame(sinks.asked, fails=True), 3)
     assert sinks.news()[-3:] == ["tasks", ("abort", 3, []), "close"]
+
+
+def test_an_abort_that_fails_does_not_hide_what_went_wrong_first(sinks, options, monkeypatch):
+    def fail(_batch_id, _prepared):
+        raise BrokerUnreachable("nobody is there")
+
+    monkeypatch.setattr(sinks, "abort", fail)
+    with pytest.raises(RuntimeError, match="a task failed") as failed:
+        two_phase(options)(Frame(sinks.asked, fails=True), 3)
+    assert failed.value.__context__ is None
 
 
 @pytest.mark.parametrize("make", [single_transaction, two_phase])

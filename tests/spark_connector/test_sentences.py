@@ -68,3 +68,44 @@ def test_what_is_left_of_a_report(text, sentence):
 )
 def test_what_spark_says_in_other_words(text, says):
     assert says in sentence_of(Exception(text))
+
+
+class Captured(Exception):
+    """As PySpark has a failure of Java's: its cause is not Python's."""
+
+    def __init__(self, text, cause=None):
+        super().__init__(text)
+        self._cause = cause
+
+
+STREAM_FAILED = "[STREAM_FAILED] Query [id = a] terminated with exception: "
+COMMIT = """org.apache.spark.SparkException: [PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] Failed \
+when Python streaming data source perform commit: Traceback (most recent call last):
+  File "data_source.py", line 5, in commit
+spark_connector.errors.CheckpointMismatch: The checkpoint is an old one.
+ SQLSTATE: 38000
+\tat org.apache.spark.somewhere
+"""
+ABORT = """\tSuppressed: org.apache.spark.SparkException: Failed when Python perform abort:
+spark_connector.errors.BrokerUnreachable: The abort did not succeed.
+\t\tat org.apache.spark.somewhere
+\tCaused by: something else
+"""
+
+
+@pytest.mark.parametrize("suppressed", [ABORT, ""], ids=["abort-failed-too", "abort-was-well"])
+def test_a_failure_that_spark_hides_in_another_one(suppressed):
+    writing = Captured(f"[WRITING_JOB_FAILED] Writing job failed.\n{COMMIT}{suppressed}")
+    for cause in (writing, Captured("Writing job failed.", Captured(COMMIT + suppressed))):
+        failure = Captured(f"{STREAM_FAILED}Writing job failed.", cause)
+        assert sentence_of(failure) == "The checkpoint is an old one."
+    between = f"{ABORT}Caused by: x\n{COMMIT}"
+    assert sentence_of(Captured("Writing job failed.", Captured(between))) == (
+        "The checkpoint is an old one."
+    )
+
+
+def test_a_failure_with_a_cause_of_pythons():
+    failure = RuntimeError("outside")
+    failure.__cause__ = Captured("x\nspark_connector.errors.Fenced: Another driver.\n", failure)
+    assert sentence_of(failure) == "Another driver."
