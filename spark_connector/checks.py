@@ -26,6 +26,8 @@ OWN_OPTIONS: Final = (
     "ledgerTopic",
     "newQuery",
     "acceptLostBatch",
+    "sourceServers",
+    "acceptIds",
 )
 """Options of our sinks, without effect on Spark's own."""
 TRIGGERS: Final = ("processingTime", "availableNow", "once", "continuous", "realTime")
@@ -93,6 +95,8 @@ def _check_pipeline(pipeline: Pipeline) -> None:
     _check_options(sink)
     if isinstance(pipeline.source, Source):
         pipeline.source.spark_options()
+        if any(name.lower() == "sourceservers" for name in sink.options):
+            raise WrongUse("the sink's option sourceServers is said with the source's servers=")
     if sink.kind in EXACTLY_ONCE:
         sink.sink_options()
 

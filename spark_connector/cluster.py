@@ -11,6 +11,7 @@ Rules of this file:
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -27,10 +28,12 @@ from protocol.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
+from protocol.wire import ZERO_UUID
 from spark_connector.connection import Connection, Disconnected
 from spark_connector.connections import CONTROL, DATA, Connections, NotYet, name_of
 from spark_connector.deadline import Deadline
 from spark_connector.errors import NotAllowed, TopicMissing
+from spark_connector.incarnation import Home
 from spark_connector.options import SinkOptions
 
 __all__ = ["CONTROL", "DATA", "Cluster", "NotYet", "TopicPartition", "connected", "name_of"]
@@ -82,6 +85,15 @@ class Cluster(Connections):
         )
         self._leaders: dict[str, dict[int, int]] = {}
         self._coordinators: dict[tuple[int, str], int] = {}
+
+    def another(self, bootstrap_servers: str) -> Cluster:
+        """Return one elsewhere that is asked in the same way; it is for the caller to close."""
+        return Cluster(
+            bootstrap_servers,
+            client_id=self._client_id,
+            timeout_ms=self._timeout_ms,
+            request_timeout_ms=self.request_timeout_ms,
+        )
 
     # ------------------------------------------------------------------------------------ asking
 
@@ -264,6 +276,17 @@ class Cluster(Connections):
             if topic.name is not None and not topic.error_code
         }
 
+    def home(self, topics: Iterable[str]) -> Home:
+        """Return the id of the cluster, and of those of the topics that exist."""
+        response = self.refresh(sorted(set(topics)), self.deadline())
+        ids = {
+            topic.name: base64.urlsafe_b64encode(topic.topic_id).decode().rstrip("=")
+            for topic in response.topics
+            # Apache Kafka before 2.8 has no ids.
+            if topic.name is not None and topic.topic_id != ZERO_UUID
+        }
+        return Home(response.cluster_id or "", ids)
+
     def partition_count(self, topic: str) -> int:
         """How many partitions a topic has; raises TopicMissing."""
         return len(self._partitions(topic, self.deadline()))
@@ -296,8 +319,9 @@ class Cluster(Connections):
                 )
             if code and missing.is_over:
                 raise TopicMissing(
-                    f"The topic {topic} does not exist at {self.servers} ({code.name}); create "
-                    "it first, because this sink creates no topics."
+                    f"The topic {topic} does not exist at {self.servers} ({code.name}); if it is "
+                    "new, create it first, because this sink creates no topics; if it was deleted, "
+                    "so are the results in it, and a new checkpoint is needed to write them again."
                 )
             if code:
                 missing.pause()

@@ -32,10 +32,11 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 from pyspark.sql.types import StructType
 
 from spark_connector import checkpoint
-from spark_connector.errors import WrongOption
+from spark_connector.errors import SinkError, WrongOption
 from spark_connector.kept_decider import abort_with_decider, commit_with_decider
 from spark_connector.options import SinkOptions
 from spark_connector.spark_schema import check_frame
+from spark_connector.starting import look_ahead
 from spark_connector.task import Attempt, write_prepared
 from spark_connector.two_phase import Prepared
 
@@ -59,7 +60,11 @@ class BarnabasDataSource(DataSource):
         schema: StructType,
         overwrite: bool,  # noqa: ARG002, FBT001 - complete mode: appended
     ) -> BarnabasStreamWriter:
-        """Check what the query was given; touches no broker (see 1 above)."""
+        """Check what the query was given, and whether it may go on; changes nothing (see 1 above).
+
+        A refusal is for the tasks to raise: raised here it would also come between ``commit`` and
+        what it has to clear up.
+        """
         options = SinkOptions.parse(self.options)
         if self.options.get(_ASYNC_PROGRESS, "false").strip().lower() == "true":
             raise WrongOption(
@@ -67,7 +72,7 @@ class BarnabasDataSource(DataSource):
                 " Spark may change what a batch consists of when it runs again."
             )
         check_frame(schema, options.topic)
-        return BarnabasStreamWriter(options, secrets.token_hex(8))
+        return BarnabasStreamWriter(options, secrets.token_hex(8), look_ahead(options))
 
     def writer(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: ARG002, FBT001
         """Refuse batch writes: there is no batch id by which a second run could be recognised."""
@@ -97,12 +102,15 @@ Messages = Sequence[WriterCommitMessage | None]
 class BarnabasStreamWriter(DataSourceStreamArrowWriter):
     """One attempt at one batch; pickled to its tasks, made anew where it is committed."""
 
-    def __init__(self, options: SinkOptions, nonce: str) -> None:
+    def __init__(self, options: SinkOptions, nonce: str, refusal: SinkError | None = None) -> None:
         self._options = options
         self._nonce = nonce
+        self._refusal = refusal
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """In a task: write its rows into an open transaction."""
+        if self._refusal is not None:
+            raise self._refusal
         return Written(write_prepared(self._options, self._attempt(), iterator))
 
     def _attempt(self) -> Attempt:

@@ -6,9 +6,12 @@ import json
 from typing import Any, Final, NamedTuple
 
 from spark_connector.errors import CheckpointMismatch, SinkError
+from spark_connector.incarnation import UNKNOWN, Incarnation
 from spark_connector.requests import Identity
 
-VERSION: Final = 1
+VERSION: Final = 2
+_WITHOUT_INCARNATION: Final = 1
+"""Entries of this version do not say which topics they are about."""
 HISTORY_MAX: Final = 100
 """How many earlier fingerprints an entry carries: as many batches as Spark keeps by default."""
 
@@ -37,6 +40,8 @@ class Entry(NamedTuple):
     """Whether the transactions have no timeout, so that none of them can be lost."""
     history: tuple[str, ...] = ()
     """Fingerprints of the batches before, the latest first."""
+    incarnation: Incarnation = UNKNOWN
+    """The topics that this batch was read from and written to."""
 
     def knows(self, batch_id: int) -> str:
         """The fingerprint of a batch, empty if that is not known any more."""
@@ -64,7 +69,12 @@ class Entry(NamedTuple):
 
     def before(self) -> Entry:
         """The entry of the batch before, for when all of this one was lost."""
-        return Entry(self.batch_id - 1, self.knows(self.batch_id - 1), history=self.history[1:])
+        return Entry(
+            self.batch_id - 1,
+            self.knows(self.batch_id - 1),
+            history=self.history[1:],
+            incarnation=self.incarnation,
+        )
 
     def followed_by(
         self, batch_id: int, fingerprint: str, transactions: tuple[Listed, ...], *, is_pinned: bool
@@ -73,7 +83,7 @@ class Entry(NamedTuple):
         known = [self.knows(each) for each in range(batch_id - 1, batch_id - 1 - HISTORY_MAX, -1)]
         while known and not known[-1]:
             known.pop()
-        return Entry(batch_id, fingerprint, transactions, is_pinned, tuple(known))
+        return Entry(batch_id, fingerprint, transactions, is_pinned, tuple(known), self.incarnation)
 
 
 NO_ENTRY: Final = Entry(-1)
@@ -89,6 +99,7 @@ def encode(entry: Entry) -> bytes:
             "transactions": entry.transactions,
             "pinned": entry.is_pinned,
             "history": entry.history,
+            **entry.incarnation.as_plain(),
         },
         separators=(",", ":"),
     ).encode()
@@ -98,7 +109,7 @@ def decode(value: bytes) -> Entry:
     """Read the value of a record; raises SinkError for one of a later version."""
     try:
         fields: dict[str, Any] = json.loads(value)
-        if fields["version"] != VERSION:
+        if fields["version"] not in {_WITHOUT_INCARNATION, VERSION}:
             raise SinkError(
                 f"The ledger has an entry of version {fields['version']}, which a later version "
                 "of this sink has written; use that version."
@@ -109,6 +120,7 @@ def decode(value: bytes) -> Entry:
             tuple(Listed(*each) for each in fields["transactions"]),
             fields["pinned"],
             tuple(fields["history"]),
+            Incarnation.of_plain(fields) if fields["version"] == VERSION else UNKNOWN,
         )
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise SinkError(

@@ -51,6 +51,14 @@ class CheckpointMismatch(SinkError):
     """The checkpoint does not continue what the sink has written."""
 
 
+class Recreated(SinkError):
+    """A topic or a cluster is another one than the checkpoint was written with."""
+
+
+class Overtaken(SinkError):
+    """Another driver with the same checkpoint has finished the batch that this one began with."""
+
+
 class BatchInDoubt(SinkError):
     """A decided batch is in the topic in part; only a person can say how to go on."""
 

@@ -170,8 +170,8 @@ class _TwoPhase:
         decider = decider or Decider(self._options, query_id_of(frame), hears_alone=True)
         try:
             if is_new:
-                decider.recover()
-            if not decider.is_decided(batch_id, end.fingerprint):
+                decider.recover(batch_id)
+            if not decider.is_decided(batch_id, end.fingerprint, end.topics):
                 prepared = self._run_tasks(frame, batch_id, decider)
                 decider.commit(batch_id, prepared, end.fingerprint, end.offsets)
         except BaseException:

@@ -53,7 +53,7 @@ from protocol.records import (
 from spark_connector.cluster import Cluster, name_of
 from spark_connector.encoded import EncodedBatch
 from spark_connector.entries import NO_ENTRY, Entry, Listed, decode, encode, key_of, query_of
-from spark_connector.errors import InDoubt, WrongOption
+from spark_connector.errors import InDoubt, TopicMissing, WrongOption
 from spark_connector.requests import refused
 
 __all__ = ["NO_ENTRY", "Entry", "Ledger", "Listed"]
@@ -167,7 +167,14 @@ class Ledger:
         self.ensure()
         if sink_id != self._sink_id:
             self._begin_anew(sink_id)
-        self._read_to_the_end()
+        try:
+            self._read_to_the_end()
+        except TopicMissing:
+            # Deleted since. What there was is seen to be missing by the topic's id.
+            self._is_there = False
+            self.ensure()
+            self._begin_anew(sink_id)
+            self._read_to_the_end()
 
     def _begin_anew(self, sink_id: str) -> None:
         self._sink_id = sink_id

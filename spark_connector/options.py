@@ -51,6 +51,12 @@ class SinkOptions:
     """Whether a query may begin with a sink id that another query has written with."""
     accepted_batch_id: int | None = None
     """The decided batch that goes on although a part of it was lost; see BatchInDoubt."""
+    run_id: str = ""
+    """Which start of the query this is: what workers keep from another one is not to be used."""
+    source_servers: str = ""
+    """The brokers that the source reads from; empty: the sink's."""
+    accepted_ids: frozenset[str] = frozenset()
+    """Ids of topics and clusters that may be others than before; see Recreated."""
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SinkOptions:
@@ -89,6 +95,9 @@ class SinkOptions:
                 if "acceptlostbatch" in given
                 else None
             ),
+            run_id=given.get("runid", ""),
+            source_servers=_source_servers(given),
+            accepted_ids=frozenset(re.split(r"[,\s]+", given.get("acceptids", "").strip())) - {""},
         )
 
     @property
@@ -112,6 +121,13 @@ def _refuse_unknown(given: Mapping[str, str]) -> None:
         )
 
 
+def _source_servers(given: Mapping[str, str]) -> str:
+    servers = given.get("sourceservers", "").strip()
+    if servers:
+        addresses(servers, "sourceServers")
+    return servers
+
+
 def _required(given: Mapping[str, str], name: str, what: str) -> str:
     value = given.get(name.lower(), "").strip()
     if not value:
@@ -125,14 +141,14 @@ def _servers(given: Mapping[str, str]) -> str:
     return servers
 
 
-def addresses(servers: str) -> list[tuple[str, int]]:
+def addresses(servers: str, option: str = SERVERS) -> list[tuple[str, int]]:
     """Read 'host:port,host:port'; raises WrongOption."""
     found = []
     for each in servers.split(","):
         host, _, port = each.strip().rpartition(":")
         if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
             raise WrongOption(
-                f"The option {SERVERS} has the address {each.strip()!r}; write it as host:port."
+                f"The option {option} has the address {each.strip()!r}; write it as host:port."
             )
         found.append((host.removeprefix("[").removesuffix("]"), int(port)))
     return found

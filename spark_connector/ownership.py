@@ -8,7 +8,8 @@ Rules of this file:
    it would take for left over may be decided.
 3. A failure makes no owner: the next step begins with the fence again.
 4. Who would be refused afterwards does not fence: a pipeline that was given a used sink id by
-   mistake must not end the one that runs.
+   mistake, or an old copy of the checkpoint, must not end the one that runs (`continuity.py`).
+   What was decided between that look and the fence is judged again.
 5. Who had nothing to do for long asks first whether it is the owner still: brokers forget ids that
    are not in use, and with this one they forget who was fenced.
 """
@@ -17,12 +18,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from spark_connector.cluster import Cluster
+from spark_connector.continuity import Continuity
 from spark_connector.entries import NO_ENTRY, Entry
-from spark_connector.errors import CheckpointMismatch, Fenced
+from spark_connector.errors import Fenced
 from spark_connector.failpoints import reach
 from spark_connector.ledger import Ledger
 from spark_connector.options import SinkOptions
@@ -42,6 +44,7 @@ class Ownership:
         self._cluster = cluster
         self._fenced: Fenced | None = None
         self.ledger = Ledger(cluster, options.ledger_topic)
+        self._continuity = Continuity(options, cluster)
         self.producer = TransactionalProducer(
             cluster, options.transactional_id, options.transaction_timeout_ms
         )
@@ -74,16 +77,19 @@ class Ownership:
                 self._fenced = error
             raise
 
-    def take(self, query_id: str, fenced_place: str) -> Entry:
-        """Fence, read the ledger, and finish what it says is decided; returns the last batch."""
+    def take(self, query_id: str, fenced_place: str, batch_id: int | None = None) -> Entry:
+        """Fence, read the ledger, and finish what it says is decided; returns the last batch.
+
+        ``batch_id`` is the batch that the query begins with, if it is known.
+        """
         if self.is_owner and self._is_remembered():
             return self.entry
-        self._refuse_in_time(query_id)
+        self._refuse_in_time(query_id, batch_id)
         queries = self.fence(fenced_place)
-        entry = queries.get(query_id, NO_ENTRY)
         self._finish_others(queries, query_id)
-        if queries and query_id not in queries and not self._options.new_query:
-            self._refuse_another(queries)
+        self._continuity.judge(query_id, queries, frozenset(), batch_id)
+        self._continuity.refuse_overtaken(batch_id)
+        entry = queries.get(query_id, NO_ENTRY)
         accepted = self._options.accepted_batch_id
         if not roll_forward(self._cluster, entry, accepted, middle="C2-middle"):
             entry = entry.before()
@@ -98,14 +104,36 @@ class Ownership:
         self._used_at_s = time.monotonic()
         return self.producer.renew()
 
-    def is_decided(self, query_id: str, fenced_place: str, batch_id: int, fingerprint: str) -> bool:
-        """Whether a batch was decided before; raises CheckpointMismatch if it was another one."""
+    def is_decided(
+        self,
+        query_id: str,
+        fenced_place: str,
+        batch_id: int,
+        fingerprint: str,
+        source_topics: Iterable[str] = (),
+    ) -> bool:
+        """Whether a batch was decided before; raises CheckpointMismatch if it was another one.
+
+        If it was not, the topics are seen to be the same as before, and noted.
+        """
         with self.held():
-            entry = self.take(query_id, fenced_place)
+            entry = self.take(query_id, fenced_place, batch_id)
         if batch_id > entry.batch_id:
+            self.observe(source_topics)
             return False
         entry.check(batch_id, fingerprint)
         return True
+
+    def observe(self, source_topics: Iterable[str]) -> None:
+        """See that topics are what they were, and note it where the next start finds it."""
+        self._continuity.observe(self.entry, source_topics)
+        self._continuity.note()
+
+    def inspect(self, query_id: str, batch_id: int | None, source_topics: Iterable[str]) -> None:
+        """Refuse what `take` would refuse, and note which topics there are; fences nobody."""
+        queries = self._refuse_in_time(query_id, batch_id)
+        self._continuity.observe(queries.get(query_id, NO_ENTRY), source_topics)
+        self._continuity.note()
 
     def fence(self, fenced_place: str) -> dict[str, Entry]:
         """Fence every driver before this one; returns what is decided, by query id."""
@@ -118,14 +146,14 @@ class Ownership:
         self._listed_before = frozenset().union(*map(_listed, queries.values()))
         return queries
 
-    def _refuse_in_time(self, query_id: str) -> None:
+    def _refuse_in_time(self, query_id: str, batch_id: int | None) -> Mapping[str, Entry]:
         """Refuse what the ledger will not allow whatever becomes of the driver at work."""
-        if self._options.new_query:
-            return
         decided, undecided = self.ledger.glimpse(self._options.sink_id)
-        if decided and query_id not in decided.keys() | undecided:
+        if query_id not in decided.keys() | undecided and not self._options.new_query:
             self._finish_others(decided, query_id)
-            self._refuse_another(decided)
+        self._continuity.judge(query_id, decided, undecided, batch_id)
+        self._continuity.refuse_overtaken(batch_id)
+        return decided
 
     def _finish_others(self, queries: Mapping[str, Entry], query_id: str) -> None:
         """Commit what other queries of this sink have decided; anybody may, any number of times.
@@ -142,24 +170,27 @@ class Ownership:
         owns = self.producer.still_owns if pins else None
         sweep(self._cluster, self._options.sink_id, decided, owns)
 
-    def _refuse_another(self, queries: Mapping[str, Entry]) -> None:
-        query_id, entry = next(iter(queries.items()))
-        raise CheckpointMismatch(
-            f"The sink {self._options.sink_id} was written by another query ({query_id}, up to "
-            f"batch {entry.batch_id}), and the checkpoint of this query is a new one or that of "
-            "another pipeline; restore the checkpoint of that query, or use another sinkId, or set "
-            "newQuery to true if this query's data shall come in addition."
-        )
-
     def write_decision(
-        self, entry: Entry, query_id: str, offsets: Mapping[tuple[str, int], int]
-    ) -> None:
-        """Write the ledger's entry and the source's offsets; nothing is decided yet."""
+        self,
+        entry: Entry,
+        query_id: str,
+        offsets: Mapping[tuple[str, int], int],
+        written: Iterable[str] = (),
+    ) -> Entry:
+        """Write the ledger's entry and the source's offsets; nothing is decided yet.
+
+        Returns the entry as it was written: with the topics that the batch is about, after all that
+        was read from them and written to them.
+        """
         sink_id = self._options.sink_id
+        self.producer.flush()
+        topics = self._continuity.observe(self.entry, (topic for topic, _ in offsets), written)
+        entry = entry._replace(incarnation=topics)
         self.producer.write([self.ledger.entry_batch(sink_id, query_id, entry)])
         if self._options.source_group_id:
             self.producer.commit_offsets(self._options.source_group_id, offsets)
         self.producer.flush()
+        return entry
 
     def decide(self, entry: Entry) -> None:
         """Commit the entry: from here on the batch is decided."""

@@ -21,6 +21,8 @@ class Prepared(NamedTuple):
     """Records in it; with none there is no transaction either."""
     batch_id: int
     query_id: str
+    topics: tuple[str, ...] = ()
+    """Where its rows went."""
 
     @property
     def identity(self) -> Identity:

@@ -59,6 +59,11 @@ class BatchWatch:
         self._last_batch = -1
         self._last_seen: object = None
 
+    @property
+    def has_ended_one(self) -> bool:
+        """Whether a batch has ended since the query was started."""
+        return self._last_batch >= 0
+
     def ended(self) -> Iterator[BatchProgress]:
         """Yield them in their order; Spark remembers the last hundred."""
         last = _as_mapping(self._query.lastProgress)

@@ -7,19 +7,22 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from spark_connector.checks import check_columns
+from spark_connector.errors import SinkError
 from spark_connector.pipeline import Pipeline
 from spark_connector.preflight import check_brokers, cluster_at
 from spark_connector.progress import BatchProgress, BatchWatch
 from spark_connector.refusals import Refusal, WrongUse
-from spark_connector.sentences import sentence_of
-from spark_connector.sinks import STOCK, start
-from spark_connector.source import servers_or_default
+from spark_connector.sentences import is_overtaken, sentence_of
+from spark_connector.sinks import STOCK, TWO_PHASE, start
+from spark_connector.source import Source, servers_or_default
 from spark_connector.spark_process import SparkLog, spark_session
+from spark_connector.starting import take_the_sink
 from spark_connector.transaction_age import TransactionAges
 
 if TYPE_CHECKING:
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 LOOK_S: Final = 0.2
+STARTS_MAX: Final = 5
+"""How often a query is started that another driver of the same checkpoint gets in the way of."""
+_END_S: Final = 30
 
 
 @dataclass(frozen=True)
@@ -77,11 +83,37 @@ class Running:
     watch: BatchWatch
     ages: TransactionAges | None
     """None where the sink has no transactions."""
+    start: Callable[[], StreamingQuery] | None = None
+    """Starts it once more."""
+    starts: int = 1
 
     @classmethod
-    def of(cls, pipeline: Pipeline, query: StreamingQuery, ages: TransactionAges | None) -> Self:
+    def of(
+        cls,
+        pipeline: Pipeline,
+        query: StreamingQuery,
+        ages: TransactionAges | None,
+        start: Callable[[], StreamingQuery] | None = None,
+    ) -> Self:
         """Return what was just started."""
-        return cls(pipeline, query, BatchWatch(pipeline.name, query), ages)
+        return cls(pipeline, query, BatchWatch(pipeline.name, query), ages, start)
+
+    def starts_again_after(self, failure: BaseException) -> bool:
+        """Start again if another driver of the checkpoint came between; False if it may not.
+
+        That one was fenced when this one began, but may have had a batch to finish, and Spark lets
+        only one of the two note that. Once a batch has ended here, the other is the later driver.
+        """
+        if self.start is None or self.watch.has_ended_one or self.starts >= STARTS_MAX:
+            return False
+        if not is_overtaken(failure):
+            return False
+        with suppress(Exception):  # It raises what it has failed with.
+            self.query.awaitTermination(_END_S)
+        self.query = self.start()
+        self.watch = BatchWatch(self.pipeline.name, self.query)
+        self.starts += 1
+        return True
 
     def ended_batches(self) -> Iterator[BatchProgress]:
         """Yield what there is to report, with what the broker knows about it."""
@@ -116,12 +148,27 @@ def _started(
     for pipeline, frame, kind in zip(plan.pipelines, frames, kinds, strict=True):
         if stop.is_asked:
             return
-        checkpoint = checkpoint_of(plan.checkpoints, pipeline)
-        query = start(frame, pipeline.sink, kind, checkpoint, once=plan.once)
+        start = partial(_start, plan, pipeline, frame, kind)
+        query = start()
         ages = None
         if kind != STOCK:
             ages = TransactionAges(cluster_at(servers_or_default(pipeline.sink.servers)))
-        yield Running.of(pipeline, query, ages)
+        yield Running.of(pipeline, query, ages, start)
+
+
+def _start(plan: Plan, pipeline: Pipeline, frame: DataFrame, kind: str) -> StreamingQuery:
+    """Start a query, as the one driver of its sink."""
+    source, sink = pipeline.source, pipeline.sink
+    checkpoint = checkpoint_of(plan.checkpoints, pipeline)
+    servers = source.resolved_servers() if isinstance(source, Source) else None
+    if kind != STOCK:
+        options = sink.sink_options(checkpoint, servers)
+        topics = source.topics() if isinstance(source, Source) else []
+        try:
+            take_the_sink(options, topics, is_two_phase=kind == TWO_PHASE)
+        except SinkError as error:
+            raise QueryFailed(pipeline.name, error) from error
+    return start(frame, sink, kind, checkpoint, once=plan.once, source_servers=servers)
 
 
 def check_frame(pipeline: Pipeline, frame: Any) -> None:  # noqa: ANN401 - a user's function made it
@@ -163,14 +210,15 @@ def watch(running: Sequence[Running], report: Callable[[BatchProgress], None], s
     while not stop.is_asked:
         active = [each.query.isActive for each in running]
         _report(running, report)
-        _raise_failure(running)
+        if _raise_failure(running, may_start=True):
+            continue
         if not any(active):
             return
         stop.wait(LOOK_S)
     for each in running:
         _finish(each, stop)
     _report(running, report)
-    _raise_failure(running)
+    _raise_failure(running, may_start=False)
 
 
 def _report(running: Sequence[Running], report: Callable[[BatchProgress], None]) -> None:
@@ -179,11 +227,17 @@ def _report(running: Sequence[Running], report: Callable[[BatchProgress], None])
             report(batch)
 
 
-def _raise_failure(running: Sequence[Running]) -> None:
+def _raise_failure(running: Sequence[Running], *, may_start: bool) -> bool:
+    """Raise what a query has failed with; returns whether any was started again instead."""
+    has_started = False
     for each in running:
         failure = each.query.exception()
-        if failure is not None:
+        if failure is None:
+            continue
+        if not may_start or not each.starts_again_after(failure):
             raise QueryFailed(each.pipeline.name, failure) from failure
+        has_started = True
+    return has_started
 
 
 class QueryFailed(Refusal):
@@ -191,7 +245,8 @@ class QueryFailed(Refusal):
 
     def __init__(self, name: str, failure: BaseException) -> None:
         self.failure = failure
-        super().__init__(f"{name}: {sentence_of(failure)}")
+        sentence = str(failure) if isinstance(failure, SinkError) else sentence_of(failure)
+        super().__init__(f"{name}: {sentence}")
 
 
 def _finish(running: Running, stop: Stop) -> None:

@@ -21,10 +21,15 @@ _SUPPRESSED: Final = re.compile(r"^\s+Suppressed: .*?(?=^Caused by: |\Z)", re.MU
 """What went wrong on top of a failure while Spark cleared up after it."""
 _SQL_HINT: Final = re.compile(r" SQLSTATE: \w+$")
 
+_CONTENDED: Final = (
+    r"CONCURRENT_STREAM_LOG_UPDATE|Concurrent update to the log|multiple streaming jobs"
+)
+_OVERTAKEN: Final = re.compile(rf"{_CONTENDED}|^spark_connector\.errors\.Overtaken: ", re.MULTILINE)
+
 # What Spark and the Java client say, and what it means for a pipeline.
 _KNOWN: Final = (
     (
-        r"CONCURRENT_STREAM_LOG_UPDATE|Concurrent update to the log|multiple streaming jobs",
+        _CONTENDED,
         "another driver runs this pipeline with the same checkpoint: stop one of them",
     ),
     (
@@ -85,6 +90,11 @@ def sentence_of(failure: BaseException) -> str:
         if message and not name.startswith(_JAVA_WRAPPERS):
             return _line(f"{name}: {message}")
     return _line(text.strip().partition("\n")[0] or type(failure).__name__)
+
+
+def is_overtaken(failure: BaseException) -> bool:
+    """Whether a query failed because another driver wrote to its checkpoint."""
+    return _OVERTAKEN.search(_report_of(failure)) is not None
 
 
 def _report_of(failure: BaseException) -> str:

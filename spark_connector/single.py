@@ -29,8 +29,10 @@ class SingleTransactionSink(Closing):
         self._owns_cluster = cluster is None
         self._ownership = Ownership(options, self._cluster)
 
-    def recover(self) -> int:
+    def recover(self, batch_id: int | None = None) -> int:
         """Fence whoever wrote before and return the last decided batch, -1 if there is none.
+
+        ``batch_id`` is the batch that the query begins with, if it is known.
 
         What tasks have left open, when this sink was a two-phase one, is aborted: pinned, it would
         hold up readers for ever.
@@ -38,15 +40,19 @@ class SingleTransactionSink(Closing):
         ownership = self._ownership
         with ownership.held():
             ownership.is_owner = False
-            entry = ownership.take(self._query_id, "P1-fenced")
+            entry = ownership.take(self._query_id, "P1-fenced", batch_id)
             ownership.sweep(self._query_id, entry.batch_id, pins=speaks_of_pins(self._cluster))
         return entry.batch_id
 
-    def is_decided(self, batch_id: int, fingerprint: str = "") -> bool:
+    def is_decided(
+        self, batch_id: int, fingerprint: str = "", source_topics: Iterable[str] = ()
+    ) -> bool:
         """Whether a batch was written before; raises CheckpointMismatch if it was another one."""
         if not self._ownership.is_owner:
-            self.recover()
-        return self._ownership.is_decided(self._query_id, "P1-fenced", batch_id, fingerprint)
+            self.recover(batch_id)
+        return self._ownership.is_decided(
+            self._query_id, "P1-fenced", batch_id, fingerprint, source_topics
+        )
 
     def write_batch(
         self,
@@ -56,14 +62,16 @@ class SingleTransactionSink(Closing):
         source_offsets: Mapping[tuple[str, int], int] | None = None,
     ) -> bool:
         """Write a batch in one transaction; False, and nothing read, if it was written before."""
-        if self.is_decided(batch_id, fingerprint):
+        offsets = source_offsets or {}
+        if self.is_decided(batch_id, fingerprint, (topic for topic, _ in offsets)):
             return False
         ownership = self._ownership
         entry = ownership.entry.followed_by(batch_id, fingerprint, (), is_pinned=False)
         with ownership.held():
             with self._aborting():
-                ownership.producer.write(_passing(batches))
-                ownership.write_decision(entry, self._query_id, source_offsets or {})
+                topics: dict[str, None] = {}
+                ownership.producer.write(_passing(batches, topics))
+                entry = ownership.write_decision(entry, self._query_id, offsets, topics)
             reach("P1-before-end")
             ownership.decide(entry)
         reach("P1-after-end")
@@ -88,9 +96,10 @@ class SingleTransactionSink(Closing):
             self._cluster.close()
 
 
-def _passing(batches: Iterable[EncodedBatch]) -> Iterator[EncodedBatch]:
-    """The batches, with the place at which the first of them is on its way."""
+def _passing(batches: Iterable[EncodedBatch], topics: dict[str, None]) -> Iterator[EncodedBatch]:
+    """The batches, with the place at which the first of them is on its way; notes their topics."""
     for number, batch in enumerate(batches):
+        topics[batch.topic] = None
         yield batch
         if number == 0:
             reach("P1-middle")

@@ -8,6 +8,7 @@ least once. `auto` is `two_phase` where the broker offers two-phase commit (KIP-
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -47,9 +48,11 @@ class Sink:
     trigger: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, object] = field(default_factory=dict)
 
-    def spark_options(self, checkpoint: str) -> dict[str, str]:
-        """Return what the sink is told."""
+    def spark_options(self, checkpoint: str, source_servers: str | None = None) -> dict[str, str]:
+        """Return what the sink is told; ``source_servers`` are where the source is known to be."""
         given = {name: _text(value) for name, value in self.options.items()}
+        if source_servers is not None and self.kind != STOCK:
+            given["sourceServers"] = source_servers
         given[SERVERS] = servers_or_default(self.servers)
         given["checkpointLocation"] = checkpoint
         if self.topic is not None:
@@ -58,9 +61,11 @@ class Sink:
             given["sinkId"] = self.sink_id
         return given
 
-    def sink_options(self, checkpoint: str = "checkpoint") -> SinkOptions:
+    def sink_options(
+        self, checkpoint: str = "checkpoint", source_servers: str | None = None
+    ) -> SinkOptions:
         """Return the options of an exactly-once sink, checked; raises WrongOption."""
-        return SinkOptions.parse(self.spark_options(checkpoint))
+        return SinkOptions.parse(self.spark_options(checkpoint, source_servers))
 
 
 def _text(value: object) -> str:
@@ -68,7 +73,13 @@ def _text(value: object) -> str:
 
 
 def start(
-    frame: DataFrame, sink: Sink, kind: str, checkpoint: str, *, once: bool
+    frame: DataFrame,
+    sink: Sink,
+    kind: str,
+    checkpoint: str,
+    *,
+    once: bool,
+    source_servers: str | None = None,
 ) -> StreamingQuery:
     """Start the query that writes a stream; `kind` is the sink's, with `auto` decided."""
     writer = frame.writeStream.queryName(sink.sink_id).outputMode(sink.output_mode)
@@ -76,20 +87,22 @@ def start(
         writer = writer.trigger(availableNow=True)
     elif sink.trigger:
         writer = writer.trigger(**sink.trigger)
-    return _to(writer, frame.sparkSession, sink, kind, checkpoint).start()
+    options = sink.spark_options(checkpoint, source_servers)
+    if kind != STOCK:
+        options["runId"] = secrets.token_hex(8)
+    return _to(writer, frame.sparkSession, kind, options).start()
 
 
 def _to(
-    writer: DataStreamWriter, spark: SparkSession, sink: Sink, kind: str, checkpoint: str
+    writer: DataStreamWriter, spark: SparkSession, kind: str, options: dict[str, str]
 ) -> DataStreamWriter:
-    options = sink.spark_options(checkpoint)
     if kind == STOCK:
         return writer.format("kafka").options(**options)
     if kind == SINGLE_TRANSACTION:
         from spark_connector.foreach_batch import single_transaction
 
-        write = single_transaction(sink.sink_options(checkpoint))
-        return writer.foreachBatch(write).option("checkpointLocation", checkpoint)
+        writer = writer.option("checkpointLocation", options["checkpointLocation"])
+        return writer.foreachBatch(single_transaction(options))
     if kind == TWO_PHASE:
         from spark_connector.data_source import BarnabasDataSource
 

@@ -42,6 +42,10 @@ class Source:
         reader = spark.readStream.format("kafka")
         return reader.options(**self.spark_options(starting="earliest")).load()
 
+    def resolved_servers(self) -> str:
+        """Return the brokers that are read from."""
+        return servers_or_default(self.servers)
+
     def topics(self) -> list[str]:
         """Return the topics by name, none where they are found by a pattern."""
         if self.topic is None:

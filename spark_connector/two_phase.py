@@ -23,6 +23,8 @@ from spark_connector.errors import (
     BrokerUnreachable,
     CheckpointMismatch,
     Fenced,
+    Overtaken,
+    Recreated,
     SinkError,
     TransactionLost,
 )
@@ -68,10 +70,12 @@ class Participant:
             self._cluster, self._id, options.transaction_timeout_ms
         )
         self._count = 0
+        self._topics: dict[str, None] = {}
 
     def write(self, batches: Iterable[EncodedBatch]) -> None:
         """Send batches; the first one opens the transaction."""
         for batch in batches:
+            self._topics[batch.topic] = None
             if self._producer.identity == NOBODY:
                 self._producer.begin()
             self._count += self._producer.write([batch])
@@ -84,7 +88,9 @@ class Participant:
             self._producer.flush()
         reach("W1")
         identity = self._producer.identity
-        return Prepared(self._id, *identity, self._count, self._batch_id, self._query_id)
+        return Prepared(
+            self._id, *identity, self._count, self._batch_id, self._query_id, tuple(self._topics)
+        )
 
     def discard(self) -> None:
         """Abort after a failure, so that readers do not wait; if that fails too, the sweep does."""
@@ -129,22 +135,26 @@ class Decider(Closing):
             self._pins = speaks_of_pins(self._cluster)
         return self._pins
 
-    def recover(self) -> int:
+    def recover(self, batch_id: int | None = None) -> int:
         """Become the driver, finish what is decided, abort the rest; the last batch, or -1.
 
-        Before any task of the next batch starts.
+        Before any task of the next batch starts, whose number is ``batch_id`` if it is known.
         """
         assert self._query_id is not None, "recovering needs the query's id"
         with self._ownership.held():
             self._ownership.is_owner = False
-            entry = self._ownership.take(self._query_id, "C1")
+            entry = self._ownership.take(self._query_id, "C1", batch_id)
             self._sweep(entry)
         return entry.batch_id
 
-    def is_decided(self, batch_id: int, fingerprint: str = "") -> bool:
+    def is_decided(
+        self, batch_id: int, fingerprint: str = "", source_topics: Iterable[str] = ()
+    ) -> bool:
         """Whether a batch was decided before; raises CheckpointMismatch if it was another one."""
         assert self._query_id is not None, "asking needs the query's id"
-        return self._ownership.is_decided(self._query_id, "C1", batch_id, fingerprint)
+        return self._ownership.is_decided(
+            self._query_id, "C1", batch_id, fingerprint, source_topics
+        )
 
     def commit(
         self,
@@ -169,7 +179,10 @@ class Decider(Closing):
                 listed = self._pin(batch_id, messages)
                 reach("C3")
                 following = entry.followed_by(batch_id, fingerprint, listed, is_pinned=self.pins)
-                self._ownership.write_decision(following, query_id, source_offsets or {})
+                topics = dict.fromkeys(topic for each in messages for topic in each.topics)
+                following = self._ownership.write_decision(
+                    following, query_id, source_offsets or {}, topics
+                )
             reach("C4-before")
             self._ownership.decide(following)
             reach("C4-after")
@@ -178,16 +191,17 @@ class Decider(Closing):
         return True
 
     def abort(self, batch_id: int, prepared: Sequence[Prepared | None]) -> None:
-        """Let nothing of a batch become visible, unless it is decided: then all of it does."""
-        if self._ownership.is_fenced:
-            return  # The driver that came since takes what is left over.
+        """Let nothing of a batch become visible, unless it is decided: then all of it does.
+
+        Whose batch it is must be known, from here on or from a message: otherwise this could be an
+        old copy of a query that another driver runs, and that is not to be fenced. What is left
+        over then the next start sweeps.
+        """
         query_id = self._learn_query(prepared)
+        if self._ownership.is_fenced or not query_id:
+            return  # The driver that came since takes what is left over.
         with self._ownership.held():
-            if not query_id:
-                self._ownership.fence("C1")
-                self._sweep(None)
-                return
-            entry = self._ownership.take(query_id, "C1")
+            entry = self._ownership.take(query_id, "C1", batch_id)
             messages = written(prepared)
             assert all(each.batch_id == batch_id for each in messages), "one batch at a time"
             self._discard(messages)
@@ -208,10 +222,10 @@ class Decider(Closing):
     ) -> Entry:
         """C1 and C2; what is refused after the ledger was read leaves nothing open."""
         try:
-            entry = self._ownership.take(query_id, "C1")
+            entry = self._ownership.take(query_id, "C1", batch_id)
             if batch_id <= entry.batch_id:
                 entry.check(batch_id, fingerprint)
-        except (CheckpointMismatch, BatchInDoubt):
+        except (CheckpointMismatch, Recreated, Overtaken, BatchInDoubt):
             with contextlib.suppress(SinkError):
                 self._discard(messages)
             raise
@@ -308,10 +322,9 @@ class Decider(Closing):
             },
         )
 
-    def _sweep(self, entry: Entry | None) -> None:
-        """Abort what no decision names; without an entry the query is not known."""
-        batch_id = entry.batch_id if entry is not None else -1
-        self._ownership.sweep(self._query_id or "", batch_id, pins=self.pins)
+    def _sweep(self, entry: Entry) -> None:
+        """Abort what no decision names."""
+        self._ownership.sweep(self._query_id or "", entry.batch_id, pins=self.pins)
 
     def close(self) -> None:
         """Close the connections."""

@@ -13,6 +13,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spark_connector.sentences import sentence_of
 from tests.counterparts.spark import spark_session
 from tests.spark.job import Job
 
@@ -51,6 +52,7 @@ def state_of(query: StreamingQuery) -> dict[str, Any]:
     return {
         "active": active,
         "error": None if failure is None else str(failure),
+        "sentence": None if failure is None else sentence_of(failure),
     }
 
 

@@ -138,6 +138,13 @@ class SparkDriver:
         error: str | None = state["error"]
         return error
 
+    def sentence(self, job: Job) -> str:
+        """Wait for the end of the query, which must be a bad one; return what a user is told."""
+        error = self.end(job)
+        assert error is not None, f"{job.name} went on as if nothing had happened"
+        sentence: str = self._ask("look", job.name)["sentence"]
+        return sentence
+
     def is_active(self, job: Job) -> bool:
         """Whether the query runs."""
         active: bool = self._ask("look", job.name)["active"]

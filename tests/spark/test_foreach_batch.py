@@ -52,10 +52,11 @@ class Sinks:
         self.asked.append(("made", options.sink_id, query_id))
         return self
 
-    def recover(self):
-        self.asked.append("recover")
+    def recover(self, batch_id):
+        self.asked.append(("recover", batch_id))
 
-    def is_decided(self, batch_id, fingerprint):
+    def is_decided(self, batch_id, fingerprint, topics):
+        assert topics == ["in"]
         self.asked.append(("is_decided", batch_id, len(fingerprint)))
         return batch_id <= self.decided
 
@@ -118,7 +119,7 @@ def test_one_transaction_is_told_where_the_batch_ends_and_starts_no_task_by_itse
 def test_two_phases_recover_before_the_first_task_starts(sinks, options):
     write = two_phase(options)
     write(Frame(sinks.asked), 3)
-    assert sinks.news() == [MADE, "recover", ("is_decided", 3, 64), "tasks", ("decide", 3, 64)]
+    assert sinks.news() == [MADE, ("recover", 3), ("is_decided", 3, 64), "tasks", ("decide", 3, 64)]
     write(Frame(sinks.asked), 4)
     assert sinks.news() == [("is_decided", 4, 64), "tasks", ("decide", 4, 64)]
 
@@ -127,7 +128,7 @@ def test_two_phases_start_no_task_for_what_is_decided(sinks, options):
     sinks.decided = 3
     write = two_phase(options)
     write(Frame(sinks.asked), 3)
-    assert sinks.news() == [MADE, "recover", ("is_decided", 3, 64)]
+    assert sinks.news() == [MADE, ("recover", 3), ("is_decided", 3, 64)]
 
 
 def test_what_the_tasks_of_two_phases_left_when_one_failed_is_aborted(sinks, options):

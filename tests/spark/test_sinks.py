@@ -9,6 +9,7 @@ import confluent_kafka
 import pytest
 from kafka.partitioner.default import murmur2
 
+from spark_connector.checkpoint_files import HadoopFiles, LocalFiles, files_at
 from spark_connector.data_source import BarnabasDataSource
 from spark_connector.foreach_batch import single_transaction, two_phase
 from tests.counterparts.spark import spark_session
@@ -211,3 +212,25 @@ def test_an_exception_in_the_middle_of_a_batch_leaves_nothing_behind(pipeline, b
     pipeline.run(transformed())
     assert [each[:4] for each in pipeline.received()] == expected(range(2 * RECORDS))
     until(lambda: open_transactions(barnabas, f"spark.{pipeline.sink_id}"), [], "transactions")
+
+
+def test_the_files_of_a_checkpoint_in_a_hadoop_file_system(spark, tmp_path):
+    """Through the interfaces that HDFS and object stores have, too."""
+    context = spark.sparkContext
+    path = context._jvm.org.apache.hadoop.fs.Path(f"file://{tmp_path}/checkpoint")
+    files = HadoopFiles(context, path)
+    assert not files.exists("note")
+    assert files.read("note") is None
+    assert files.names("offsets") == []
+    for content in (b"one", b"another"):
+        files.replace("note", content)
+        assert files.read("note") == content
+    assert files.exists("note")
+    (tmp_path / "checkpoint" / "offsets").mkdir()
+    (tmp_path / "checkpoint" / "offsets" / "3").touch()
+    assert files.names("offsets") == ["3"]
+    assert not list((tmp_path / "checkpoint").glob("*.tmp*"))
+    # What is local is read as it is, by whoever reads it.
+    found = files_at(f"{tmp_path}/checkpoint")
+    assert isinstance(found, LocalFiles)
+    assert found.read("note") == b"another"

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from spark_connector import checkpoint
+from spark_connector import checkpoint, checkpoint_files
 from spark_connector.errors import CheckpointMismatch
 
 KAFKA = '{"orders":{"0":15,"1":7},"payments":{"0":3}}'
@@ -24,20 +24,20 @@ def write(location, batch_id, *sources, watermark=0):
 def test_kafka_offsets_are_where_the_batch_ends(location):
     write(location, 3, KAFKA)
     expected = {("orders", 0): 15, ("orders", 1): 7, ("payments", 0): 3}
-    assert checkpoint.source_offsets(str(location), 3) == expected
-    assert checkpoint.source_offsets(f"file://{location}", 3) == expected
-    assert checkpoint.source_offsets(f"file:{location}", 3) == expected
+    assert checkpoint.batch_end(str(location), 3).offsets == expected
+    assert checkpoint.batch_end(f"file://{location}", 3).offsets == expected
+    assert checkpoint.batch_end(f"file:{location}", 3).offsets == expected
 
 
 def test_other_sources_have_no_offsets(location):
     write(location, 0, "17", "-", '{"logOffset":4}', '{"a":{"x":1}}', '"text"', "[1]")
-    assert checkpoint.source_offsets(str(location), 0) == {}
+    assert checkpoint.batch_end(str(location), 0).offsets == {}
     assert checkpoint.fingerprint(str(location), 0)
 
 
 def test_two_sources_of_one_topic_have_read_what_both_have(location):
     write(location, 0, '{"t":{"0":15,"1":2}}', '{"t":{"0":10}}')
-    assert checkpoint.source_offsets(str(location), 0) == {("t", 0): 10, ("t", 1): 2}
+    assert checkpoint.batch_end(str(location), 0).offsets == {("t", 0): 10, ("t", 1): 2}
 
 
 def test_the_fingerprint_is_of_the_ends_alone(location):
@@ -55,7 +55,8 @@ def test_the_querys_id(location):
 
 def test_a_batch_that_is_not_there_means_another_checkpoint(location):
     with pytest.raises(CheckpointMismatch, match=r"has no file offsets/7: give the sink"):
-        checkpoint.fingerprint(str(location), 7)
+        checkpoint.batch_end(str(location), 7)
+    assert checkpoint.fingerprint(str(location), 7) is None
 
 
 def test_what_cannot_be_reached_is_unknown(tmp_path):
@@ -68,8 +69,45 @@ def test_what_cannot_be_reached_is_unknown(tmp_path):
 
 
 def test_a_uri_is_read_through_pyarrow(location, monkeypatch):
-    monkeypatch.setattr(checkpoint, "local_path", lambda location: None)
+    monkeypatch.setattr(checkpoint_files, "local_path", lambda location: None)
     write(location, 1, KAFKA)
-    assert checkpoint.source_offsets(f"file://{location}", 1)["payments", 0] == 3
+    assert checkpoint.batch_end(f"file://{location}", 1).offsets["payments", 0] == 3
     with pytest.raises(CheckpointMismatch, match="offsets/2"):
-        checkpoint.source_offsets(f"file://{location}", 2)
+        checkpoint.batch_end(f"file://{location}", 2)
+    check_files(f"file://{location}", location)
+    assert checkpoint.next_batch(f"file://{location}") == 1
+
+
+def check_files(uri, location):
+    """What is there, what is not, and what the sinks note."""
+    assert checkpoint.incarnation(uri) is None
+    for text in ("one", "another"):
+        checkpoint.note_incarnation(uri, text)
+        assert checkpoint.incarnation(uri) == text
+    assert not list(location.glob(".*"))
+    assert checkpoint.last_end(uri) == checkpoint.batch_end(uri, 1)
+    assert not checkpoint.is_finished(uri, 1)
+
+
+def test_what_cannot_be_noted_stops_nothing(location):
+    (location / checkpoint.INCARNATION).mkdir()
+    with pytest.warns(RuntimeWarning, match="cannot be written"):
+        checkpoint.note_incarnation(str(location), "one")
+    assert not list(location.glob(".*"))
+
+
+def test_where_a_query_begins(location):
+    uri = str(location)
+    assert checkpoint.next_batch(uri) == 0
+    assert checkpoint.last_end(uri) == (checkpoint.UNKNOWN, {})
+    write(location, 0, KAFKA)
+    write(location, 1, KAFKA)
+    (location / "offsets" / ".2.crc").touch()
+    check_files(uri, location)
+    assert checkpoint.next_batch(uri) == 1
+    (location / "commits").mkdir()
+    (location / "commits" / "1").touch()
+    assert checkpoint.is_finished(uri, 1)
+    assert checkpoint.next_batch(uri) == 2
+    assert checkpoint.next_batch(None) is None
+    assert checkpoint.batch_end(uri, 1).topics == ["orders", "payments"]

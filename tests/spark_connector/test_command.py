@@ -14,6 +14,7 @@ from spark_connector import Pipeline, Sink, Source
 from spark_connector.__main__ import main, pipelines_of
 from spark_connector.refusals import WrongUse
 from spark_connector.runner import (
+    STARTS_MAX,
     QueryFailed,
     Running,
     Stop,
@@ -234,6 +235,51 @@ def test_a_query_that_fails(query, watching):
     query.failure = RuntimeError("x\nspark_connector.errors.Fenced: Another driver runs.\n")
     thread.join(60)
     assert errors == ["a: Another driver runs."]
+
+
+CONCURRENT = RuntimeError("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log.")
+OVERTAKEN = RuntimeError("Reason:\nspark_connector.errors.Overtaken: Another driver is at work.\n")
+
+
+def running_with_starts(query, following):
+    """What runs, and the queries that are started after it."""
+    pipeline = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="a", topic="out"))
+    return Running.of(pipeline, query, None, lambda: following.pop(0))
+
+
+@pytest.mark.parametrize("failure", [CONCURRENT, OVERTAKEN], ids=["spark", "sink"])
+def test_a_query_that_another_driver_came_in_between_of_is_started_again(failure):
+    first, second = FakeQuery(isActive=False, failure=failure), FakeQuery()
+    following = [second]
+    stop, reported = Stop(), []
+    second.end_batch(4)
+    second.isActive = False
+    watch([running_with_starts(first, following)], lambda each: reported.append(each.batch), stop)
+    assert (following, reported) == ([], [4])
+
+
+@pytest.mark.parametrize(
+    ("failure", "says"),
+    [
+        (CONCURRENT, "a: another driver runs this pipeline with the same checkpoint"),
+        (OVERTAKEN, "a: Another driver is at work."),
+        (RuntimeError("spark_connector.errors.Fenced: Another one.\n"), "a: Another one."),
+    ],
+    ids=["spark", "sink", "fenced"],
+)
+def test_a_query_that_has_ended_a_batch_or_was_fenced_is_not_started_again(failure, says):
+    query = FakeQuery(isActive=False, failure=failure)
+    if "Fenced" not in str(failure):
+        query.end_batch(3)
+    with pytest.raises(QueryFailed) as failed:
+        watch([running_with_starts(query, [FakeQuery()])], lambda _each: None, Stop())
+    assert str(failed.value).startswith(says)
+
+
+def test_a_query_is_not_started_again_for_ever():
+    queries = [FakeQuery(isActive=False, failure=CONCURRENT) for _ in range(STARTS_MAX + 1)]
+    with pytest.raises(QueryFailed, match="another driver runs this pipeline"):
+        watch([running_with_starts(queries[0], queries[1:])], lambda _each: None, Stop())
 
 
 def test_sigterm_asks_for_the_end():

@@ -13,6 +13,7 @@ from spark_connector.entries import (
     query_of,
 )
 from spark_connector.errors import CheckpointMismatch, SinkError
+from spark_connector.incarnation import UNKNOWN, Home, Incarnation
 from spark_connector.prepared import (
     Prepared,
     query_tag,
@@ -33,13 +34,26 @@ def test_an_entry_comes_back_as_it_was_written():
     entry = Entry(7, "f", (Listed("spark.s.7.0.1.n", 5, 3),), True, ("e", "d"))
     assert decode(encode(entry)) == entry
     assert decode(encode(NO_ENTRY)) == NO_ENTRY
-    assert json.loads(encode(entry))["version"] == 1
+    home = Home("cluster", {"in": "id-1"})
+    entry = entry._replace(incarnation=Incarnation(home, Home("other", {"out": "id-2"})))
+    assert decode(encode(entry)) == entry
+    assert entry.followed_by(8, "g", (), is_pinned=True).incarnation == entry.incarnation
+    assert entry.before().incarnation == entry.incarnation
+    assert json.loads(encode(entry))["version"] == 2
 
 
 def test_a_later_version_is_not_guessed_at():
-    value = encode(NO_ENTRY).replace(b'"version":1', b'"version":2')
-    with pytest.raises(SinkError, match="version 2"):
+    value = encode(NO_ENTRY).replace(b'"version":2', b'"version":3')
+    with pytest.raises(SinkError, match="version 3"):
         decode(value)
+
+
+def test_an_entry_of_the_version_before_does_not_say_which_topics_it_is_about():
+    value = (
+        b'{"version":1,"batchId":7,"fingerprint":"f","transactions":[["t",5,3]],"pinned":true,'
+        b'"history":["e"]}'
+    )
+    assert decode(value) == Entry(7, "f", (Listed("t", 5, 3),), True, ("e",), UNKNOWN)
 
 
 TOO_DEEP = b"[" * 100_000
@@ -47,7 +61,16 @@ TOO_DEEP = b"[" * 100_000
 
 @pytest.mark.parametrize(
     "value",
-    [b"", b"{", b"[]", b"{}", b'{"version":1}', b"\xff", pytest.param(TOO_DEEP, id="too-deep")],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b'{"version":1}',
+        b'{"version":2}',
+        b"\xff",
+        pytest.param(TOO_DEEP, id="too-deep"),
+    ],
 )
 def test_rubbish_in_the_ledger_is_an_error_in_words(value):
     with pytest.raises(SinkError, match="cannot be read"):

@@ -19,6 +19,7 @@ def test_two_options_are_enough():
     assert options.batch_max_bytes == 1024 * 1024 - 64 * 1024
     assert options.ledger_topic == "__spark_sink_ledger"
     assert not options.new_query
+    assert (options.source_servers, options.accepted_ids) == ("", frozenset())
 
 
 def test_names_are_recognised_in_the_case_that_spark_passes_on():
@@ -26,6 +27,7 @@ def test_names_are_recognised_in_the_case_that_spark_passes_on():
     options = SinkOptions.parse(given | {"transactiontimeoutms": "5000", "newquery": "TRUE"})
     assert (options.transaction_timeout_ms, options.new_query) == (5000, True)
     assert SinkOptions.parse(given | {"acceptlostbatch": "7"}).accepted_batch_id == 7
+    assert SinkOptions.parse(given | {"acceptids": " a-B, c_D "}).accepted_ids == {"a-B", "c_D"}
 
 
 def test_options_travel_to_tasks():
@@ -43,6 +45,7 @@ def test_options_travel_to_tasks():
         ({"kafka.bootstrap.servers": ""}, "bootstrap.servers is missing"),
         ({"kafka.bootstrap.servers": "localhost"}, "write it as host:port"),
         ({"kafka.bootstrap.servers": "localhost:0"}, "write it as host:port"),
+        ({"sourceServers": "localhost"}, "sourceServers has the address 'localhost'"),
         ({"topic": "no/topic"}, "no topic can be called"),
         ({"ledgerTopic": ".."}, "no topic can be called"),
         ({"transactionTimeoutMs": "ten"}, "use a whole number"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from spark_connector.errors import CheckpointMismatch, WrongOption
+from spark_connector.errors import CheckpointMismatch, Recreated, WrongOption
 from spark_connector.ledger import Ledger
 from spark_connector.requests import end_all
 from spark_connector.sweep import describe
 from spark_connector.two_phase import Decider
-from tests.interop.administration import create
+from tests.interop.administration import admin, create, wait_until
 from tests.interop.sink_cores.faults import PINNING
 from tests.interop.spark_sink import (
     PARTITIONS,
@@ -78,6 +78,29 @@ def test_a_query_whose_first_decision_is_on_its_way_is_refused_only_without_it(
     assert (decided.keys(), undecided) == ({"query"}, {"another checkpoint"})
     assert read(any_broker, topic, 1 + decides) == expected(1) + expected(int(decides))
     assert query.finished == (0 if decides else -1)
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_an_output_topic_that_was_made_again_is_refused_by_its_id(any_broker, sink, start, kind):
+    query = start(kind, sink)
+    query.run(1)
+    with query.connected() as cluster:
+        before = cluster.home([sink.topic])
+        entry = Ledger(cluster, sink.ledger_topic).read(sink.sink_id, "query")
+    assert entry.incarnation.source == before._replace(topics=cluster_ids(query, "source"))
+    assert entry.incarnation.sink.topics == cluster_ids(query, sink.topic, sink.ledger_topic)
+    client = admin(any_broker.bootstrap_servers)
+    client.delete_topics([sink.topic])[sink.topic].result(60)
+    wait_until(lambda: not cluster_ids(query, sink.topic), "deleted")
+    create(any_broker.bootstrap_servers, sink.topic, partitions=PARTITIONS)
+    (now,) = cluster_ids(query, sink.topic).values()
+    with pytest.raises(Recreated, match=f"{before.topics[sink.topic]} and has {now},"):
+        query.run(2)
+
+
+def cluster_ids(query, *topics):
+    with query.connected() as cluster:
+        return cluster.home(topics).topics
 
 
 def test_one_sink_goes_on_where_the_other_stopped(any_broker, sink, monkeypatch, start):

@@ -1,0 +1,126 @@
+"""Which topics and clusters a checkpoint is about: their ids, since names come again.
+
+An offset means nothing in a topic that was deleted and made again, nor on a broker whose data began
+anew: a pipeline that went on there would pass over records without a word. So every entry of the
+ledger has the ids of the topics that its batch was read from and written to, and those of their
+clusters. Until there is an entry, a file in the checkpoint has them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, Self
+
+from spark_connector.errors import CheckpointMismatch, Recreated
+
+VERSION: Final = 1
+
+
+class Home(NamedTuple):
+    """A cluster, and topics in it, by their ids as Kafka's tools print them."""
+
+    cluster_id: str = ""
+    """Empty where it is not known."""
+    topics: Mapping[str, str] = MappingProxyType({})
+    """Ids by name; without those that are not known."""
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {"cluster": self.cluster_id, "topics": dict(self.topics)}
+
+    @classmethod
+    def of_plain(cls, found: Mapping[str, Any]) -> Self:
+        """Return what :meth:`as_plain` was; raises LookupError, TypeError or ValueError."""
+        topics = {str(name): str(each) for name, each in dict(found["topics"]).items()}
+        return cls(str(found["cluster"]), topics)
+
+    def following(self, before: Home, topics: Mapping[str, object]) -> Home:
+        """This as it is remembered: of these topics, and what is not known now as it was before."""
+        ids = {**before.topics, **self.topics}
+        kept = {name: ids[name] for name in topics if name in ids}
+        return Home(self.cluster_id or before.cluster_id, kept)
+
+
+class Incarnation(NamedTuple):
+    """What a checkpoint is about."""
+
+    source: Home = Home()
+    sink: Home = Home()
+    """With the ledger's topic."""
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {"source": self.source.as_plain(), "sink": self.sink.as_plain()}
+
+    @classmethod
+    def of_plain(cls, found: Mapping[str, Any]) -> Self:
+        """Return what :meth:`as_plain` was; raises LookupError, TypeError or ValueError."""
+        return cls(Home.of_plain(found["source"]), Home.of_plain(found["sink"]))
+
+
+UNKNOWN: Final = Incarnation()
+
+
+def as_text(incarnation: Incarnation) -> str:
+    """Return it as the file in the checkpoint has it."""
+    return json.dumps({"version": VERSION, **incarnation.as_plain()}, indent=1, sort_keys=True)
+
+
+def of_text(text: str | None, location: str) -> Incarnation:
+    """Read what :func:`as_text` has written; raises CheckpointMismatch for what it has not."""
+    if text is None:
+        return UNKNOWN
+    try:
+        found = json.loads(text)
+        readers = {VERSION: Incarnation.of_plain}
+        return readers[found["version"]](found)
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise CheckpointMismatch(
+            f"The checkpoint {location} does not say any more which topics it is about, its file"
+            f" cannot be read ({error!r}); restore the checkpoint, or start with a new one."
+        ) from None
+
+
+def check(before: Incarnation, now: Incarnation, accepted: frozenset[str], sink_id: str) -> None:
+    """Raise Recreated if something is another one than before, and that was not accepted."""
+    changes = [
+        change
+        for change in (
+            *_changes("source", before.source, now.source),
+            *_changes("sink", before.sink, now.sink),
+        )
+        if change.now not in accepted
+    ]
+    if not changes:
+        return
+    ids = ",".join(dict.fromkeys(each.now for each in changes))
+    raise Recreated(
+        f"The checkpoint of the sink {sink_id} does not fit what is there now:"
+        f" {'; '.join(each.text for each in changes)}; so offsets of the checkpoint mean other"
+        " records, or results are gone: start with a new checkpoint directory and newQuery=true to"
+        f" process what is there from its beginning, or set acceptIds={ids} to go on from the"
+        " checkpoint all the same."
+    )
+
+
+class _Change(NamedTuple):
+    text: str
+    now: str
+
+
+def _changes(role: str, before: Home, now: Home) -> Iterator[_Change]:
+    if before.cluster_id and now.cluster_id and before.cluster_id != now.cluster_id:
+        yield _Change(
+            f"the {role}'s cluster had the id {before.cluster_id} and has {now.cluster_id}",
+            now.cluster_id,
+        )
+    for name, known in before.topics.items():
+        found = now.topics.get(name, known)
+        if found != known:
+            yield _Change(
+                f"the {role}'s topic {name} had the id {known} and has {found}, it was deleted and"
+                " made again",
+                found,
+            )

@@ -1,0 +1,105 @@
+"""Before Spark runs a batch: is this the checkpoint to go on with, and do topics exist still?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from spark_connector import checkpoint
+from spark_connector.cluster import Cluster, connected
+from spark_connector.errors import BrokerUnreachable, Overtaken, SinkError
+from spark_connector.options import SinkOptions
+from spark_connector.ownership import Ownership
+from spark_connector.single import SingleTransactionSink
+from spark_connector.two_phase import Decider
+
+LOOKS_MAX: Final = 10
+"""How often a driver may finish a batch while another one looks which is the next."""
+LOOK_MS: Final = 10_000
+"""How long a look ahead waits for the broker; who writes after it has more patience."""
+
+
+def take_the_sink(
+    options: SinkOptions, source_topics: Iterable[str], *, is_two_phase: bool
+) -> None:
+    """Refuse a checkpoint that must not go on; otherwise fence who has the sink.
+
+    So the driver that comes later wins: once Spark has read the checkpoint, nobody else adds to it.
+    A new checkpoint has nothing yet that two could share, its query begins with the first batch.
+    """
+    with connected(options) as cluster:
+        for attempt in range(1, LOOKS_MAX + 1):
+            try:
+                _take_the_sink(options, cluster, source_topics, is_two_phase=is_two_phase)
+            except Overtaken:
+                if attempt == LOOKS_MAX:
+                    raise
+            else:
+                return
+
+
+def _take_the_sink(
+    options: SinkOptions, cluster: Cluster, source_topics: Iterable[str], *, is_two_phase: bool
+) -> None:
+    query_id = checkpoint.query_id(options.checkpoint_location)
+    batch_id = checkpoint.next_batch(options.checkpoint_location)
+    Ownership(options, cluster).inspect(query_id or "", batch_id, source_topics)
+    if query_id is None:
+        return
+    if is_two_phase:
+        Decider(options, query_id, cluster).recover(batch_id)
+    else:
+        SingleTransactionSink(options, query_id, cluster).recover(batch_id)
+
+
+@dataclass
+class _Kept:
+    options: SinkOptions
+    cluster: Cluster
+    ownership: Ownership
+
+
+_kept: list[_Kept] = []
+"""At most one: what a worker that plans batches knows of the ledger."""
+
+
+def look_ahead(options: SinkOptions) -> SinkError | None:
+    """Return why the batch that Spark plans now must not be written, if that is to be seen.
+
+    What cannot be seen is left to those who write it.
+    """
+    location = options.checkpoint_location
+    query_id = checkpoint.query_id(location)
+    if query_id is None:
+        return None
+    kept = _take(options)
+    try:
+        topics = checkpoint.last_end(location).topics
+        kept.ownership.inspect(query_id, checkpoint.next_batch(location), topics)
+    except BrokerUnreachable:
+        kept.cluster.close()
+        return None
+    except SinkError as refusal:
+        kept.cluster.close()
+        return refusal
+    except BaseException:
+        kept.cluster.close()
+        raise
+    _kept.append(kept)
+    return None
+
+
+def _take(options: SinkOptions) -> _Kept:
+    kept = _kept.pop() if _kept else None
+    if kept is not None and kept.options == options:
+        return kept
+    if kept is not None:
+        kept.cluster.close()
+    cluster = Cluster(
+        options.bootstrap_servers,
+        client_id=options.client_id,
+        timeout_ms=min(LOOK_MS, options.delivery_timeout_ms),
+        request_timeout_ms=min(LOOK_MS, options.request_timeout_ms),
+    )
+    return _Kept(options, cluster, Ownership(options, cluster))

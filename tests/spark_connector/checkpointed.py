@@ -1,0 +1,215 @@
+"""Drivers without Spark: their checkpoint is real, and so is the broker; a batch is one record."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import time
+from collections import Counter
+from pathlib import Path
+
+from broker.testing import Broker
+from protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest, DeleteTopicState
+from protocol.records import Record, encode_batch
+from spark_connector import checkpoint
+from spark_connector.cluster import Cluster, connected
+from spark_connector.encoded import EncodedBatch
+from spark_connector.kept_decider import commit_with_decider
+from spark_connector.options import SinkOptions
+from spark_connector.single import SingleTransactionSink
+from spark_connector.starting import look_ahead, take_the_sink
+from spark_connector.two_phase import Decider, Participant
+
+SINGLE, TWO_PHASE, DATA_SOURCE = "single", "two-phase", "data-source"
+KINDS = (SINGLE, TWO_PHASE, DATA_SOURCE)
+PER_BATCH = 10
+"""Offsets of the source that a batch reads."""
+
+
+class ConcurrentUpdate(Exception):
+    """What Spark ends a query with whose checkpoint another driver has written to."""
+
+    def __str__(self) -> str:
+        return "[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log."
+
+
+class SparkCheckpoint:
+    """What Spark keeps: each file is written once."""
+
+    def __init__(self, directory: Path, topics: tuple[str, ...] = ("in",)) -> None:
+        self.directory = directory
+        self.topics = topics
+        if not directory.exists():
+            for folder in ("offsets", "commits"):
+                (directory / folder).mkdir(parents=True)
+            (directory / "metadata").write_text(json.dumps({"id": f"query-{directory.name}"}))
+
+    @property
+    def query_id(self) -> str:
+        return str(json.loads((self.directory / "metadata").read_text())["id"])
+
+    def copy_to(self, directory: Path) -> SparkCheckpoint:
+        shutil.copytree(self.directory, directory)
+        return SparkCheckpoint(directory, self.topics)
+
+    def first_batch(self) -> int:
+        found = checkpoint.next_batch(str(self.directory))
+        assert found is not None
+        return found
+
+    def plan(self, batch_id: int) -> None:
+        """Note where a batch ends, unless it was planned when the query began."""
+        ends = {topic: {"0": (batch_id + 1) * PER_BATCH} for topic in self.topics}
+        self._add(f"offsets/{batch_id}", f"v1\n{{}}\n{json.dumps(ends)}")
+
+    def is_planned(self, batch_id: int) -> bool:
+        return (self.directory / "offsets" / str(batch_id)).exists()
+
+    def finish(self, batch_id: int) -> None:
+        self._add(f"commits/{batch_id}", "v1\n{}")
+
+    def _add(self, name: str, text: str) -> None:
+        try:
+            with (self.directory / name).open("x") as file:
+                file.write(text)
+        except FileExistsError:
+            raise ConcurrentUpdate from None
+
+
+def options(broker: Broker, sink_id: str, checkpoint: SparkCheckpoint, **more: str) -> SinkOptions:
+    given = {
+        "kafka.bootstrap.servers": broker.bootstrap_servers,
+        "sinkId": sink_id,
+        "topic": "out",
+        "checkpointLocation": str(checkpoint.directory),
+        "ledgerTopic": "ledger",
+        "kafka.delivery.timeout.ms": "10000",
+    }
+    chosen = given | more
+    # Without a topic the rows say where they go.
+    return SinkOptions.parse({name: value for name, value in chosen.items() if value})
+
+
+def rows(topic: str, value: str) -> EncodedBatch:
+    now_ms = time.time_ns() // 1_000_000
+    records = [Record(0, now_ms, None, value.encode())]
+    return EncodedBatch(topic, 0, 1, bytearray(encode_batch(records)))
+
+
+class Driver:
+    """A query in one process, from its start until something fails."""
+
+    def __init__(self, kind: str, chosen: SinkOptions, files: SparkCheckpoint) -> None:
+        self.kind = kind
+        self.options = chosen
+        self.files = files
+        self.batch_id = files.first_batch()
+        self.is_first = True
+        self._cluster = connected(chosen)
+        self._sink: SingleTransactionSink | Decider | None = None
+
+    def take(self) -> None:
+        """As `python -m spark_connector run` does ahead of the query."""
+        take_the_sink(self.options, self.files.topics, is_two_phase=self.kind != SINGLE)
+
+    def run(self, last: int) -> None:
+        """Run batches up to this one, as Spark does."""
+        while self.batch_id <= last:
+            self.run_batch()
+
+    def run_batch(self) -> None:
+        batch_id = self.batch_id
+        # Spark reads its plans when the query begins, and adds to them after that.
+        if not self.is_first or not self.files.is_planned(batch_id):
+            self.files.plan(batch_id)
+        self.write(batch_id)
+        self.files.finish(batch_id)
+        self.batch_id += 1
+        self.is_first = False
+
+    def write(self, batch_id: int) -> None:
+        """What a sink does with a batch."""
+        end = checkpoint.batch_end(str(self.files.directory), batch_id)
+        query_id = self.files.query_id
+        if self.kind == DATA_SOURCE:
+            refusal = look_ahead(self.options)
+            if refusal is not None:
+                raise refusal
+            prepared = self._run_task(batch_id)
+            commit_with_decider(
+                self.options,
+                query_id,
+                batch_id,
+                lambda decider: decider.commit(batch_id, prepared, end.fingerprint, end.offsets),
+            )
+            return
+        if self.kind == SINGLE:
+            sink = self._sink or SingleTransactionSink(self.options, query_id, self._cluster)
+            self._sink = sink
+            sink.write_batch(batch_id, self._rows(batch_id), end.fingerprint, end.offsets)
+            return
+        if self._sink is None:
+            self._sink = Decider(self.options, query_id, self._cluster, hears_alone=True)
+            self._sink.recover(batch_id)
+        decider = self._sink
+        assert isinstance(decider, Decider)
+        if not decider.is_decided(batch_id, end.fingerprint, end.topics):
+            decider.commit(batch_id, self._run_task(batch_id), end.fingerprint, end.offsets)
+
+    def _rows(self, batch_id: int) -> list[EncodedBatch]:
+        return [rows(self.options.topic or f"out-{batch_id}", f"{batch_id}")]
+
+    def _run_task(self, batch_id: int) -> list:
+        task = Participant(
+            self.options,
+            batch_id=batch_id,
+            query_id=self.files.query_id,
+            partition=0,
+            task_attempt_id=0,
+            nonce=secrets.token_hex(4),
+            cluster=self._cluster,
+        )
+        task.write(self._rows(batch_id))
+        return [task.prepared()]
+
+    def close(self) -> None:
+        self._cluster.close()
+
+
+def delete(broker: Broker, topic: str) -> None:
+    """Delete a topic."""
+    with Cluster(broker.bootstrap_servers, client_id="test", timeout_ms=10_000) as cluster:
+        request = DeleteTopicsRequest(
+            topics=[DeleteTopicState(topic)], topic_names=[topic], timeout_ms=10_000
+        )
+        answer = cluster.ask_controller(f"Deleting {topic}", DELETE_TOPICS, request)
+        assert not answer.responses[0].error_code
+
+
+def recreate(broker: Broker, topic: str) -> None:
+    """Delete a topic and make one of the same name."""
+    delete(broker, topic)
+    broker.create_topic(topic, 2)
+
+
+def id_of(broker: Broker, topic: str) -> str:
+    with Cluster(broker.bootstrap_servers, client_id="test", timeout_ms=10_000) as cluster:
+        return cluster.home([topic]).topics[topic]
+
+
+def cluster_id_of(broker: Broker) -> str:
+    with Cluster(broker.bootstrap_servers, client_id="test", timeout_ms=10_000) as cluster:
+        return cluster.home([]).cluster_id
+
+
+def committed(broker: Broker, topic: str = "out") -> Counter[str]:
+    """What readers of committed records find."""
+    return Counter(
+        (each.value or b"").decode() for each in broker.records(topic, "read_committed").result
+    )
+
+
+def written(broker: Broker, topic: str = "out") -> int:
+    """How many records there are for any reader."""
+    return len(broker.records(topic).result)
