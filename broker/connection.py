@@ -631,7 +631,9 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._descriptor >= 0 and not transport.get_write_buffer_size():
             self._send(out)
-            if not out or (size > JOIN_BYTES and self._leave_remainder(out)):
+            if not out or self._mute & CLOSED:
+                return
+            if size > JOIN_BYTES and self._leave_remainder(out):
                 return
         try:
             out = in_memory(out)
@@ -642,14 +644,14 @@ class Connection(asyncio.BufferedProtocol):
             transport.write(chunk)
 
     def _send(self, out: Chunks) -> None:
-        """Send what the socket takes; who waits for a broken one finds out and acts on it.
+        """Send what the socket takes; a broken one ends the connection at once.
 
-        Without ``contextlib.suppress``, which takes three calls of the interpreter.
+        What has come in behind would be handled for nobody, and its answers made in memory.
         """
         try:
             send(self._descriptor, out)
-        except OSError:
-            return
+        except OSError as error:
+            self._remainder_failed(error)
 
     def _leave_remainder(self, out: Chunks) -> bool:
         """Have what is in files sent as the socket takes it; False if nothing is, or none can."""

@@ -229,11 +229,13 @@ class Segment:
         position_offset, position = offsets.entry_at(start_offset)
         if position < begin:
             position_offset, position = end_offset, begin
-        boundary_offset, boundary = offsets.floor(position + max_bytes)
+        # The index is ahead of the file: what is not written yet has its entries already.
+        reach = min(position + max_bytes, end_position - 1)
+        boundary_offset, boundary = offsets.floor(reach)
         limit = offsets.lookup(end_offset - 1)
         if limit < boundary:
             boundary_offset, boundary = end_offset, limit
-        if boundary >= end_position:
+        if boundary <= position:
             boundary_offset, boundary = start_offset, position
         return FileSpan(
             self.log_path,

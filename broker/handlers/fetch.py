@@ -6,7 +6,8 @@ Knowingly absent: fetching by replicas (there is one copy), preferred read repli
 
 A fetch reads what is there; when that is less than ``min_bytes`` it is parked until more becomes
 visible, its time is up, or another kind of request queues behind it. Data that is not in the page
-cache is read on a thread, all of it in one go, then the fetch starts over with that at hand.
+cache is read on a thread, as much as an answer may copy in one go, then the fetch starts over with
+that at hand.
 """
 
 from __future__ import annotations
@@ -44,6 +45,9 @@ UNKNOWN_OFFSET: Final = -1
 COLD_ROUNDS_MAX: Final = 4
 """Reads aside for one request. One is enough unless segments change meanwhile; after the last the
 fetch waits on the loop for what is still missing."""
+COPIED_BYTES_MAX: Final = 4 * 1024 * 1024
+"""Of one answer, what cannot be sent from the page cache and so is in memory until the client has
+read it: where many ask for much and read nothing, each keeps no more than this and one batch."""
 _NOTHING: Final = memoryview(b"")
 
 FetchAnswer: TypeAlias = FetchResponse | Parked[FetchResponse]
@@ -106,6 +110,8 @@ class _Result:
     sent: list[tuple[PartitionLog, int]] = field(default_factory=list)
     """The logs with data to answer, and how much of it; counted once it is answered."""
     size_bytes: int = 0
+    copied_bytes: int = 0
+    """How much of it is in memory of its own, or will be once the disk has been waited for."""
     urgent: bool = False
     """There is something to tell at once, however little: an error, or that more can be had."""
 
@@ -212,7 +218,7 @@ class _Reader:
         limit = min(room, wanted.partition_max_bytes)
         plan = log.plan_read(wanted.fetch_offset, max(limit, 0), isolation)
         if plan is not None and (limit > 0 or at_least_one):
-            found = self._load(asked, plan, result)
+            found = self._load(log, asked, plan, result)
             if found is not None:
                 records, upper_offset = found
             if len(records) > limit and not at_least_one:
@@ -236,9 +242,9 @@ class _Reader:
         )
 
     def _load(
-        self, asked: Asked, plan: FileSpan | MemorySlice, result: _Result
+        self, log: PartitionLog, asked: Asked, plan: FileSpan | MemorySlice, result: _Result
     ) -> tuple[memoryview, int] | None:
-        """Batches and the offset behind them; None when they are cold.
+        """Batches and the offset behind them; None when they are cold, or too much with the rest.
 
         Many are left in the page cache: a ``FileSlice`` stands in for them, of which only the
         length is asked until the connection sends it.
@@ -248,10 +254,20 @@ class _Reader:
             data = chunks[0] if len(chunks) == 1 else memoryview(b"".join(chunks))
             return data, plan.upper_offset
         loaded = self._warmed(asked, plan) if self._warm else None
-        if loaded is None:
+        if loaded is not None:
+            result.copied_bytes += len(loaded.data)
+        else:
             sliced = plan.slice()
             if sliced is not None:
                 return cast("memoryview", sliced[0]), sliced[1]
+            room = COPIED_BYTES_MAX - result.copied_bytes
+            if room <= 0:
+                result.urgent = True  # The rest is for the next Fetch.
+                return None
+            if plan.max_bytes > room:
+                isolation = self.request.isolation_level
+                plan = cast("FileSpan", log.plan_read(asked.request.fetch_offset, room, isolation))
+            result.copied_bytes += plan.size_bytes
             loaded = plan.load(read_waiting if self._may_wait else read_cached)
         if loaded is None:
             # After a round on the thread there is something to answer with; more is not waited for.

@@ -10,6 +10,7 @@ import struct
 
 import pytest
 
+from broker import connection
 from broker.clock import ManualClock
 from tests.broker.toy import (
     ECHO,
@@ -75,6 +76,18 @@ async def test_no_delay_is_set_on_accepted_connections(running):
     (connection,) = running.toy.server.connections
     sock = connection._transport.get_extra_info("socket")
     assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+async def test_nothing_is_handled_for_a_peer_that_cannot_be_sent_to(running, monkeypatch):
+    def broken(_descriptor, _chunks):
+        raise ConnectionResetError
+
+    monkeypatch.setattr(connection, "send", broken)
+    monkeypatch.setattr(connection, "WRITE_BYTES", 1)  # each answer by itself
+    await (client := await running.client()).send(request(ECHO, b"x") * 20)
+    await until(lambda: running.toy.contexts and not running.toy.server.connections)
+    assert len(running.toy.contexts) == 1
+    await client.closed()
 
 
 async def test_pipelined_requests_are_answered_in_order(running):

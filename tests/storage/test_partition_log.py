@@ -224,6 +224,16 @@ def a_busy_log(seed):
     return host, written
 
 
+def test_a_long_read_knows_how_far_the_written_ones_go_though_the_index_is_ahead():
+    """Else all of it would be copied instead of sent from the page cache."""
+    host, written = a_busy_log(1)
+    last = next(each for each in host.log.segments if each.end_offset >= written)
+    assert last.index.offsets.last_position >= last.written_bytes
+    plan = host.log.plan_read(last.base_offset, 1 << 20)
+    assert plan.position < plan.boundary < plan.end_position
+    assert plan.boundary == last.index.offsets.floor(last.written_bytes - 1)[1]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_reads_at_every_offset_give_whole_batches_below_the_high_watermark(seed):
     host, written = a_busy_log(seed)

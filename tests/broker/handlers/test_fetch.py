@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pytest
 
+from broker.handlers.fetch import COPIED_BYTES_MAX
 from broker.testing import Broker
 from protocol.errors import ErrorCode
 from protocol.messages.fetch import FETCH, FetchPartition
@@ -922,6 +923,40 @@ def test_answers_that_nobody_reads_yet_keep_their_bytes(tmp_path):
                 data = reader.receive().responses[0].partitions[0]
                 assert values(data.records) == [b"%04d" % number * 150_000]
             reader.socket.close()
+
+
+def test_what_is_copied_into_one_answer_is_bounded(wire, broker, topic):
+    """A simulated disk has no page cache to send from: all that comes is a copy."""
+    values_of = {
+        partition: [bytes([number]) * 700_000 for number in range(6)] for partition in range(3)
+    }
+    for partition, sent in values_of.items():
+        for value in sent:
+            wire.produce(topic, batch(value), partition)
+        settle(broker, topic, partition)
+    read = {partition: [] for partition in values_of}
+    answers = 0
+    while any(len(read[partition]) < 6 for partition in read):
+        asked = [(partition, len(read[partition])) for partition in read]
+        sizes = {"max_bytes": 50 << 20, "partition_max_bytes": 50 << 20}
+        answer = wire.ask(FETCH, fetch_request(12, (topic, *asked), **sizes), 12)
+        found = answer.responses[0].partitions
+        assert 0 < sum(len(each.records) for each in found) <= COPIED_BYTES_MAX
+        for each in found:
+            read[each.partition_index] += values(each.records)
+        answers += 1
+    assert read == values_of
+    assert answers <= 6
+
+
+def test_a_batch_larger_than_an_answer_may_copy_is_answered(broker):
+    broker.create_topic("large", 1, {"max.message.bytes": "6000000", "retention.ms": "-1"})
+    topic = Named("large", broker.call(lambda: broker.server.catalogue.topics["large"].topic_id))
+    with Wire(broker.address) as wire:
+        value = b"v" * (COPIED_BYTES_MAX + 1)
+        assert wire.produce(topic, batch(value)).error_code == 0
+        settle(broker, topic)
+        assert values(wire.fetch_one(topic, 0).records) == [value]
 
 
 def test_records_keep_their_times(broker, wire, topic):
