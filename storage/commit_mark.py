@@ -44,7 +44,9 @@ _SEQUENCE: Final = struct.Struct("<Q")
 _MARK: Final = struct.Struct("<QI")
 _MARKS_AT: Final = 2 * _FILES_SLOT_BYTES
 _MARK_SLOT_BYTES: Final = 4096
-FILE_BYTES: Final = _MARKS_AT + 2 * _MARK_SLOT_BYTES
+MARK_BYTES: Final = 2 * _MARK_SLOT_BYTES
+"""What two slots of a mark take."""
+FILE_BYTES: Final = _MARKS_AT + MARK_BYTES
 _FULL_DISK: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -77,10 +79,10 @@ class CommitMark:
         if not whole:
             return "neither list of files in it can be read"
         self._generation, self.files = max(whole, key=lambda each: each[0])
-        marks = [_decode_mark(data, _MARKS_AT + slot * _MARK_SLOT_BYTES) for slot in range(2)]
-        if marks == [None, None]:
+        mark = read_mark(data, _MARKS_AT)
+        if mark is None:
             return "neither mark in it can be read"
-        self.sequence = max(mark or 0 for mark in marks)
+        self.sequence = mark
         return None
 
     def begin(self, files: Mapping[int, int]) -> None:
@@ -116,18 +118,12 @@ class CommitMark:
         """Mark that the group ``sequence`` is durable. Not synced."""
         assert self._file is not None, "the mark is not begun"
         self.sequence = sequence
-        mark = _MARK.pack(sequence, crc32c(_SEQUENCE.pack(sequence)))
-        try:
-            self._file.pwritev([mark], _MARKS_AT + (sequence & 1) * _MARK_SLOT_BYTES)
-        except OSError as error:
-            # Only where overwriting needs room (copy on write). The older mark promises less.
-            if error.errno not in _FULL_DISK:
-                raise
+        write_mark(self._file, _MARKS_AT, sequence)
 
     def start_writeback(self) -> None:
         """Have the disk begin to take in the newest mark; guarantees nothing."""
         if self._file is not None:
-            self._file.start_writeback(_MARKS_AT, 2 * _MARK_SLOT_BYTES)
+            self._file.start_writeback(_MARKS_AT, MARK_BYTES)
 
     def sync(self) -> None:
         """Make the newest mark durable."""
@@ -171,6 +167,23 @@ def _decode_files(data: bytes, position: int) -> tuple[int, dict[int, int]] | No
     if crc32c(table, crc32c(header)) != crc:
         return None
     return generation, dict(_NAMED.iter_unpack(table))
+
+
+def write_mark(file: File, position: int, number: int) -> None:
+    """Write a number that only rises into one of the two slots at ``position``; not synced."""
+    mark = _MARK.pack(number, crc32c(_SEQUENCE.pack(number)))
+    try:
+        file.pwritev([mark], position + (number & 1) * _MARK_SLOT_BYTES)
+    except OSError as error:
+        # Only where overwriting needs room (copy on write). The older mark promises less.
+        if error.errno not in _FULL_DISK:
+            raise
+
+
+def read_mark(data: bytes, position: int) -> int | None:
+    """The newest number in the two slots at ``position``, 0 if there is none; None: unreadable."""
+    marks = [_decode_mark(data, position + slot * _MARK_SLOT_BYTES) for slot in range(2)]
+    return None if marks == [None, None] else max(mark or 0 for mark in marks)
 
 
 def _decode_mark(data: bytes, position: int) -> int | None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Self
 
+from storage.metastore.commit_count import SUFFIX, CommitCount
 from storage.metastore.interface import (
     PRODUCER_ID_BLOCK,
     Identity,
@@ -79,14 +80,20 @@ CREATE TABLE IF NOT EXISTS group_configs (
     name TEXT NOT NULL,
     value TEXT NOT NULL,
     PRIMARY KEY (group_id, name)
-)
+);
+CREATE TABLE IF NOT EXISTS commits (
+    singleton INTEGER PRIMARY KEY CHECK (singleton = 1),
+    number INTEGER NOT NULL
+);
+INSERT INTO commits VALUES (1, 0) ON CONFLICT DO NOTHING
 """
 
 
 class _Connection(sqlite3.Connection):
-    """A connection that knows its file, for messages."""
+    """A connection that knows its file, for messages, and what is counted beside it."""
 
     path = ""
+    count: CommitCount | None = None
 
 
 class SqliteMetaStore:
@@ -102,8 +109,11 @@ class SqliteMetaStore:
         """Open the store at ``path``, making it when it is not there.
 
         ``new_cluster_id`` is used only for a new store. Raises IdentityMismatch when the store
-        belongs to another node id, MetaStoreError when it cannot be read.
+        belongs to another node id, MetaStoreError when it cannot be read or has lost commits.
         """
+        count = None if path == MEMORY else CommitCount(path)
+        if count is not None and count.lacks_store:
+            raise MetaStoreError(f"metadata store {path}: the file is missing")
         with _translated_errors(path):
             connection = sqlite3.connect(
                 path,
@@ -118,9 +128,16 @@ class SqliteMetaStore:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA foreign_keys = ON")
-            with _transaction(connection):
+            with _transaction(connection, counts=False):
+                if count is not None:
+                    _refuse_lost_commits(connection, count)
                 identity = _read_or_create_identity(connection, node_id, new_cluster_id)
-                connection.execute(LATER_TABLES)
+                for statement in LATER_TABLES.split(";"):
+                    connection.execute(statement)
+            if count is not None:
+                with _translated_errors(path):
+                    count.begin()
+            connection.count = count
         except BaseException:
             connection.close()
             raise
@@ -170,7 +187,7 @@ class SqliteMetaStore:
 
     def load(self) -> MetadataImage:
         """Return all topics, tombstones and settings as one consistent picture."""
-        with _transaction(self._connection) as connection:
+        with _transaction(self._connection, counts=False) as connection:
             partitions: defaultdict[bytes, list[PartitionRow]] = defaultdict(list)
             for topic_id, partition_id, index in connection.execute(
                 "SELECT topic_id, partition_id, partition_index FROM partitions"
@@ -273,6 +290,8 @@ class SqliteMetaStore:
         """Release the file; everything committed is already durable."""
         with _translated_errors(self._connection.path):
             self._connection.close()
+        if self._connection.count is not None:
+            self._connection.count.close()
 
 
 @contextmanager
@@ -284,16 +303,26 @@ def _translated_errors(path: str) -> Iterator[None]:
         if getattr(error, "sqlite_errorcode", None) in _HARMLESS:
             raise MetaStoreRefused(f"metadata store {path}: {error}") from error
         raise MetaStoreError(f"metadata store {path}: {error}") from error
+    except OSError as error:
+        raise MetaStoreError(f"metadata store {path}{SUFFIX}: {error.strerror}") from error
 
 
 @contextmanager
-def _transaction(connection: _Connection) -> Iterator[sqlite3.Connection]:
-    """Run one transaction: COMMIT at the end, ROLLBACK when anything is raised."""
+def _transaction(connection: _Connection, *, counts: bool = True) -> Iterator[sqlite3.Connection]:
+    """Run one transaction: COMMIT at the end, ROLLBACK when anything is raised.
+
+    ``counts``: it may change something, so that it must never be lost.
+    """
     with _translated_errors(connection.path):
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield connection
+            if counts:
+                connection.execute("UPDATE commits SET number = number + 1")
+                number = _scalar(connection.execute("SELECT number FROM commits"))
             connection.execute("COMMIT")
+            if counts and connection.count is not None:
+                connection.count.advance(number)
         except BaseException:
             # SQLite itself has rolled back after some errors (a full disk is one).
             if connection.in_transaction:
@@ -308,6 +337,19 @@ def _scalar(cursor: sqlite3.Cursor) -> int:
     value = row[0]
     assert isinstance(value, int)
     return value
+
+
+def _refuse_lost_commits(connection: _Connection, count: CommitCount) -> None:
+    """Raise MetaStoreError if the store has seen fewer commits than were made."""
+    known = connection.execute(
+        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'commits'"
+    ).fetchone()
+    found = _scalar(connection.execute("SELECT number FROM commits")) if known else 0
+    if found < count.number:
+        raise MetaStoreError(
+            f"metadata store {connection.path}: {count.number} commits were made, {found} are "
+            "there; it or its -wal file is an older one, missing or damaged"
+        )
 
 
 def _read_or_create_identity(

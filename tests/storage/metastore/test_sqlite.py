@@ -1,9 +1,13 @@
 """What is SQLite's own: pragmas, formats, a full disk, a file that is no database."""
 
+import errno
+import shutil
 import sqlite3
 
 import pytest
 
+from storage.io import LocalFile
+from storage.metastore.commit_count import CommitCount
 from storage.metastore.interface import MetaStoreError, MetaStoreRefused
 from storage.metastore.sqlite import FILE_NAME, MEMORY, SqliteMetaStore
 
@@ -84,3 +88,126 @@ def test_a_file_that_is_no_database_is_refused(tmp_path):
 def test_a_missing_directory_is_refused(tmp_path):
     with pytest.raises(MetaStoreError, match="unable to open"):
         open_store(tmp_path / "nowhere" / FILE_NAME)
+
+
+# -------------------------------------------------------------------------------- commits that were
+
+
+def killed(tmp_path, *, between=lambda _path: None):
+    """The files of a store as a kill leaves them: the newest commits are in its write-ahead log."""
+    directory = tmp_path / "store"
+    directory.mkdir()
+    path = directory / FILE_NAME
+    store = open_store(path)
+    store.begin_boot()
+    store.close()
+    store = open_store(path)
+    store.allocate_producer_ids()
+    between(path)
+    store.create_topic("t", bytes(16), 1, {})
+    left = tmp_path / "left"
+    shutil.copytree(directory, left)
+    store.close()
+    return left / FILE_NAME
+
+
+def beside(path, suffix):
+    return path.with_name(path.name + suffix)
+
+
+def test_a_killed_store_has_all_its_commits(tmp_path):
+    path = killed(tmp_path)
+    store = open_store(path)
+    assert store.allocate_producer_ids() == range(1000, 2000)
+    store.close()
+    for suffix in ("-wal", "-shm"):
+        assert not beside(path, suffix).exists()
+    assert [topic.name for topic in open_store(path).load().topics] == ["t"]
+
+
+@pytest.mark.parametrize("left_bytes", [None, 0, 5000])
+def test_a_write_ahead_log_that_is_missing_or_cut_is_refused(tmp_path, left_bytes):
+    path = killed(tmp_path)
+    log = beside(path, "-wal")
+    data = log.read_bytes()
+    log.unlink()
+    if left_bytes is not None:
+        log.write_bytes(data[:left_bytes])
+    for _ in range(2):
+        with pytest.raises(MetaStoreError, match=rf"{path}: 3 commits were made, 1 are there"):
+            open_store(path)
+
+
+def test_a_flipped_bit_in_the_write_ahead_log_is_refused(tmp_path):
+    path = killed(tmp_path)
+    log = beside(path, "-wal")
+    data = bytearray(log.read_bytes())
+    data[-3000] ^= 1
+    log.write_bytes(data)
+    with pytest.raises(MetaStoreError, match="3 commits were made, 2 are there"):
+        open_store(path)
+
+
+def test_an_older_copy_of_the_store_is_refused(tmp_path):
+    older = tmp_path / "older"
+
+    def copy(path):
+        shutil.copytree(path.parent, older)
+
+    path = killed(tmp_path, between=copy)
+    for suffix in ("", "-wal", "-shm"):
+        shutil.copyfile(beside(older / FILE_NAME, suffix), beside(path, suffix))
+    with pytest.raises(MetaStoreError, match="3 commits were made, 2 are there"):
+        open_store(path)
+
+
+def test_a_store_that_is_missing_is_not_begun_anew(tmp_path):
+    path = killed(tmp_path)
+    path.unlink()
+    with pytest.raises(MetaStoreError, match="the file is missing"):
+        open_store(path)
+    assert not path.exists()
+    path.write_bytes(b"")
+    beside(path, "-wal").unlink()
+    with pytest.raises(MetaStoreError, match="3 commits were made, 0 are there"):
+        open_store(path)
+
+
+def test_a_store_of_a_release_that_did_not_count_still_opens(tmp_path):
+    path = killed(tmp_path)
+    store = open_store(path)
+    store._connection.execute("DROP TABLE commits")
+    store.close()
+    beside(path, "-mark").unlink()
+    store = open_store(path)
+    assert store.allocate_producer_ids() == range(1000, 2000)
+    store.close()
+    assert CommitCount(str(path)).number == 1
+
+
+def test_a_full_disk_leaves_the_count_behind(tmp_path, monkeypatch):
+    store = open_store(tmp_path / FILE_NAME)
+    store.begin_boot()
+
+    def full(_file, _buffers, _position):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalFile, "pwritev", full)
+        store.begin_boot()
+    assert CommitCount(str(tmp_path / FILE_NAME)).number == 1
+    store.close()
+    assert open_store(tmp_path / FILE_NAME).boot_epoch == 2
+
+
+def test_an_error_of_the_count_is_one_of_the_store(tmp_path, monkeypatch):
+    store = open_store(tmp_path / FILE_NAME)
+
+    def broken(_file, _buffers, _position):
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalFile, "pwritev", broken)
+        with pytest.raises(MetaStoreError, match="-mark: Input/output error"):
+            store.begin_boot()
+    store.close()

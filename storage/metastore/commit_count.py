@@ -1,0 +1,44 @@
+"""How many commits a metadata store has seen, kept beside its file.
+
+SQLite takes a write-ahead log that is missing, or ends early, for one that never was longer, and a
+file that is missing for a new store: then topics, settings and the producer ids that were given out
+would be those of an earlier time. The count is written after each commit, not synced: after a kill
+it is exact, after a power loss it may be an older one, which promises less.
+"""
+
+from storage.commit_mark import MARK_BYTES, read_mark, write_mark
+from storage.io import File, LocalFileSystem
+
+SUFFIX = "-mark"
+
+
+class CommitCount:
+    """The count beside the store at a path; ``number`` is what is known, 0: nothing."""
+
+    def __init__(self, path: str) -> None:
+        """Read it; nothing is written before :meth:`begin`."""
+        self._path = path + SUFFIX
+        self._files = LocalFileSystem()
+        self._file: File | None = None
+        self.number = 0
+        if self._files.exists(self._path):
+            data = self._files.read_file(self._path)
+            self.number = read_mark(data.ljust(MARK_BYTES, b"\0"), 0) or 0
+        self.lacks_store = self.number > 0 and not self._files.exists(path)
+        """Whether commits were made to a file that is not there."""
+
+    def begin(self) -> None:
+        """Have a file to write to, with room for everything that will be written."""
+        self._file = self._files.open(self._path, create=True)
+        self._file.zero_fill(MARK_BYTES)
+
+    def advance(self, number: int) -> None:
+        """Note that so many commits are durable."""
+        self.number = number
+        if self._file is not None:
+            write_mark(self._file, 0, number)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
