@@ -363,7 +363,12 @@ class LogScrubber:
         self._noted_ms = self._clock.now_ms()
         if due is not None:
             self._pass.append(due)
-        self._run(self.save, lambda _done: None)
+        self._run(self.save, self._saved)
+
+    def _saved(self, done: Future[None]) -> None:
+        """What was not written down is verified once more after a restart."""
+        if (error := done.exception()) is not None:
+            logger.error("what was verified is not written down error=%r", error)
 
     def _run(self, work: Callable[[], Result], then: Callable[[Future[Result]], None]) -> None:
         """Do one thing on the thread, then go on."""
@@ -372,7 +377,10 @@ class LogScrubber:
 
         def done(future: Future[Result]) -> None:
             self._is_running = False
-            if not future.cancelled() and not self._stopped.is_set():
+            # Looked at in any case: what nobody asks for is logged as a mistake, with a traceback.
+            if future.cancelled() or isinstance(future.exception(), ScrubEndedError):
+                return
+            if not self._stopped.is_set():
                 then(future)
                 self._next()
 
