@@ -16,6 +16,7 @@ Rules of this file:
   or is slower than SLOW_BYTES_PER_SECOND and would take longer than FINISH_SECONDS, is closed, the
   longest silent first, until nobody waits. After that an address that holds more than its share of
   the limit is closed down to it, in the same order, for one that waits and holds less than that.
+  And where those that wait hold nearly everything, the longest of them go, for shorter ones.
 * **The limit is hard.** Small frames may arrive beyond it, and the first bytes of any: the longest
   silent of the addresses above their share are closed at once, until there is room again.
 * **Who has never completed a request** is a stranger. Strangers together have a small limit of
@@ -27,7 +28,7 @@ frame more. Nothing here knows of sockets or time but through a Sender and a fun
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
@@ -41,6 +42,8 @@ FINISH_SECONDS: Final = 10.0
 """How much longer a slow sender may need for the rest of its frame while others wait."""
 SLOW_BYTES_PER_SECOND: Final = 1024 * 1024
 """Who is faster than this may take as long as it likes."""
+EVICTIONS_MOST: Final = 200
+"""How many are closed in a row, unless the limit demands more."""
 STRANGERS_BYTES_MAX: Final = 64 * 1024 * 1024
 """Most that strangers hold together: an eighth of the limit, if that is less."""
 STRANGERS_BYTES_MIN: Final = 4 * 1024 * 1024
@@ -121,6 +124,11 @@ class Pool:
         self._calm_bytes = limit_bytes * 3 // 8
         # Bytes that are missing of running claims, by the bit length of what one of them misses.
         self.missing = [0] * _RANKS
+
+    @property
+    def nearly_full(self) -> bool:
+        """Return whether more than three quarters are used."""
+        return self.used_bytes > self.limit_bytes - self.limit_bytes // 4
 
     def has_room(self, claim: Claim) -> bool:
         """Return whether the rest of ``claim`` fits behind that of those as short or shorter."""
@@ -259,12 +267,14 @@ class FrameBudget:
     def judge(self) -> bool:
         """Close who stands still while others wait; return whether anybody still waits."""
         now_s = self._now_s()
+        last = self.evicted + EVICTIONS_MOST
         for claim in [each for each in self._claims if self._stands_still(each, now_s)]:
-            if not self.waiting:
+            if not self.waiting or self.evicted >= last:
                 break
             self._evict(claim, "too slow while others wait for memory")
         if self.waiting:
             self._share(now_s)
+            self._shorten(now_s)
         if self._leader is None:
             self._lead(min(self._all_waiting(), key=_waits_since_s, default=None), now_s)
         self._judging = self.waiting > 0
@@ -285,15 +295,29 @@ class FrameBudget:
         """Take from addresses that hold more than their share for others that wait with less."""
         held = held_by_address(self._claims)
         share = self.limit_bytes // max(1, len(held))
+        above = deque(claim for claim in self._claims if held[claim.address] > share)
         for waiting in self._all_waiting():
             if now_s - waiting.waits_since_s < JUDGE_SECONDS or held[waiting.address] >= share:
                 continue
-            for claim in list(self._claims):
-                if waiting.runs or waiting not in self._claims:
-                    break
-                if claim in self._claims and held[claim.address] > share:
+            while above and not waiting.runs and waiting in self._claims:
+                claim = above.popleft()
+                if held[claim.address] > share:
                     held[claim.address] -= claim.held_bytes
                     self._evict(claim, "its address holds more than its share of memory")
+
+    def _shorten(self, now_s: float) -> None:
+        """Take from the longest frames that wait, for shorter ones, while memory is nearly full."""
+        by_length = sorted(self._all_waiting(), key=_rank)
+        longest = by_length.copy()
+        for waiting in by_length:
+            if now_s - waiting.waits_since_s < JUDGE_SECONDS:
+                continue
+            while not waiting.runs and waiting in self._claims and self._pool.nearly_full:
+                claim = longest.pop()
+                if claim.rank <= waiting.rank:
+                    return
+                if not claim.runs:
+                    self._evict(claim, "too long while shorter ones wait for memory")
 
     def _lead(self, claim: Claim | None, now_s: float) -> None:
         """Let a claim that has waited long go on beyond the limit, until it ends."""
@@ -317,14 +341,16 @@ class FrameBudget:
     def _make_room(self, pool: Pool, newest: Claim) -> None:
         """Close the longest silent, first of addresses above their share, when a limit is reached.
 
-        Down to seven eighths of it: looking at everybody for each arrival would cost too much.
+        Down to seven eighths of it: looking at everybody for each arrival would cost too much. But
+        no more than EVICTIONS_MOST beyond what is needed: each takes its time as well.
         """
         members = [each for each in self._claims if each.is_stranger or pool is self._pool]
         held = held_by_address(members)
         enough = pool.limit_bytes * 7 // 8
         share = enough // max(1, len(held))
+        last = self.evicted + EVICTIONS_MOST
         for claim in members:
-            if pool.used_bytes <= enough:
+            if pool.used_bytes <= (enough if self.evicted < last else pool.limit_bytes):
                 return
             if held[claim.address] > share and claim is not newest:
                 held[claim.address] -= claim.held_bytes
@@ -430,6 +456,10 @@ def held_by_address(claims: Iterable[Claim]) -> Counter[str]:
     for claim in claims:
         held[claim.address] += claim.held_bytes
     return held
+
+
+def _rank(claim: Claim) -> int:
+    return claim.rank
 
 
 def _waits_since_s(claim: Claim) -> float:

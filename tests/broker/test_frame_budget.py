@@ -138,6 +138,18 @@ def test_halves_that_fill_memory_together_let_a_good_one_through():
     assert good.reason is None
 
 
+def test_a_crowd_of_long_ones_that_wait_lets_a_short_one_through():
+    """Thousands that sent a little of 100 MB each: none of them runs, together they hold all."""
+    world = World()
+    crowd = [world.sender(100 * MIB, 60_000) for _ in range(5000)]
+    assert sum(sender.waits for sender in crowd) > 1000
+    good = world.sender(540_000)
+    for _ in range(3):
+        good.send(540_000)
+        world.pass_judgement()
+    assert good.held == good.size
+
+
 def test_drips_make_room_too():
     world = World()
     drips = [world.sender(100 * MIB, 50 * MIB) for _ in range(5)]
