@@ -11,6 +11,7 @@ from broker.topic_names import GROUP_OFFSETS
 from coordinator.decision import Timer
 from coordinator.groups.commands import Caller, ExpireOffsets, TimerExpired, TopicsDeleted
 from coordinator.groups.config import ConsumerTimes, GroupConfig
+from coordinator.groups.offset_table import OffsetTable
 from coordinator.groups.shard import GroupShard
 from protocol.errors import ErrorCode, KafkaError
 
@@ -122,25 +123,32 @@ class Groups(Coordination):
         """Drop the offsets of a topic that was deleted, or everything with the groups' own."""
         if not self.is_coordinator():
             return
-        holders = [
-            group_id
-            for machine in self.machines
-            if isinstance(machine, GroupShard)
-            for group_id in machine.offsets.group_ids()
-            if machine.offsets.holds_topic(group_id, name)
-        ]
-        self._ask_each(holders, lambda key: TopicsDeleted(key, self.image))
+        self._ask_each(
+            self._group_ids(),
+            lambda key: TopicsDeleted(key, self.image),
+            lambda key: self._offsets_of(key).holds_topic(key, name),
+        )
+
+    def _offsets_of(self, group_id: str) -> OffsetTable:
+        machine = self.machine_of(group_id)
+        assert isinstance(machine, GroupShard)
+        return machine.offsets
 
     def _group_ids(self) -> list[str]:
         return [key for machine in self.machines for key in machine.keys()]  # noqa: SIM118
 
-    def _ask_each(self, group_ids: list[str], make: Callable[[str], object]) -> None:
-        """Submit a command for each group, some at a time."""
+    def _ask_each(
+        self,
+        group_ids: list[str],
+        make: Callable[[str], object],
+        concerns: Callable[[str], bool] = lambda _group_id: True,
+    ) -> None:
+        """Submit a command for each group that it ``concerns``, some at a time."""
 
         def turn() -> None:
             for _ in range(min(GROUPS_PER_TURN, len(group_ids))):
                 group_id = group_ids.pop()
-                if not self.refusal(group_id):
+                if not self.refusal(group_id) and concerns(group_id):
                     self.submit(group_id, make(group_id), lambda _response: None)
             if group_ids:
                 self._server.loop.call_soon(turn)

@@ -86,6 +86,7 @@ class Transactions(Coordination):
             spawn=server.spawn,
             on_fatal=server.fatal,
             batch_max_bytes=server.config.journal_file_bytes // 2,
+            latest_counts=True,
         )
         self._server = server
         self._held: dict[str, deque[_Held]] = {}

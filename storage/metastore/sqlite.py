@@ -12,6 +12,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import starmap
 from typing import Self
 
 from storage.metastore.commit_count import SUFFIX, CommitCount
@@ -393,14 +394,21 @@ def _insert_partitions(
     connection: sqlite3.Connection, topic_id: bytes, indexes: range
 ) -> tuple[PartitionRow, ...]:
     """Add partitions of these indexes with ids never used before."""
-    rows = []
-    for index in indexes:
-        cursor = connection.execute(
-            "INSERT INTO partitions (topic_id, partition_index) VALUES (?, ?)", (topic_id, index)
-        )
-        assert cursor.lastrowid is not None
-        rows.append(PartitionRow(cursor.lastrowid, index))
-    return tuple(rows)
+    if not indexes:
+        return ()
+    # One statement: the loop waits for this, and ten thousand of them take twice as long.
+    connection.execute(
+        "WITH RECURSIVE added (position) AS (SELECT ? UNION ALL"
+        " SELECT position + 1 FROM added WHERE position + 1 < ?)"
+        " INSERT INTO partitions (topic_id, partition_index) SELECT ?, position FROM added",
+        (indexes.start, indexes.stop, topic_id),
+    )
+    found = connection.execute(
+        "SELECT partition_id, partition_index FROM partitions"
+        " WHERE topic_id = ? AND partition_index >= ? ORDER BY partition_index",
+        (topic_id, indexes.start),
+    )
+    return tuple(starmap(PartitionRow, found))
 
 
 def _insert_topic_configs(

@@ -65,7 +65,7 @@ class Toy:
 
     def apply(self, record: Record, offset: int) -> None:
         if record.value is None:
-            del self.numbers[record.key.group]
+            self.numbers.pop(record.key.group, None)
         else:
             assert record.value.offset >= 0, "a mistake in apply"
             self.numbers[record.key.group] = record.value.offset
@@ -124,7 +124,9 @@ class Coordinator:
         self.coordination = self.make(self.clock)
         self.answers: list[object] = []
 
-    def make(self, clock: ManualClock, batch_max_bytes: int = 10_000) -> Coordination:
+    def make(
+        self, clock: ManualClock, batch_max_bytes: int = 10_000, *, latest_counts: bool = False
+    ) -> Coordination:
         return Coordination(
             GROUP_OFFSETS,
             Toy,
@@ -135,6 +137,7 @@ class Coordinator:
             spawn=lambda coroutine, _name: self.spawned.append(coroutine),
             on_fatal=self.fatal.append,
             batch_max_bytes=batch_max_bytes,
+            latest_counts=latest_counts,
         )
 
     def _count_flush(self) -> None:
@@ -428,6 +431,26 @@ def test_a_start_replays_what_was_durable(opened):
     assert again.coordination.records_replayed == 6
     assert again.coordination.is_coordinator()
     assert not again.coordination.is_loading
+
+
+def test_a_start_reads_the_last_record_of_each_key_where_that_says_it_all(opened):
+    for number in (1, 2, 3):
+        opened.ask(put("k", number))
+    opened.ask(put("gone", 8), key="gone")
+    opened.ask(put("gone", None), key="gone")
+    opened.sync()
+    again = opened.make(ManualClock(), latest_counts=True)
+    again.open()
+    (machine,) = again.machines
+    assert isinstance(machine, Toy)
+    assert machine.numbers == {"k": 3}
+    assert len(machine.offsets) == 2 < len(opened.toy.offsets)
+    assert again.records_replayed == 2
+    # A record without a key is refused there as everywhere.
+    append(opened, encode_batch([LogRecord(0, 0, None, b"value", ())]))
+    spoiled = opened.make(ManualClock(), latest_counts=True)
+    spoiled.open()
+    assert spoiled.is_loading
 
 
 def test_a_start_sets_the_timers_of_what_it_found(opened):
