@@ -301,7 +301,8 @@ class BrokerConfig(StorageConfig):
         "max.connections",
         INT,
         INT_MAX,
-        "Most connections at a time.",
+        "Most connections at a time. One more gets the place of the oldest that never completed a "
+        "request, if there is one.",
         at_least(0),
         update=CLUSTER_WIDE,
     )

@@ -103,6 +103,8 @@ class SocketServer:
         self.idle_timeout = idle_ms / 1000 if idle_ms >= 0 else float("inf")
         self.listeners = [Listener(e.name, e.host, e.port, e.advertised) for e in config.endpoints]
         self.connections: set[Connection] = set()
+        # In the order in which they came; some have completed a request since.
+        self._newcomers: dict[Connection, None] = {}
         self.backlogged = False
         self.connections_accepted = 0
         self.connections_refused = 0
@@ -178,12 +180,16 @@ class SocketServer:
     # ------------------------------------------------------------------- called by connections
 
     def admit(self, connection: Connection) -> str | None:
-        """Take a new connection in, or return why not."""
+        """Take a new connection in, or return why not.
+
+        Where all places are taken, it gets that of the oldest that never completed a request.
+        """
         refused = self._refusal_of(connection)
         if refused is not None:
             self.connections_refused += 1
             return refused
         self.connections.add(connection)
+        self._newcomers[connection] = None
         self.connections_accepted += 1
         self._per_host[connection.peer_host] += 1
         self._all_gone.clear()
@@ -192,18 +198,34 @@ class SocketServer:
     def _refusal_of(self, connection: Connection) -> str | None:
         if self._stopping:
             return "the broker is stopping"
-        if len(self.connections) >= self._max_connections:
-            return f"max.connections of {self._max_connections} reached"
         host = connection.peer_host
         if self._per_host[host] >= self._config.max_connections_per_ip:
             return f"max.connections.per.ip of {self._config.max_connections_per_ip} reached"
+        reached = f"max.connections of {self._max_connections} reached"
+        if len(self.connections) >= self._max_connections and not self._make_room(reached):
+            return reached
         return None
+
+    def _make_room(self, reached: str) -> bool:
+        """Close the oldest connection without a single whole request, if there is one."""
+        while self._newcomers:
+            connection = next(iter(self._newcomers))
+            del self._newcomers[connection]
+            if not connection.requests:
+                self.connections_refused += 1
+                self.complain(
+                    f"connection closed: peer={connection.peer} reason={reached}, no request yet"
+                )
+                connection.abort()
+                return True
+        return False
 
     def forget(self, connection: Connection) -> None:
         """Let go of a connection that is closed."""
         if connection not in self.connections:
             return
         self.connections.remove(connection)
+        self._newcomers.pop(connection, None)
         self.closed_received_bytes += connection.received_bytes
         self.closed_sent_bytes += connection.sent_bytes
         host = connection.peer_host

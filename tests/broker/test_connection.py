@@ -658,6 +658,26 @@ async def test_connections_are_limited(caplog, key):
         await client.answer()
 
 
+async def test_a_newcomer_gets_the_place_of_the_oldest_that_said_nothing(caplog):
+    async with Running(small_config(max_connections=4)) as running:
+        first = await running.client()
+        await first.send(request(ECHO, b"x"))
+        await first.answer()
+        silent = [await running.client() for _ in range(3)]
+        await silent[2].send(request(ECHO, b"half")[:9])
+        await until(lambda: len(running.toy.server.connections) == 4)
+        for number in range(3):
+            client = await running.client()
+            await client.send(request(ECHO, b"x"))
+            await client.answer()
+            assert await silent[number].closed() == b""
+        assert "max.connections of 4 reached, no request yet" in caplog.text
+        refused = await running.client()
+        assert await refused.closed() == b""
+        await first.send(request(ECHO, b"x"))
+        await first.answer()
+
+
 # ----------------------------------------------------------------------------------------- the end
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from broker.config import BROKER_CONFIGS
 from broker.http.pages import pages
-from broker.http.server import ANSWER_SECONDS, CONNECTIONS_MAX, QUESTION_SECONDS
+from broker.http.server import ANSWER_SECONDS, ANSWERED_MAX, ASKING_MAX, QUESTION_SECONDS
 from broker.testing import Broker
 from tests.broker.metrics.committing import commit
 
@@ -46,7 +46,7 @@ def test_its_settings_and_limits_are_true():
     listener = BROKER_CONFIGS["barnabas.http.listener"]
     assert f"`{listener.default_text}` unless `{listener.name}` says otherwise" in PAGE
     assert "`barnabas.metrics.partitions=false`" in PAGE
-    assert f"{CONNECTIONS_MAX} connections at a time" in PAGE
+    assert f"{ASKING_MAX} connections at a time may be asking and {ANSWERED_MAX} reading" in PAGE
     assert f"{QUESTION_SECONDS:.0f} s to ask and {ANSWER_SECONDS:.0f} s to read" in PAGE
     for path in re.findall(r"`(docker/[^`]+)`", PAGE):
         assert (ROOT / path).exists()
