@@ -181,6 +181,9 @@ class BrokerConfig(StorageConfig):
         "log.segment.delete.delay.ms", of="file.delete.delay.ms"
     )
     log_preallocate: bool = topic_default("log.preallocate", of="preallocate")
+    log_record_validation_enable: bool = topic_default(
+        "barnabas.log.record.validation.enable", of="barnabas.record.validation.enable"
+    )
     log_message_timestamp_type: str = topic_default(
         "log.message.timestamp.type", of="message.timestamp.type"
     )

@@ -47,6 +47,15 @@ _THROTTLED = Matches(
 
 _KEYS = (
     ConfigKey(
+        "barnabas.record.validation.enable",
+        ConfigType.BOOLEAN,
+        default=False,
+        doc="Whether the records of every batch are looked at before it is taken. Batches that are "
+        "compressed or have few records always are, and all of a compacted topic; what is left are "
+        "large uncompressed ones, which it makes about a tenth more expensive.",
+        synonyms=("barnabas.log.record.validation.enable",),
+    ),
+    ConfigKey(
         "cleanup.policy",
         ConfigType.LIST,
         ("delete",),
@@ -312,7 +321,7 @@ _KEYS = (
 )
 
 TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = {key.name: key for key in _KEYS}
-"""Every topic key of Kafka 4.3.0, by name."""
+"""Every topic key of Kafka 4.3.0 by name, and ours, which begin with ``barnabas.``."""
 
 
 def parse_topic_config(name: str, text: str) -> Value:
@@ -392,6 +401,7 @@ def _describe(key: ConfigKey, overrides: Mapping[str, str], broker: BrokerConfig
 
 
 _LOG_CONFIG_FIELDS = {
+    "barnabas.record.validation.enable": "validates_records",
     "cleanup.policy": "cleanup_policy",
     "compression.type": "compression_type",
     "delete.retention.ms": "delete_retention_ms",

@@ -48,24 +48,37 @@ class RecordScan:
 
     def __init__(self, header: BatchHeader) -> None:
         """Nothing was looked at yet."""
-        self.keyless = 0
-        """How many records have no key."""
-        self.oldest_ms = _INT64_MAX
-        """The smallest timestamp that is not negative; 2^63-1 when there is none."""
-        self._base_timestamp = header.base_timestamp
-        self._count = header.record_count
-        self._index = 0
-        self._kept = b""
-        self._smallest_delta = 0
-        self._largest_delta = 0
-        self._first_after_epoch = -max(header.base_timestamp, -_INT64_MAX)
+        # Fields by number, and numbers as the machine has them: one is made for every small batch.
+        base_timestamp: i64 = header[7]
+        self._base_timestamp: i64 = base_timestamp
+        self._count: i64 = header[12]
+        self._index: i64 = 0
+        self._keyless: i64 = 0
+        self._smallest_delta: i64 = 0
+        self._largest_delta: i64 = 0
+        self._first_after_epoch: i64 = _INT64_MAX
         """The delta from which on a timestamp is not negative."""
-        self._oldest_delta = _INT64_MAX
+        if base_timestamp > -_INT64_MAX:
+            self._first_after_epoch = -base_timestamp
+        self._oldest_delta: i64 = _INT64_MAX
+        self._kept = b""
         self._in_large = False
         self._stage = _HEAD
         self._left = 0
         self._skip = 0
         self._headers_left = 0
+
+    @property
+    def keyless(self) -> int:
+        """How many records have no key."""
+        return self._keyless
+
+    @property
+    def oldest_ms(self) -> int:
+        """The smallest timestamp that is not negative; 2^63-1 when there is none."""
+        oldest_delta: int = self._oldest_delta
+        base_timestamp: int = self._base_timestamp
+        return _INT64_MAX if oldest_delta == _INT64_MAX else base_timestamp + oldest_delta
 
     def feed(self, piece: bytes, start: int = 0) -> None:
         """Look at what comes next, from ``start`` of ``piece`` on."""
@@ -94,11 +107,12 @@ class RecordScan:
             raise InvalidBatch("a record runs past the end of its batch")
         if self._index < self._count:
             raise InvalidBatch(f"{self._index} records where {self._count} are announced")
-        base = self._base_timestamp
-        if base + self._smallest_delta < _INT64_MIN or base + self._largest_delta > _INT64_MAX:
+        base: i64 = self._base_timestamp
+        # Neither side of these overflows, as one of the two is not negative.
+        if self._smallest_delta < _INT64_MIN - min(base, 0) or (
+            self._largest_delta > _INT64_MAX - max(base, 0)
+        ):
             raise InvalidBatch("a timestamp is too far from the others")
-        if self._oldest_delta != _INT64_MAX:
-            self.oldest_ms = base + self._oldest_delta
 
     def _scan(self, data: bytes, start: i64) -> int:
         """Look at whole records; answers where the first that is not whole begins.
@@ -168,7 +182,7 @@ class RecordScan:
                 raise InvalidBatch("a record does not end where it says")
             index += 1
         self._index = index
-        self.keyless += keyless
+        self._keyless += keyless
         self._oldest_delta = oldest
         self._smallest_delta = smallest
         self._largest_delta = largest
@@ -225,7 +239,7 @@ class RecordScan:
         if number < -1 or (number == -1 and stage == _HEADER_NAME):
             raise InvalidBatch(f"length {number} of a key, value or header")
         if stage == _HEAD and number < 0:
-            self.keyless += 1
+            self._keyless += 1
         self._skip = max(number, 0)
         if stage == _HEADER_VALUE:
             self._headers_left -= 1

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from protocol.record_scan import RecordScan
 from protocol.records import (
     COMPRESSION_MASK,
     HEADER_BYTES,
@@ -75,8 +76,11 @@ class BatchRules:
             raise InvalidTimestamp(str(unknown_type)) from unknown_type
         except InvalidBatch as invalid:
             raise InvalidRecord(str(invalid)) from invalid
-        if contents is None and self._looks_into(header):
-            contents = look_here(header, batch)
+        if contents is None:
+            if self._looks_always or header[5] & COMPRESSION_MASK:
+                contents = look_here(header, batch)
+            elif header[12] <= FEW_RECORDS:
+                self._check_few(header, batch)
         if contents is not None and contents.fault:
             raise InvalidRecord(contents.fault)
         if header.max_timestamp > self._plausible_until_ms:
@@ -86,7 +90,7 @@ class BatchRules:
         return header
 
     def look_into(self, batch: Buffer) -> Contents | None:
-        """What ``check`` will ask about a batch; None if nothing, or if it is refused as it is.
+        """What ``check`` will ask about a batch; None if that costs nothing, or it is refused.
 
         Raises TooMuchToLookHere.
         """
@@ -98,11 +102,18 @@ class BatchRules:
             check_header(header, size)
         except (CorruptBatch, InvalidBatch):
             return None
-        return look_here(header, batch) if self._looks_into(header) else None
+        if self._looks_always or header.attributes & COMPRESSION_MASK:
+            return look_here(header, batch)
+        return None
 
-    def _looks_into(self, header: BatchHeader) -> bool:
-        """Whether the records of a batch matter: fields by number, as every batch comes here."""
-        return self._looks_always or header[12] <= FEW_RECORDS or bool(header[5] & COMPRESSION_MASK)
+    def _check_few(self, header: BatchHeader, batch: Buffer) -> None:
+        """See that the few records of a batch add up: nothing else is asked about them."""
+        try:
+            scan = RecordScan(header)
+            scan.feed(batch if isinstance(batch, bytes) else bytes(batch), HEADER_BYTES)
+            scan.finish()
+        except InvalidBatch as invalid:
+            raise InvalidRecord(str(invalid)) from invalid
 
     def _check_newest(self, header: BatchHeader) -> None:
         config = self._config

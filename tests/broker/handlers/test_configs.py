@@ -113,7 +113,7 @@ class TestDescribeTopics:
     @pytest.mark.parametrize("keys", [None, []])
     async def test_all_keys(self, administration, keys):
         (result,) = await describe(administration, (TOPIC, "b", keys))
-        assert len(result.configs) == 33
+        assert len(result.configs) == 34
         assert all(config.synonyms == [] for config in result.configs)
         assert all(config.documentation is None for config in result.configs)
 
@@ -138,11 +138,11 @@ class TestDescribeTopics:
         ]
 
     async def test_an_answer_has_an_end(self, administration, monkeypatch):
-        monkeypatch.setattr(configs_module, "SETTINGS_PER_ANSWER_MAX", 34)
+        monkeypatch.setattr(configs_module, "SETTINGS_PER_ANSWER_MAX", 35)
         results = await describe(administration, *[(TOPIC, "a", None)] * 4)
         assert [result.error_code for result in results] == [0, 0, 42, 42]
-        assert [len(result.configs) for result in results] == [33, 33, 0, 0]
-        assert "no room for more than 34 settings" in results[2].error_message
+        assert [len(result.configs) for result in results] == [34, 34, 0, 0]
+        assert "no room for more than 35 settings" in results[2].error_message
 
     async def test_others_get_their_turn_meanwhile(self, administration):
         turns = 0

@@ -35,8 +35,8 @@ def wire(broker):
         yield wire
 
 
-def create(broker, request, partitions=1, **configs):
-    name = "".join(c if c.isalnum() else "-" for c in request.node.name)
+def create(broker, request, partitions=1, suffix="", **configs):
+    name = "".join(c if c.isalnum() else "-" for c in request.node.name) + suffix
     settings = {key.replace("_", "."): value for key, value in configs.items()}
     broker.create_topic(name, partitions, settings)
     return Named(name, broker.call(lambda: broker.server.catalogue.topics[name].topic_id))
@@ -77,6 +77,15 @@ def test_garbage_under_a_valid_checksum_is_refused(broker, wire, request, compre
         result = wire.produce(topic, spoiled(good, compression), version=version)
         assert result.error_code == ErrorCode.INVALID_RECORD
     assert set(wire.read(topic)) == {b"v"}
+
+
+def test_large_uncompressed_batches_where_the_topic_says_so(broker, wire, request):
+    topic = create(broker, request)
+    body = encode_batch([Record(at, 0, b"k", b"v") for at in range(100)])
+    bad = memoryview(bytearray(seal(read_header(body), body[HEADER_BYTES:-1] + b"\4")))
+    assert wire.produce(topic, bad).error_code == 0
+    checked = create(broker, request, 1, "-2", barnabas_record_validation_enable="true")
+    assert wire.produce(checked, bad).error_code == ErrorCode.INVALID_RECORD
 
 
 def test_a_crowd_of_tiny_records_does_not_hold_the_loop(broker, wire, request, crowd):
