@@ -607,6 +607,28 @@ class BrokerConfig(StorageConfig):
         "How long a client may take to send one request completely.",
         at_least(1),
     )
+    request_max_bytes: int = setting(
+        "barnabas.request.max.bytes",
+        INT,
+        16 * 1024 * 1024,
+        "Largest request that is not a Produce.",
+        at_least(1024 * 1024),
+    )
+    request_elements_max: int = setting(
+        "barnabas.request.elements.max",
+        INT,
+        100_000,
+        "Most elements in the arrays of one request: topics, partitions, groups and so on.",
+        at_least(10_000),
+    )
+    request_undivided_elements_max: int = setting(
+        "barnabas.request.undivided.elements.max",
+        INT,
+        20_000,
+        "The same for requests that are one decision (CreateTopics, JoinGroup, AlterConfigs and "
+        "so on): all others wait while it is made.",
+        at_least(1000),
+    )
     connection_pipeline_max_requests: int = setting(
         "barnabas.connection.pipeline.max.requests",
         INT,

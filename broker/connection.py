@@ -21,14 +21,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from ipaddress import ip_network
 from struct import Struct
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
+from broker.addresses import network_of, plain_host
 from broker.dispatch import (
     API_VERSIONS_KEY,
     FETCH_KEY,
+    PRODUCE_KEY,
     CloseConnection,
     Deferred,
     Parked,
@@ -36,6 +37,7 @@ from broker.dispatch import (
     Route,
     Shortcut,
 )
+from broker.division import is_long
 from broker.framing import (
     Chunks,
     answers_flexibly,
@@ -44,6 +46,7 @@ from broker.framing import (
     skip_header_tags,
 )
 from broker.intake import Intake
+from broker.large import LARGE_BYTES, LONG_ELEMENTS, LargeAnswer
 from broker.refusals import refusal
 from broker.sending import Remainder, has_slices, in_memory, send, send_unpaced
 from protocol.errors import KafkaError, Malformed
@@ -73,6 +76,9 @@ TURN_REQUESTS = 200
 """Requests of one connection handled in a row: about 2 ms. A full ring of the smallest requests
 would hold up everyone else for 30 ms, and the disk, which starts when the turn ends."""
 
+TURN_NS = 5_000_000
+"""What costs more than the smallest is handled no longer than this in a row."""
+
 # Why a connection handles nothing at the moment.
 HANDLING: Final = 1  # a coroutine or a parked fetch is at work
 WRITING: Final = 2  # the peer does not read its answers
@@ -89,6 +95,7 @@ class Connection(asyncio.BufferedProtocol):
         "_budget",
         "_client",
         "_close_deadline",
+        "_decoding",
         "_delivery",
         "_descriptor",
         "_endpoint",
@@ -136,6 +143,7 @@ class Connection(asyncio.BufferedProtocol):
         self._parked: Parked[Any] | None = None
         self._mute = 0
         self._ready = False
+        self._decoding = False
         self._descriptor = -1
         self._endpoint: tuple[str, int] | None = None
         self._swept = (0, 0)
@@ -199,7 +207,10 @@ class Connection(asyncio.BufferedProtocol):
         frames.received(nbytes)
         self.received_bytes += nbytes
         if not self._mute:
-            self._process()
+            if self._delivery.overdrawn:
+                self._queue_delivery()
+            else:
+                self._process()
         elif self._parked is not None:
             self._hurry_parked()
         if frames.settle() != self._intake.held_bytes:
@@ -277,6 +288,11 @@ class Connection(asyncio.BufferedProtocol):
             return
         route = deferred.route
         assert route is not None
+        if (route.api.key > FETCH_KEY or deferred.large) and is_long(
+            deferred.response, LONG_ELEMENTS
+        ):
+            self._server.start_request(self._server.large.encode(self, deferred))
+            return
         try:
             deferred.chunks, _ = encoded(
                 route.api.encode_response,
@@ -395,9 +411,13 @@ class Connection(asyncio.BufferedProtocol):
         """Handle whole frames until something mutes the connection or its turn is over."""
         frames = self._frames
         frame: memoryview | None = None
+        begun_ns = perf_counter_ns()
         try:
             for _ in range(TURN_REQUESTS):
                 if self._mute:
+                    break
+                if perf_counter_ns() - begun_ns > TURN_NS:
+                    self._queue_delivery()
                     break
                 if self._repeated is not None and self._take_short(*self._repeated):
                     continue
@@ -407,7 +427,7 @@ class Connection(asyncio.BufferedProtocol):
                         self._intake.begin_large()
                     break
                 self._handle(frame)
-                if frames.frame_is_owned:
+                if frames.frame_is_owned and not self._decoding:
                     self._intake.handled()
             else:  # the others' turn; the rest waits in the buffer
                 self._queue_delivery()
@@ -417,6 +437,7 @@ class Connection(asyncio.BufferedProtocol):
             self.bug(self._describe(frame).removeprefix("api=").strip(), error)
         if self._out:
             self._write()
+        self._delivery.spend(perf_counter_ns() - begun_ns)
 
     def _take_short(self, route: Route, shortcut: Shortcut) -> bool:
         """Let the latest request's shortcut take what comes next; False: that is not like it."""
@@ -453,6 +474,9 @@ class Connection(asyncio.BufferedProtocol):
             position = skip_header_tags(frame, position)
         self.requests += 1
         route.requests += 1
+        if len(frame) > LARGE_BYTES and route.api.key != PRODUCE_KEY:
+            self._handle_large(frame, position, plan, correlation_id, begun_ns)
+            return
         request = decode(frame, position, version)
         if shortcut is not None:
             shortcut.learn(frame, position, request)
@@ -472,6 +496,12 @@ class Connection(asyncio.BufferedProtocol):
             response = response.response
         elif route.is_coroutine:
             self._start(response, route, request, version, correlation_id, begun_ns)
+            return
+        if route.api.key > FETCH_KEY and is_long(response, LONG_ELEMENTS):
+            aside: Deferred[Any] = Deferred()
+            aside.begun_ns = begun_ns
+            self._defer(aside, route, version, correlation_id)
+            aside.complete(response)
             return
         chunks, size = encoded(encode, response, version, correlation_id, flexible_answer)
         self._answer(chunks, size)
@@ -556,6 +586,27 @@ class Connection(asyncio.BufferedProtocol):
             self.bug(route.name, error)
         else:
             parked.complete(response)
+
+    def _handle_large(
+        self, frame: memoryview, position: int, plan: Plan, correlation_id: int, begun_ns: int
+    ) -> None:
+        """Have a request decoded aside and handled in slices; nothing else is handled meanwhile."""
+        route, context, version = plan[0], plan[1], plan[2]
+        self._decoding = self._frames.frame_is_owned
+        if not self._decoding:
+            frame = memoryview(bytes(frame))  # The ring goes on.
+        answer = LargeAnswer()
+        answer.begun_ns = begun_ns
+        self._owe(answer, route, version, correlation_id)
+        serving = self._server.large.serve(self, frame, position, route, context, answer)
+        self._server.start_request(serving)
+        self._hurry_parked()
+
+    def large_frame_is_decoded(self) -> None:
+        """Return the memory of a frame that was decoded aside."""
+        if self._decoding:
+            self._decoding = False
+            self._intake.handled()
 
     def _defer(
         self, deferred: Deferred[Any], route: Route, version: int, correlation_id: int
@@ -737,15 +788,3 @@ class Connection(asyncio.BufferedProtocol):
         route = self._server.routes.get(key)
         name = route.name if route is not None else str(key)
         return f"api={name} version={version} "
-
-
-def network_of(host: str) -> str:
-    """Return whose address this is: all of an IPv6 network of 64 bits are one client's."""
-    return (
-        host if ":" not in host else str(ip_network(f"{host.partition('%')[0]}/64", strict=False))
-    )
-
-
-def plain_host(host: str) -> str:
-    """Return an IPv4 address that came in through an IPv6 socket in its own form."""
-    return host.removeprefix("::ffff:") if "." in host else host

@@ -24,6 +24,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
+from broker.division import Divide
 from protocol.api import Api
 from protocol.errors import ErrorCode
 from storage.counts import Histogram
@@ -76,6 +77,8 @@ class Deferred(Generic[Response]):
     )
 
     parked: ClassVar[bool] = False
+    large: ClassVar[bool] = False
+    """Whether an answer to Fetch may be long (the others' are looked at)."""
     requests = 1
     """How many requests this answers."""
 
@@ -191,6 +194,10 @@ class Route:
     is_coroutine: bool
     refuse: Callable[[Any, ErrorCode, str | None], Any] | None
     shortcut: Callable[[RequestContext], Shortcut] | None = None
+    divide: Divide | None = None
+    """How a large request is handled in parts; None: it is one decision."""
+    sliced: bool = False
+    """The handler itself takes a large request in slices."""
     requests: int = 0
     times: Histogram = field(default_factory=Histogram)
     """How long requests took, from their decoding until the answer is written; in nanoseconds."""
@@ -255,11 +262,14 @@ class Routes:
         versions: tuple[int, int],
         refuse: Refuse[Request, Response] | None = None,
         shortcut: Callable[[RequestContext], Shortcut] | None = None,
+        divide: Divide | None = None,
+        sliced: bool = False,
     ) -> Callable[[Handler[Request, Response]], Handler[Request, Response]]:
         """Register a handler for ``api``, answering ``versions`` (both ends included).
 
         ``refuse`` says how this API reports one error for the whole request: what a KafkaError
-        that leaves the handler becomes.
+        that leaves the handler becomes. ``divide``: large requests may be handled in parts, with
+        other requests in between, or the handler does that itself: ``sliced`` (broker/large.py).
         """
 
         def register(handler: Handler[Request, Response]) -> Handler[Request, Response]:
@@ -272,6 +282,8 @@ class Routes:
                     is_coroutine=inspect.iscoroutinefunction(handler),
                     refuse=refuse,
                     shortcut=shortcut,
+                    divide=divide,
+                    sliced=sliced,
                 )
             )
             return handler

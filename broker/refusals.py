@@ -43,11 +43,28 @@ def refusal(route: Route, request: Any, error: KafkaError) -> Any:  # noqa: ANN4
     return response
 
 
-@cache
+def refusal_unread(route: Route, version: int, error: KafkaError) -> Any:  # noqa: ANN401
+    """Return the response that says ``error`` of a request that was not decoded.
+
+    Raises CloseConnection where the API in this version has no error for a request as a whole.
+    """
+    response = refusal(route, message_class_of(route.name, "Request")(), error)
+    wire = b"".join(route.api.encode_response(response, version))
+    if not says_error(route.api.decode_response(memoryview(wire), 0, version)):
+        raise CloseConnection(str(error)) from error
+    return response
+
+
 def response_class_of(name: str) -> type:
-    """Return the response class of an API, which lives in a module of the API's name."""
+    """Return the response class of an API."""
+    return message_class_of(name, "Response")
+
+
+@cache
+def message_class_of(name: str, kind: str) -> type:
+    """Return the class of an API's requests or responses, from the module of the API's name."""
     snake = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-    found: type = getattr(import_module(f"protocol.messages.{snake}"), f"{name}Response")
+    found: type = getattr(import_module(f"protocol.messages.{snake}"), f"{name}{kind}")
     return found
 
 

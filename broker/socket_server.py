@@ -22,6 +22,7 @@ from broker.connection import Connection
 from broker.dispatch import Route, Routes
 from broker.flow import Delivery
 from broker.frame_budget import JUDGE_SECONDS, FrameBudget
+from broker.large import LargeRequests
 from protocol.frame import RingPool
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class SocketServer:
         self.delivery = Delivery(self.loop)
         self.ring_pool = RingPool()
         self.max_frame_bytes = config.socket_request_max_bytes
+        self.large = LargeRequests(self.loop, config)
         self.frame_budget = FrameBudget(
             bytes_or_unlimited(config.queued_max_request_bytes), clock.monotonic, self._judge_later
         )
@@ -165,6 +167,7 @@ class SocketServer:
         """Begin to close everything at once; nothing more is handled or answered."""
         self._stopping = True
         self.delivery.end()
+        self.large.close()
         self._close_listeners()
         for timer in (self._sweeper, self._judge):
             if timer is not None:

@@ -12,6 +12,10 @@ class Malformed(Exception):
     """Bytes that are no valid message. The connection that sent them is closed."""
 
 
+class TooManyElements(Malformed):
+    """A message whose arrays have more elements than are allowed."""
+
+
 class KafkaError(Exception):
     """A failure that has a Kafka error code; handlers turn it into the code in a response."""
 

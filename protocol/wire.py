@@ -8,16 +8,20 @@ the position beyond the frame).
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any, ClassVar
 
-from protocol.errors import Malformed
+from protocol.errors import Malformed, TooManyElements
 
 Chunks = list[bytes | bytearray | memoryview]
 
-MAX_ARRAY_ELEMENTS = 1_000_000
+MAX_ELEMENTS = 1_000_000
 MAX_TAGGED_FIELDS = 10_000
-# In one request: all elements of arrays inside arrays, and all tagged fields inside arrays.
-MAX_NESTED_ELEMENTS = 1_000_000
+# What one array of a message may have, and all arrays inside arrays together, tagged fields inside
+# arrays included. Whoever decodes what others sent may set less for its context.
+elements_most: ContextVar[int] = ContextVar("elements_most", default=MAX_ELEMENTS)
+# So many are within any limit, and are not looked at.
+FEW_ELEMENTS = 10_000
 # An unsigned varint on the wire is a Java int: five bytes of seven bits, never negative.
 MAX_VARINT = 0x7FFF_FFFF
 ZERO_UUID = bytes(16)
@@ -105,10 +109,17 @@ def check_count(view: memoryview, position: int, count: int, element_bytes: int)
     """
     if count < 0:
         raise Malformed("negative array length" if count != -1 else "null array")
-    if count > MAX_ARRAY_ELEMENTS:
-        raise Malformed(f"array of {count} elements is above the limit of {MAX_ARRAY_ELEMENTS}")
     if count * element_bytes > len(view) - position:
         raise Malformed(f"array of {count} elements does not fit in the frame")
+    if count > FEW_ELEMENTS:
+        check_elements(count)
+
+
+def check_elements(count: int) -> None:
+    """Refuse a number of elements above what a message may have here; raises TooManyElements."""
+    most = elements_most.get()
+    if count > most:
+        raise TooManyElements(f"{count} elements in arrays, {most} are allowed")
 
 
 def tag_count(view: memoryview, position: int, low: int) -> tuple[int, int]:
@@ -124,14 +135,9 @@ def tag_count(view: memoryview, position: int, low: int) -> tuple[int, int]:
 def add_tags(view: memoryview, position: int, low: int, elements: int) -> int:
     """Add the number of tagged fields whose first byte is ``low`` to the nested elements so far."""
     elements += tag_count(view, position, low)[0]
-    if elements > MAX_NESTED_ELEMENTS:
-        raise too_many_elements()
+    if elements > FEW_ELEMENTS:
+        check_elements(elements)
     return elements
-
-
-def too_many_elements() -> Malformed:
-    """The error for a request with more nested elements than one request may have."""
-    return Malformed(f"more than {MAX_NESTED_ELEMENTS} elements inside arrays")
 
 
 def read_tag(view: memoryview, position: int) -> tuple[int, int, int]:

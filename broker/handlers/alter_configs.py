@@ -24,6 +24,7 @@ from broker.config_resources import (
 from broker.config_types import ConfigKey, ConfigType, format_value
 from broker.dispatch import RequestContext, serves
 from broker.loggers import ROOT, problem_of, set_levels
+from broker.turns import next_turn
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.alter_configs import (
     ALTER_CONFIGS,
@@ -48,6 +49,10 @@ from protocol.messages.incremental_alter_configs import (
 Resource: TypeAlias = AlterConfigsResource | LegacyResource
 
 
+RESOURCES_PER_TURN = 100
+"""Resources that are looked at before the loop may get a turn."""
+
+
 class ConfigOperation(IntEnum):
     """What IncrementalAlterConfigs does with one key (KIP-339)."""
 
@@ -57,7 +62,7 @@ class ConfigOperation(IntEnum):
     SUBTRACT = 3
 
 
-@serves(INCREMENTAL_ALTER_CONFIGS, versions=(0, 1))
+@serves(INCREMENTAL_ALTER_CONFIGS, versions=(0, 1), sliced=True)
 async def incremental_alter_configs(
     context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
@@ -82,10 +87,12 @@ async def incremental_alter_configs(
             response.error_code = error.code
             response.error_message = error.message
         responses.append(response)
+        if len(responses) % RESOURCES_PER_TURN == 0:
+            await next_turn()
     return IncrementalAlterConfigsResponse(responses=responses)
 
 
-@serves(ALTER_CONFIGS, versions=(0, 2))
+@serves(ALTER_CONFIGS, versions=(0, 2), sliced=True)
 async def alter_configs(
     context: RequestContext, request: AlterConfigsRequest
 ) -> AlterConfigsResponse:
@@ -108,6 +115,8 @@ async def alter_configs(
             response.error_code = error.code
             response.error_message = error.message
         responses.append(response)
+        if len(responses) % RESOURCES_PER_TURN == 0:
+            await next_turn()
     return AlterConfigsResponse(responses=responses)
 
 

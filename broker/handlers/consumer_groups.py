@@ -11,6 +11,7 @@ from typing import Final
 
 from broker.catalogue import new_topic_id
 from broker.dispatch import Deferred, RequestContext, serves
+from broker.division import by
 from broker.handlers.groups import caller_of, group_refusal
 from broker.operations import NOT_ASKED, ON_GROUP
 from coordinator.groups.commands import ConsumerGroupHeartbeat
@@ -70,7 +71,12 @@ def refuse_describe(
     return ConsumerGroupDescribeResponse(groups=groups)
 
 
-@serves(CONSUMER_GROUP_DESCRIBE, versions=(0, 1), refuse=refuse_describe)
+@serves(
+    CONSUMER_GROUP_DESCRIBE,
+    versions=(0, 1),
+    refuse=refuse_describe,
+    divide=by("group_ids", most=GROUPS_PER_REQUEST_MAX),
+)
 def consumer_group_describe(
     context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:

@@ -8,6 +8,7 @@ them.
 from __future__ import annotations
 
 from broker.dispatch import RequestContext, serves
+from broker.division import by
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.find_coordinator import (
     FIND_COORDINATOR,
@@ -32,7 +33,9 @@ def refuse_find_coordinator(
     return _response([_refused(key, code, message) for key in keys])
 
 
-@serves(FIND_COORDINATOR, versions=(0, 6), refuse=refuse_find_coordinator)
+@serves(
+    FIND_COORDINATOR, versions=(0, 6), refuse=refuse_find_coordinator, divide=by("coordinator_keys")
+)
 async def find_coordinator(
     context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final
 
 from broker.dispatch import Deferred, RequestContext, serves
+from broker.division import by
 from broker.operations import NOT_ASKED, ON_GROUP
 from coordinator.groups.classic import ClassicGroup, describe
 from coordinator.groups.commands import DeleteGroup
@@ -76,7 +77,7 @@ def _groups_of(machine: GroupShard) -> Iterator[ListedGroup]:
             yield ListedGroup(group_id, group.protocol_type, group.state_name, group.type_name)
 
 
-@serves(DESCRIBE_GROUPS, versions=(0, 6))
+@serves(DESCRIBE_GROUPS, versions=(0, 6), divide=by("groups", most=GROUPS_PER_REQUEST_MAX))
 def describe_groups(
     context: RequestContext, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:
@@ -109,7 +110,7 @@ def _described(context: RequestContext, group_id: str) -> DescribedGroup:
     return not_found
 
 
-@serves(DELETE_GROUPS, versions=(0, 2))
+@serves(DELETE_GROUPS, versions=(0, 2), divide=by("groups_names", most=GROUPS_PER_REQUEST_MAX))
 def delete_groups(
     context: RequestContext, request: DeleteGroupsRequest
 ) -> DeleteGroupsResponse | Deferred[DeleteGroupsResponse]:

@@ -14,6 +14,7 @@ from typing import Final
 
 from broker.catalogue import Catalogue
 from broker.dispatch import Deferred, RequestContext, serves
+from broker.division import by
 from broker.groups import caller_of
 from coordinator.groups.commands import OffsetCommit, OffsetDelete, OffsetFetch
 from coordinator.groups.offsets import nothing_found, refuse_commit
@@ -57,7 +58,7 @@ GROUPS_PER_REQUEST_MAX: Final = 10_000
 # ------------------------------------------------------------------------------------ OffsetCommit
 
 
-@serves(OFFSET_COMMIT, versions=(2, 10))
+@serves(OFFSET_COMMIT, versions=(2, 10), divide=by("topics.partitions", elements=2000))
 def offset_commit(
     context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
@@ -169,7 +170,16 @@ def refuse_offset_fetch(
     )
 
 
-@serves(OFFSET_FETCH, versions=(1, 10), refuse=refuse_offset_fetch)
+@serves(
+    OFFSET_FETCH,
+    versions=(1, 10),
+    refuse=refuse_offset_fetch,
+    divide=by(
+        "groups.topics.partition_indexes",
+        "topics.partition_indexes",
+        most=GROUPS_PER_REQUEST_MAX,
+    ),
+)
 def offset_fetch(
     context: RequestContext, request: OffsetFetchRequest
 ) -> OffsetFetchResponse | Deferred[OffsetFetchResponse]:
@@ -304,7 +314,7 @@ def _topics_before_groups(
 # ------------------------------------------------------------------------------------ OffsetDelete
 
 
-@serves(OFFSET_DELETE, versions=(0, 0))
+@serves(OFFSET_DELETE, versions=(0, 0), divide=by("topics.partitions"))
 def offset_delete(
     context: RequestContext, request: OffsetDeleteRequest
 ) -> OffsetDeleteResponse | Deferred[OffsetDeleteResponse]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker.catalogue import Partition
 from broker.dispatch import Parked, RequestContext, serves
+from broker.division import by
 from broker.storage_errors import error_code_of
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.list_offsets import (
@@ -66,7 +67,7 @@ def refuse_list_offsets(
     )
 
 
-@serves(LIST_OFFSETS, versions=(1, 11), refuse=refuse_list_offsets)
+@serves(LIST_OFFSETS, versions=(1, 11), refuse=refuse_list_offsets, divide=by("topics.partitions"))
 def list_offsets(
     context: RequestContext, request: ListOffsetsRequest
 ) -> ListOffsetsResponse | Parked[ListOffsetsResponse]:

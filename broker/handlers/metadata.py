@@ -10,12 +10,14 @@ Knowingly absent: nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from broker.catalogue import Catalogue, Topic
 from broker.dispatch import Parked, RequestContext, serves
 from broker.operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
 from broker.topic_names import INTERNAL, name_problem
+from broker.turns import next_turn
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_topic_partitions import (
     DESCRIBE_TOPIC_PARTITIONS,
@@ -36,6 +38,9 @@ from protocol.messages.metadata import (
 )
 from protocol.wire import ZERO_UUID
 
+TOPICS_AT_ONCE = 1000
+"""More are described in slices."""
+TOPICS_PER_SLICE = 250
 AUTO_CREATE_MAX = 100
 """Topics one Metadata request may create; the client's next one goes on from there."""
 
@@ -52,21 +57,28 @@ def refuse_metadata(
     return MetadataResponse(topics=topics, error_code=code)
 
 
-@serves(METADATA, versions=(0, 13), refuse=refuse_metadata)
+@serves(METADATA, versions=(0, 13), refuse=refuse_metadata, sliced=True)
 def metadata(
     context: RequestContext, request: MetadataRequest
 ) -> MetadataResponse | Parked[MetadataResponse]:
     """Describe the cluster and the topics asked for, creating missing ones if that is wanted."""
     asked = request.topics
+    answer: Parked[MetadataResponse] = Parked()
     if asked is None or (not asked and context.api_version == 0):
-        return _metadata_response(context, request, _all_topics(context, request))
+        every = list(context.broker.catalogue.topics.values())
+        if len(every) > TOPICS_AT_ONCE:
+            context.broker.spawn(_answer_all(context, request, every, answer), "metadata")
+            return answer
+        found = [_topic_found(context, request, topic) for topic in every]
+        return _metadata_response(context, request, found)
     _check_topics_asked(asked, context.api_version)
     to_create = _topics_to_create(context, request, asked)
-    if to_create:
-        answer: Parked[MetadataResponse] = Parked()
+    if to_create or len(asked) > TOPICS_AT_ONCE:
         context.broker.spawn(_create_then_answer(context, request, to_create, answer), "metadata")
         return answer
-    return _metadata_response(context, request, _topics_asked(context, request, asked, {}))
+    described = _Described(context, request)
+    described.add(asked)
+    return _metadata_response(context, request, described.topics)
 
 
 def _check_topics_asked(asked: list[MetadataRequestTopic], version: int) -> None:
@@ -92,7 +104,26 @@ async def _create_then_answer(
             await catalogue.create_topic(name, catalogue.broker_config.num_partitions, {})
         except KafkaError as error:
             failed[name] = error.code
-    topics = _topics_asked(context, request, request.topics or [], failed)
+    asked = request.topics or []
+    described = _Described(context, request, failed)
+    for start in range(0, len(asked), TOPICS_PER_SLICE):
+        described.add(asked[start : start + TOPICS_PER_SLICE])
+        await next_turn()
+    answer.complete(_metadata_response(context, request, described.topics))
+
+
+async def _answer_all(
+    context: RequestContext,
+    request: MetadataRequest,
+    every: list[Topic],
+    answer: Parked[MetadataResponse],
+) -> None:
+    """Describe the topics there were when they were asked for."""
+    topics: list[MetadataResponseTopic] = []
+    for start in range(0, len(every), TOPICS_PER_SLICE):
+        some = every[start : start + TOPICS_PER_SLICE]
+        topics += [_topic_found(context, request, topic) for topic in some]
+        await next_turn()
     answer.complete(_metadata_response(context, request, topics))
 
 
@@ -117,39 +148,47 @@ def _topics_to_create(
     return sorted(wanted)[:AUTO_CREATE_MAX]
 
 
-def _all_topics(context: RequestContext, request: MetadataRequest) -> list[MetadataResponseTopic]:
-    topics = context.broker.catalogue.topics.values()
-    return [_topic_found(context, request, topic) for topic in topics]
+class _Described:
+    """Topics that are described as they were asked for, each once.
 
+    One that is named with an id is looked up by the id alone.
+    """
 
-def _topics_asked(
-    context: RequestContext,
-    request: MetadataRequest,
-    asked: list[MetadataRequestTopic],
-    failed: dict[str, ErrorCode],
-) -> list[MetadataResponseTopic]:
-    """Describe each topic asked for once; one with an id is looked up by the id alone."""
-    catalogue = context.broker.catalogue
-    answers: dict[str | bytes, MetadataResponseTopic] = {}
-    for each in asked:
-        by_id = each.topic_id != ZERO_UUID
-        topic = catalogue.topic_by_id(each.topic_id) if by_id else catalogue.topic(each.name or "")
-        if topic is not None:
-            if topic.name not in answers:
-                answers[topic.name] = _topic_found(context, request, topic)
-        elif by_id:
-            answers[each.topic_id] = MetadataResponseTopic(
-                error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=each.topic_id
-            )
-        else:
-            name = each.name or ""
-            answers[name] = MetadataResponseTopic(
-                error_code=failed.get(name, missing_topic_error(name)),
-                name=name,
-                is_internal=name in INTERNAL,
-                topic_authorized_operations=_operations_on_topic(request),
-            )
-    return list(answers.values())
+    def __init__(
+        self,
+        context: RequestContext,
+        request: MetadataRequest,
+        failed: Mapping[str, ErrorCode] = MappingProxyType({}),
+    ) -> None:
+        self._context = context
+        self._request = request
+        self._failed = failed
+        self._topics: dict[str | bytes, MetadataResponseTopic] = {}
+
+    @property
+    def topics(self) -> list[MetadataResponseTopic]:
+        return list(self._topics.values())
+
+    def add(self, asked: Iterable[MetadataRequestTopic]) -> None:
+        context, request, topics = self._context, self._request, self._topics
+        catalogue = context.broker.catalogue
+        for each in asked:
+            name, by_id = each.name or "", each.topic_id != ZERO_UUID
+            topic = catalogue.topic_by_id(each.topic_id) if by_id else catalogue.topic(name)
+            if topic is not None:
+                if topic.name not in topics:
+                    topics[topic.name] = _topic_found(context, request, topic)
+            elif by_id:
+                topics[each.topic_id] = MetadataResponseTopic(
+                    error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=each.topic_id
+                )
+            else:
+                topics[name] = MetadataResponseTopic(
+                    error_code=self._failed.get(name, missing_topic_error(name)),
+                    name=name,
+                    is_internal=name in INTERNAL,
+                    topic_authorized_operations=_operations_on_topic(request),
+                )
 
 
 def missing_topic_error(name: str) -> ErrorCode:
@@ -193,7 +232,7 @@ def _partitions_described(topic: Topic, node_id: int) -> list[MetadataResponsePa
                 isr_nodes=node,
             )
         )
-    return topic.described
+    return list(topic.described)  # The answer may be encoded while this grows.
 
 
 def _metadata_response(

@@ -11,6 +11,7 @@ import asyncio
 
 from broker.catalogue import Catalogue, Partition
 from broker.dispatch import RequestContext, serves
+from broker.division import by
 from broker.storage_errors import error_code_of
 from protocol.errors import ErrorCode
 from protocol.messages.delete_records import (
@@ -36,7 +37,7 @@ NO_OFFSET = -1
 # --------------------------------------------------------------------------- OffsetForLeaderEpoch
 
 
-@serves(OFFSET_FOR_LEADER_EPOCH, versions=(2, 4))
+@serves(OFFSET_FOR_LEADER_EPOCH, versions=(2, 4), divide=by("topics.partitions"))
 def offset_for_leader_epoch(
     context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
@@ -67,7 +68,7 @@ def _epoch_end(catalogue: Catalogue, topic: str, asked: OffsetForLeaderPartition
 # ---------------------------------------------------------------------------------- DeleteRecords
 
 
-@serves(DELETE_RECORDS, versions=(0, 2))
+@serves(DELETE_RECORDS, versions=(0, 2), divide=by("topics.partitions"))
 async def delete_records(
     context: RequestContext, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse:

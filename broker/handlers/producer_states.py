@@ -8,6 +8,7 @@ from __future__ import annotations
 from broker.catalogue import Catalogue
 from broker.dispatch import RequestContext, serves
 from broker.topic_names import name_problem
+from broker.turns import next_turn
 from protocol.errors import ErrorCode
 from protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
@@ -21,17 +22,20 @@ from protocol.messages.describe_producers import (
 PRODUCERS_PER_ANSWER_MAX = 100_000
 """Where an answer ends: a short request can name a partition very often."""
 
+PARTITIONS_PER_TURN = 100
+"""Partitions described before the loop may get a turn."""
+
 NO_ROOM = f"One answer has no room for more than {PRODUCERS_PER_ANSWER_MAX} producers."
 
 
-@serves(DESCRIBE_PRODUCERS, versions=(0, 0))
-def describe_producers(
+@serves(DESCRIBE_PRODUCERS, versions=(0, 0), sliced=True)
+async def describe_producers(
     context: RequestContext, request: DescribeProducersRequest
 ) -> DescribeProducersResponse:
     """List the producers of each partition asked for."""
     catalogue = context.broker.catalogue
     response = DescribeProducersResponse()
-    listed = 0
+    listed = seen = 0
     for topic in request.topics:
         described = TopicResponse(topic.name)
         for index in topic.partition_indexes:
@@ -41,6 +45,9 @@ def describe_producers(
                 partition = PartitionResponse(index, ErrorCode.INVALID_REQUEST, NO_ROOM)
             listed += len(partition.active_producers)
             described.partitions.append(partition)
+            seen += 1
+            if seen % PARTITIONS_PER_TURN == 0:
+                await next_turn()
         response.topics.append(described)
     return response
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from broker.catalogue import PARTITIONS_PER_CHANGE_MAX, Catalogue, Topic, new_topic_id
 from broker.dispatch import RequestContext, serves
 from broker.topic_configs import describe_topic
+from broker.turns import next_turn
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.create_partitions import (
     CREATE_PARTITIONS,
@@ -43,13 +44,15 @@ from protocol.messages.delete_topics import (
 from protocol.wire import ZERO_UUID
 
 REPLICATION_FACTOR = 1
+TOPICS_PER_TURN = 100
+"""Topics that are looked at before the loop may get a turn."""
 USE_DEFAULT = -1
 
 
 # ----------------------------------------------------------------------------------- CreateTopics
 
 
-@serves(CREATE_TOPICS, versions=(2, 7))
+@serves(CREATE_TOPICS, versions=(2, 7), sliced=True)
 async def create_topics(
     context: RequestContext, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
@@ -68,6 +71,8 @@ async def create_topics(
                 name=name, error_code=error.code, error_message=error.message
             )
         results.append(result)
+        if len(results) % TOPICS_PER_TURN == 0:
+            await next_turn()
     return CreateTopicsResponse(topics=results)
 
 
@@ -257,7 +262,7 @@ def _identity_problem(name: str | None, topic_id: bytes, times: int) -> str | No
 # ------------------------------------------------------------------------------- CreatePartitions
 
 
-@serves(CREATE_PARTITIONS, versions=(0, 3))
+@serves(CREATE_PARTITIONS, versions=(0, 3), sliced=True)
 async def create_partitions(
     context: RequestContext, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
@@ -274,6 +279,8 @@ async def create_partitions(
             result.error_code = error.code
             result.error_message = error.message
         results.append(result)
+        if len(results) % TOPICS_PER_TURN == 0:
+            await next_turn()
     return CreatePartitionsResponse(results=results)
 
 

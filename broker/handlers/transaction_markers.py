@@ -17,6 +17,7 @@ import asyncio
 from typing import Final
 
 from broker.dispatch import CloseConnection, RequestContext, serves
+from broker.division import by
 from broker.markers import write_marker
 from protocol.errors import ErrorCode
 from protocol.messages.write_txn_markers import (
@@ -37,7 +38,7 @@ MARKERS_PER_TURN: Final = 256
 _NO_COORDINATOR_EPOCH: Final = -1
 
 
-@serves(WRITE_TXN_MARKERS, versions=(1, 2))
+@serves(WRITE_TXN_MARKERS, versions=(1, 2), divide=by("markers.topics.partition_indexes"))
 async def write_txn_markers(
     context: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse:

@@ -13,11 +13,11 @@ What is shown is in the journal already, but perhaps not durable: the answer wai
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from broker.dispatch import Deferred, RequestContext, serves
+from broker.turns import next_turn
 from coordinator.groups.consumer.patterns import problem_of, whole_match
 from coordinator.transactions.state import STORABLE, State, TopicPartition, Transaction
 from protocol.errors import ErrorCode, KafkaError
@@ -67,7 +67,7 @@ def refuse_list(
     return ListTransactionsResponse(error_code=code)
 
 
-@serves(LIST_TRANSACTIONS, versions=(0, 2), refuse=refuse_list)
+@serves(LIST_TRANSACTIONS, versions=(0, 2), refuse=refuse_list, sliced=True)
 async def list_transactions(
     context: RequestContext, request: ListTransactionsRequest
 ) -> ListTransactionsResponse:
@@ -86,7 +86,7 @@ async def list_transactions(
     found = response.transaction_states
     for number, each in enumerate(transactions.all):
         if number % IDS_PER_TURN == IDS_PER_TURN - 1:
-            await asyncio.sleep(0)
+            await next_turn()
         if include(each):
             found.append(
                 ListedTransaction(each.transactional_id, each.producer_id, each.state.kafka_name)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from functools import partial
 
 from broker.dispatch import Deferred, Parked, RequestContext, serves
+from broker.division import by
 from broker.groups import caller_of
 from broker.handlers.transactions import offsets_partition
 from broker.topic_names import GROUP_OFFSETS
@@ -42,7 +43,7 @@ ABORTABLE_SINCE = 4
 ADDS_SINCE = 5
 
 
-@serves(TXN_OFFSET_COMMIT, versions=(0, 5))
+@serves(TXN_OFFSET_COMMIT, versions=(0, 5), divide=by("topics.partitions", elements=2000))
 def txn_offset_commit(
     context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:

@@ -199,8 +199,8 @@ class DecodeEmitter:
                 self._code.add(f"check_count(view, position, count, {least})")
         if self._is_counted():
             self._code.add("elements += count - 1" if field.compact else "elements += count")
-            with self._code.block("if elements > MAX_NESTED_ELEMENTS:"):
-                self._code.add("raise too_many_elements()")
+            with self._code.block("if elements > FEW_ELEMENTS:"):
+                self._code.add("check_elements(elements)")
 
     def _is_counted(self) -> bool:
         """Whether what comes next adds to the number of nested elements."""

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
 HELPERS = (
     "ABSENT",
-    "MAX_NESTED_ELEMENTS",
+    "FEW_ELEMENTS",
     "ZERO_UUID",
     "Chunks",
     "Structure",
     "add_tags",
     "check_count",
+    "check_elements",
     "long_count",
     "long_size",
     "null_value",
@@ -30,7 +31,6 @@ HELPERS = (
     "read_tag",
     "skip_tags",
     "tag_count",
-    "too_many_elements",
     "varint_end",
     "varint_tail",
     "wrong_tag_size",

@@ -8,15 +8,15 @@ from struct import Struct, pack, unpack_from
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     Chunks,
     Structure,
     add_tags,
+    check_elements,
     long_count,
     long_size,
     put_varint,
     skip_tags,
-    too_many_elements,
     varint_tail,
 )
 
@@ -161,8 +161,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[AlterPartitionRe
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 6)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[ReassignablePartition] = []
         for _ in range(count - 1):
             partition_index, count = unpack_iB(view, position)
@@ -172,8 +172,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[AlterPartitionRe
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
                 elements += count - 1
-                if elements > MAX_NESTED_ELEMENTS:
-                    raise too_many_elements()
+                if elements > FEW_ELEMENTS:
+                    check_elements(elements)
                 count -= 1
                 replicas = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
@@ -257,8 +257,8 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[AlterPartitionRe
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 6)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[ReassignablePartition] = []
         for _ in range(count - 1):
             partition_index, count = unpack_iB(view, position)
@@ -268,8 +268,8 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[AlterPartitionRe
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
                 elements += count - 1
-                if elements > MAX_NESTED_ELEMENTS:
-                    raise too_many_elements()
+                if elements > FEW_ELEMENTS:
+                    check_elements(elements)
                 count -= 1
                 replicas = list(unpack_from(f">{count}i", view, position))
                 position += count * 4

@@ -8,16 +8,16 @@ from struct import Struct, pack, unpack_from
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
     add_tags,
+    check_elements,
     long_count,
     long_size,
     put_varint,
     skip_tags,
-    too_many_elements,
     varint_tail,
 )
 
@@ -203,8 +203,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[ConsumerGroupHea
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             count -= 1
             partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
@@ -406,8 +406,8 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[ConsumerGroupHea
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             count -= 1
             partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4

@@ -9,16 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     Chunks,
     Structure,
     add_tags,
     check_count,
+    check_elements,
     long_count,
     long_size,
     put_varint,
     skip_tags,
-    too_many_elements,
     varint_tail,
 )
 
@@ -146,8 +146,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[CreatePartitions
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 4)
             elements += count
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             assignments = []
             for _ in range(count):
                 (count,) = unpack_i(view, position)
@@ -155,8 +155,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[CreatePartitions
                 if not 0 <= count < 0x80:
                     check_count(view, position, count, 4)
                 elements += count
-                if elements > MAX_NESTED_ELEMENTS:
-                    raise too_many_elements()
+                if elements > FEW_ELEMENTS:
+                    check_elements(elements)
                 broker_ids = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
                 assignments.append(CreatePartitionsAssignment(broker_ids))
@@ -209,8 +209,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[CreatePartitions
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 2)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             assignments = []
             for _ in range(count - 1):
                 count = view[position]
@@ -218,8 +218,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[CreatePartitions
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
                 elements += count - 1
-                if elements > MAX_NESTED_ELEMENTS:
-                    raise too_many_elements()
+                if elements > FEW_ELEMENTS:
+                    check_elements(elements)
                 count -= 1
                 broker_ids = list(unpack_from(f">{count}i", view, position))
                 position += count * 4

@@ -9,12 +9,13 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
     add_tags,
     check_count,
+    check_elements,
     long_count,
     long_size,
     put_tag,
@@ -22,7 +23,6 @@ from protocol.wire import (
     read_tag,
     skip_tags,
     tag_count,
-    too_many_elements,
     varint_tail,
     wrong_tag_size,
 )
@@ -222,8 +222,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[CreateTopicsRequ
         if not 0 <= count < 0x80:
             check_count(view, position, count, 8)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         assignments: list[CreatableReplicaAssignment] = []
         for _ in range(count):
             partition_index, count = unpack_ii(view, position)
@@ -231,8 +231,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[CreateTopicsRequ
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 4)
             elements += count
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             broker_ids = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             assignments.append(CreatableReplicaAssignment(partition_index, broker_ids))
@@ -241,8 +241,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[CreateTopicsRequ
         if not 0 <= count < 0x80:
             check_count(view, position, count, 4)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         configs: list[CreatableTopicConfig] = []
         for _ in range(count):
             (size,) = unpack_h(view, position)
@@ -323,8 +323,8 @@ def decode_request_v5(view: memoryview, position: int) -> tuple[CreateTopicsRequ
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 6)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         assignments: list[CreatableReplicaAssignment] = []
         for _ in range(count - 1):
             partition_index, count = unpack_iB(view, position)
@@ -332,8 +332,8 @@ def decode_request_v5(view: memoryview, position: int) -> tuple[CreateTopicsRequ
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             count -= 1
             broker_ids = list(unpack_from(f">{count}i", view, position))
             position += count * 4
@@ -348,8 +348,8 @@ def decode_request_v5(view: memoryview, position: int) -> tuple[CreateTopicsRequ
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 3)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         configs: list[CreatableTopicConfig] = []
         for _ in range(count - 1):
             size = view[position]

@@ -9,16 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     Chunks,
     Structure,
     add_tags,
     check_count,
+    check_elements,
     long_count,
     long_size,
     put_varint,
     skip_tags,
-    too_many_elements,
 )
 
 pack_h = Struct(">h").pack
@@ -158,8 +158,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[DeleteRecordsReq
         if not 0 <= count < 0x80:
             check_count(view, position, count, 12)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[DeleteRecordsPartition] = []
         for _ in range(count):
             partition_index, offset = unpack_iq(view, position)
@@ -210,8 +210,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[DeleteRecordsReq
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 13)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[DeleteRecordsPartition] = []
         for _ in range(count - 1):
             partition_index, offset, tags = unpack_iqB(view, position)

@@ -9,16 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     Chunks,
     Structure,
     add_tags,
     check_count,
+    check_elements,
     long_count,
     long_size,
     put_varint,
     skip_tags,
-    too_many_elements,
     varint_tail,
 )
 
@@ -204,8 +204,8 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[DescribeConfigsR
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 2)
             elements += count
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             configuration_keys = []
             for _ in range(count):
                 (size,) = unpack_h(view, position)
@@ -262,8 +262,8 @@ def decode_request_v3(view: memoryview, position: int) -> tuple[DescribeConfigsR
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 2)
             elements += count
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             configuration_keys = []
             for _ in range(count):
                 (size,) = unpack_h(view, position)
@@ -320,8 +320,8 @@ def decode_request_v4(view: memoryview, position: int) -> tuple[DescribeConfigsR
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 1)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             configuration_keys = []
             for _ in range(count - 1):
                 size = view[position]

@@ -9,16 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     Chunks,
     Structure,
     add_tags,
     check_count,
+    check_elements,
     long_count,
     long_size,
     put_varint,
     skip_tags,
-    too_many_elements,
 )
 
 pack_h = Struct(">h").pack
@@ -179,8 +179,8 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[DescribeLogDirsR
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 4)
             elements += count
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             topics.append(DescribableLogDirTopic(topic, partitions))
@@ -223,8 +223,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[DescribeLogDirsR
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             count -= 1
             partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4

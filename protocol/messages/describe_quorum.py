@@ -8,16 +8,16 @@ from struct import Struct
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
     add_tags,
+    check_elements,
     long_count,
     long_size,
     put_varint,
     skip_tags,
-    too_many_elements,
     varint_tail,
 )
 
@@ -236,8 +236,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[DescribeQuorumRe
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 5)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[PartitionData] = []
         for _ in range(count - 1):
             partition_index, tags = unpack_iB(view, position)

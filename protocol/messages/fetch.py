@@ -9,12 +9,13 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
     add_tags,
     check_count,
+    check_elements,
     long_count,
     long_size,
     put_tag,
@@ -22,7 +23,6 @@ from protocol.wire import (
     read_tag,
     skip_tags,
     tag_count,
-    too_many_elements,
     varint_end,
     varint_tail,
     wrong_tag_size,
@@ -413,8 +413,8 @@ def decode_request_v4(view: memoryview, position: int) -> tuple[FetchRequest, in
         if not 0 <= count < 0x80:
             check_count(view, position, count, 16)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[FetchPartition] = []
         for _ in range(count):
             partition, fetch_offset, partition_max_bytes = unpack_iqi(view, position)
@@ -502,8 +502,8 @@ def decode_request_v5(view: memoryview, position: int) -> tuple[FetchRequest, in
         if not 0 <= count < 0x80:
             check_count(view, position, count, 24)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[FetchPartition] = []
         for _ in range(count):
             (
@@ -599,8 +599,8 @@ def decode_request_v7(view: memoryview, position: int) -> tuple[FetchRequest, in
         if not 0 <= count < 0x80:
             check_count(view, position, count, 24)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[FetchPartition] = []
         for _ in range(count):
             (
@@ -641,8 +641,8 @@ def decode_request_v7(view: memoryview, position: int) -> tuple[FetchRequest, in
         if not 0 <= count < 0x80:
             check_count(view, position, count, 4)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         forgotten_topics_data.append(
@@ -733,8 +733,8 @@ def decode_request_v9(view: memoryview, position: int) -> tuple[FetchRequest, in
         if not 0 <= count < 0x80:
             check_count(view, position, count, 28)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[FetchPartition] = []
         for _ in range(count):
             (
@@ -776,8 +776,8 @@ def decode_request_v9(view: memoryview, position: int) -> tuple[FetchRequest, in
         if not 0 <= count < 0x80:
             check_count(view, position, count, 4)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         forgotten_topics_data.append(
@@ -869,8 +869,8 @@ def decode_request_v11(view: memoryview, position: int) -> tuple[FetchRequest, i
         if not 0 <= count < 0x80:
             check_count(view, position, count, 28)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[FetchPartition] = []
         for _ in range(count):
             (
@@ -912,8 +912,8 @@ def decode_request_v11(view: memoryview, position: int) -> tuple[FetchRequest, i
         if not 0 <= count < 0x80:
             check_count(view, position, count, 4)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         forgotten_topics_data.append(
@@ -1016,8 +1016,8 @@ def decode_request_v12(view: memoryview, position: int) -> tuple[FetchRequest, i
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 33)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[FetchPartition] = []
         for _ in range(count - 1):
             (
@@ -1069,8 +1069,8 @@ def decode_request_v12(view: memoryview, position: int) -> tuple[FetchRequest, i
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         count -= 1
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
@@ -1243,8 +1243,8 @@ def decode_request_v13(view: memoryview, position: int) -> tuple[FetchRequest, i
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 33)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[FetchPartition] = []
         for _ in range(count - 1):
             (
@@ -1289,8 +1289,8 @@ def decode_request_v13(view: memoryview, position: int) -> tuple[FetchRequest, i
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         count -= 1
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
@@ -1448,8 +1448,8 @@ def decode_request_v15(view: memoryview, position: int) -> tuple[FetchRequest, i
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 33)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[FetchPartition] = []
         for _ in range(count - 1):
             (
@@ -1494,8 +1494,8 @@ def decode_request_v15(view: memoryview, position: int) -> tuple[FetchRequest, i
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         count -= 1
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
@@ -1668,8 +1668,8 @@ def decode_request_v17(view: memoryview, position: int) -> tuple[FetchRequest, i
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 33)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[FetchPartition] = []
         for _ in range(count - 1):
             (
@@ -1723,8 +1723,8 @@ def decode_request_v17(view: memoryview, position: int) -> tuple[FetchRequest, i
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         count -= 1
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
@@ -1910,8 +1910,8 @@ def decode_request_v18(view: memoryview, position: int) -> tuple[FetchRequest, i
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 33)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[FetchPartition] = []
         for _ in range(count - 1):
             (
@@ -1971,8 +1971,8 @@ def decode_request_v18(view: memoryview, position: int) -> tuple[FetchRequest, i
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         count -= 1
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4

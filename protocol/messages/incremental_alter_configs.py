@@ -9,16 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     Chunks,
     Structure,
     add_tags,
     check_count,
+    check_elements,
     long_count,
     long_size,
     put_varint,
     skip_tags,
-    too_many_elements,
     varint_tail,
 )
 
@@ -154,8 +154,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[IncrementalAlter
         if not 0 <= count < 0x80:
             check_count(view, position, count, 5)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         configs: list[AlterableConfig] = []
         for _ in range(count):
             (size,) = unpack_h(view, position)
@@ -224,8 +224,8 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[IncrementalAlter
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         configs: list[AlterableConfig] = []
         for _ in range(count - 1):
             size = view[position]

@@ -9,16 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     Chunks,
     Structure,
     add_tags,
     check_count,
+    check_elements,
     long_count,
     long_size,
     put_varint,
     skip_tags,
-    too_many_elements,
 )
 
 pack_h = Struct(">h").pack
@@ -181,8 +181,8 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[ListOffsetsReque
         if not 0 <= count < 0x80:
             check_count(view, position, count, 12)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[ListOffsetsPartition] = []
         for _ in range(count):
             partition_index, timestamp = unpack_iq(view, position)
@@ -227,8 +227,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[ListOffsetsReque
         if not 0 <= count < 0x80:
             check_count(view, position, count, 12)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[ListOffsetsPartition] = []
         for _ in range(count):
             partition_index, timestamp = unpack_iq(view, position)
@@ -273,8 +273,8 @@ def decode_request_v4(view: memoryview, position: int) -> tuple[ListOffsetsReque
         if not 0 <= count < 0x80:
             check_count(view, position, count, 16)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[ListOffsetsPartition] = []
         for _ in range(count):
             partition_index, current_leader_epoch, timestamp = unpack_iiq(view, position)
@@ -325,8 +325,8 @@ def decode_request_v6(view: memoryview, position: int) -> tuple[ListOffsetsReque
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 17)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[ListOffsetsPartition] = []
         for _ in range(count - 1):
             partition_index, current_leader_epoch, timestamp, tags = unpack_iiqB(view, position)
@@ -404,8 +404,8 @@ def decode_request_v10(view: memoryview, position: int) -> tuple[ListOffsetsRequ
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 17)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[ListOffsetsPartition] = []
         for _ in range(count - 1):
             partition_index, current_leader_epoch, timestamp, tags = unpack_iiqB(view, position)

@@ -7,14 +7,7 @@ from struct import Struct
 
 from protocol.api import NEVER, Api, Message
 from protocol.errors import Malformed
-from protocol.wire import (
-    ABSENT,
-    MAX_NESTED_ELEMENTS,
-    Chunks,
-    Structure,
-    check_count,
-    too_many_elements,
-)
+from protocol.wire import ABSENT, FEW_ELEMENTS, Chunks, Structure, check_count, check_elements
 
 pack_h = Struct(">h").pack
 pack_hii = Struct(">hii").pack
@@ -149,8 +142,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[OffsetDeleteRequ
         if not 0 <= count < 0x80:
             check_count(view, position, count, 4)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[OffsetDeleteRequestPartition] = []
         for _ in range(count):
             (partition_index,) = unpack_i(view, position)

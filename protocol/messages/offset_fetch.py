@@ -9,18 +9,18 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
     add_tags,
     check_count,
+    check_elements,
     long_count,
     long_size,
     null_value,
     put_varint,
     skip_tags,
-    too_many_elements,
     varint_tail,
 )
 
@@ -277,8 +277,8 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[OffsetFetchReque
         if not 0 <= count < 0x80:
             check_count(view, position, count, 4)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partition_indexes = list(unpack_from(f">{count}i", view, position))
         position += count * 4
         topics.append(OffsetFetchRequestTopic(name, partition_indexes))
@@ -334,8 +334,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[OffsetFetchReque
             if not 0 <= count < 0x80:
                 check_count(view, position, count, 4)
             elements += count
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             partition_indexes = list(unpack_from(f">{count}i", view, position))
             position += count * 4
             topics.append(OffsetFetchRequestTopic(name, partition_indexes))
@@ -389,8 +389,8 @@ def decode_request_v6(view: memoryview, position: int) -> tuple[OffsetFetchReque
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             count -= 1
             partition_indexes = list(unpack_from(f">{count}i", view, position))
             position += count * 4
@@ -475,8 +475,8 @@ def decode_request_v7(view: memoryview, position: int) -> tuple[OffsetFetchReque
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             count -= 1
             partition_indexes = list(unpack_from(f">{count}i", view, position))
             position += count * 4
@@ -554,8 +554,8 @@ def decode_request_v8(view: memoryview, position: int) -> tuple[OffsetFetchReque
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 3)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             topics = []
             for _ in range(count - 1):
                 size = view[position]
@@ -570,8 +570,8 @@ def decode_request_v8(view: memoryview, position: int) -> tuple[OffsetFetchReque
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
                 elements += count - 1
-                if elements > MAX_NESTED_ELEMENTS:
-                    raise too_many_elements()
+                if elements > FEW_ELEMENTS:
+                    check_elements(elements)
                 count -= 1
                 partition_indexes = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
@@ -672,8 +672,8 @@ def decode_request_v9(view: memoryview, position: int) -> tuple[OffsetFetchReque
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 3)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             topics = []
             for _ in range(count - 1):
                 size = view[position]
@@ -688,8 +688,8 @@ def decode_request_v9(view: memoryview, position: int) -> tuple[OffsetFetchReque
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
                 elements += count - 1
-                if elements > MAX_NESTED_ELEMENTS:
-                    raise too_many_elements()
+                if elements > FEW_ELEMENTS:
+                    check_elements(elements)
                 count -= 1
                 partition_indexes = list(unpack_from(f">{count}i", view, position))
                 position += count * 4
@@ -802,8 +802,8 @@ def decode_request_v10(view: memoryview, position: int) -> tuple[OffsetFetchRequ
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 18)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             topics = []
             for _ in range(count - 1):
                 topic_id, count = unpack_16sB(view, position)
@@ -811,8 +811,8 @@ def decode_request_v10(view: memoryview, position: int) -> tuple[OffsetFetchRequ
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 4)
                 elements += count - 1
-                if elements > MAX_NESTED_ELEMENTS:
-                    raise too_many_elements()
+                if elements > FEW_ELEMENTS:
+                    check_elements(elements)
                 count -= 1
                 partition_indexes = list(unpack_from(f">{count}i", view, position))
                 position += count * 4

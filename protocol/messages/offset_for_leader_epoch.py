@@ -9,16 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     Chunks,
     Structure,
     add_tags,
     check_count,
+    check_elements,
     long_count,
     long_size,
     put_varint,
     skip_tags,
-    too_many_elements,
 )
 
 pack_h = Struct(">h").pack
@@ -163,8 +163,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[OffsetForLeaderE
         if not 0 <= count < 0x80:
             check_count(view, position, count, 12)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[OffsetForLeaderPartition] = []
         for _ in range(count):
             partition, current_leader_epoch, leader_epoch = unpack_iii(view, position)
@@ -215,8 +215,8 @@ def decode_request_v3(view: memoryview, position: int) -> tuple[OffsetForLeaderE
         if not 0 <= count < 0x80:
             check_count(view, position, count, 12)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[OffsetForLeaderPartition] = []
         for _ in range(count):
             partition, current_leader_epoch, leader_epoch = unpack_iii(view, position)
@@ -267,8 +267,8 @@ def decode_request_v4(view: memoryview, position: int) -> tuple[OffsetForLeaderE
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 13)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[OffsetForLeaderPartition] = []
         for _ in range(count - 1):
             partition, current_leader_epoch, leader_epoch, tags = unpack_iiiB(view, position)

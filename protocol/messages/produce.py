@@ -9,12 +9,13 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
     add_tags,
     check_count,
+    check_elements,
     long_count,
     long_size,
     put_tag,
@@ -22,7 +23,6 @@ from protocol.wire import (
     read_tag,
     skip_tags,
     tag_count,
-    too_many_elements,
     varint_end,
     varint_tail,
     wrong_tag_size,
@@ -267,8 +267,8 @@ def decode_request_v3(view: memoryview, position: int) -> tuple[ProduceRequest, 
         if not 0 <= count < 0x80:
             check_count(view, position, count, 8)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partition_data: list[PartitionProduceData] = []
         for _ in range(count):
             index, size = unpack_ii(view, position)
@@ -340,8 +340,8 @@ def decode_request_v9(view: memoryview, position: int) -> tuple[ProduceRequest, 
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 6)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partition_data: list[PartitionProduceData] = []
         for _ in range(count - 1):
             index, size = unpack_iB(view, position)
@@ -458,8 +458,8 @@ def decode_request_v13(view: memoryview, position: int) -> tuple[ProduceRequest,
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 6)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partition_data: list[PartitionProduceData] = []
         for _ in range(count - 1):
             index, size = unpack_iB(view, position)

@@ -8,16 +8,16 @@ from struct import Struct, pack, unpack_from
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
     add_tags,
+    check_elements,
     long_count,
     long_size,
     put_varint,
     skip_tags,
-    too_many_elements,
     varint_tail,
 )
 
@@ -246,8 +246,8 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[ShareAcknowledge
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 6)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[AcknowledgePartition] = []
         for _ in range(count - 1):
             partition_index, count = unpack_iB(view, position)
@@ -255,8 +255,8 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[ShareAcknowledge
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 18)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             acknowledgement_batches: list[AcknowledgementBatch] = []
             for _ in range(count - 1):
                 first_offset, last_offset, count = unpack_qqB(view, position)
@@ -264,8 +264,8 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[ShareAcknowledge
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 1)
                 elements += count - 1
-                if elements > MAX_NESTED_ELEMENTS:
-                    raise too_many_elements()
+                if elements > FEW_ELEMENTS:
+                    check_elements(elements)
                 count -= 1
                 acknowledge_types = list(unpack_from(f">{count}b", view, position))
                 position += count
@@ -393,8 +393,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[ShareAcknowledge
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 6)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[AcknowledgePartition] = []
         for _ in range(count - 1):
             partition_index, count = unpack_iB(view, position)
@@ -402,8 +402,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[ShareAcknowledge
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 18)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             acknowledgement_batches: list[AcknowledgementBatch] = []
             for _ in range(count - 1):
                 first_offset, last_offset, count = unpack_qqB(view, position)
@@ -411,8 +411,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[ShareAcknowledge
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 1)
                 elements += count - 1
-                if elements > MAX_NESTED_ELEMENTS:
-                    raise too_many_elements()
+                if elements > FEW_ELEMENTS:
+                    check_elements(elements)
                 count -= 1
                 acknowledge_types = list(unpack_from(f">{count}b", view, position))
                 position += count

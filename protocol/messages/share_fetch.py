@@ -8,17 +8,17 @@ from struct import Struct, pack, unpack_from
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
     add_tags,
+    check_elements,
     long_count,
     long_size,
     null_value,
     put_varint,
     skip_tags,
-    too_many_elements,
     varint_tail,
 )
 
@@ -329,8 +329,8 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[ShareFetchReques
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 6)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[FetchPartition] = []
         for _ in range(count - 1):
             partition_index, count = unpack_iB(view, position)
@@ -338,8 +338,8 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[ShareFetchReques
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 18)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             acknowledgement_batches: list[AcknowledgementBatch] = []
             for _ in range(count - 1):
                 first_offset, last_offset, count = unpack_qqB(view, position)
@@ -347,8 +347,8 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[ShareFetchReques
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 1)
                 elements += count - 1
-                if elements > MAX_NESTED_ELEMENTS:
-                    raise too_many_elements()
+                if elements > FEW_ELEMENTS:
+                    check_elements(elements)
                 count -= 1
                 acknowledge_types = list(unpack_from(f">{count}b", view, position))
                 position += count
@@ -383,8 +383,8 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[ShareFetchReques
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         count -= 1
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4
@@ -546,8 +546,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[ShareFetchReques
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 6)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[FetchPartition] = []
         for _ in range(count - 1):
             partition_index, count = unpack_iB(view, position)
@@ -555,8 +555,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[ShareFetchReques
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 18)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             acknowledgement_batches: list[AcknowledgementBatch] = []
             for _ in range(count - 1):
                 first_offset, last_offset, count = unpack_qqB(view, position)
@@ -564,8 +564,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[ShareFetchReques
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 1)
                 elements += count - 1
-                if elements > MAX_NESTED_ELEMENTS:
-                    raise too_many_elements()
+                if elements > FEW_ELEMENTS:
+                    check_elements(elements)
                 count -= 1
                 acknowledge_types = list(unpack_from(f">{count}b", view, position))
                 position += count
@@ -600,8 +600,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[ShareFetchReques
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 4)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         count -= 1
         forgotten_topics_data_partitions = list(unpack_from(f">{count}i", view, position))
         position += count * 4

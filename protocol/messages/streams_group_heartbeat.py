@@ -8,15 +8,15 @@ from struct import Struct, pack, unpack_from
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     Chunks,
     Structure,
     add_tags,
+    check_elements,
     long_count,
     long_size,
     put_varint,
     skip_tags,
-    too_many_elements,
     varint_tail,
 )
 
@@ -415,8 +415,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 1)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             source_topics: list[str] = []
             for _ in range(count - 1):
                 size = view[position]
@@ -432,8 +432,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 1)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             source_topic_regex: list[str] = []
             for _ in range(count - 1):
                 size = view[position]
@@ -449,8 +449,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 9)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             state_changelog_topics: list[TopicInfo] = []
             for _ in range(count - 1):
                 size = view[position]
@@ -465,8 +465,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 3)
                 elements += count - 1
-                if elements > MAX_NESTED_ELEMENTS:
-                    raise too_many_elements()
+                if elements > FEW_ELEMENTS:
+                    check_elements(elements)
                 topic_configs: list[KeyValue] = []
                 for _ in range(count - 1):
                     size = view[position]
@@ -502,8 +502,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 1)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             repartition_sink_topics: list[str] = []
             for _ in range(count - 1):
                 size = view[position]
@@ -519,8 +519,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 9)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             repartition_source_topics: list[TopicInfo] = []
             for _ in range(count - 1):
                 size = view[position]
@@ -539,8 +539,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 3)
                 elements += count - 1
-                if elements > MAX_NESTED_ELEMENTS:
-                    raise too_many_elements()
+                if elements > FEW_ELEMENTS:
+                    check_elements(elements)
                 repartition_source_topics_topic_configs: list[KeyValue] = []
                 for _ in range(count - 1):
                     size = view[position]
@@ -586,8 +586,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             copartition_groups: list[CopartitionGroup] = []
             for _ in range(count - 1):
                 count = view[position]
@@ -595,8 +595,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 2)
                 elements += count - 1
-                if elements > MAX_NESTED_ELEMENTS:
-                    raise too_many_elements()
+                if elements > FEW_ELEMENTS:
+                    check_elements(elements)
                 count -= 1
                 copartition_groups_source_topics = list(unpack_from(f">{count}h", view, position))
                 position += count * 2
@@ -605,8 +605,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 2)
                 elements += count - 1
-                if elements > MAX_NESTED_ELEMENTS:
-                    raise too_many_elements()
+                if elements > FEW_ELEMENTS:
+                    check_elements(elements)
                 count -= 1
                 copartition_groups_source_topic_regex = list(unpack_from(f">{count}h", view, position))
                 position += count * 2
@@ -615,8 +615,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
                 if not 0 < count < 0x80:
                     count, position = long_count(view, position, count, 2)
                 elements += count - 1
-                if elements > MAX_NESTED_ELEMENTS:
-                    raise too_many_elements()
+                if elements > FEW_ELEMENTS:
+                    check_elements(elements)
                 count -= 1
                 copartition_groups_repartition_source_topics = list(unpack_from(f">{count}h", view, position))
                 position += count * 2
@@ -673,8 +673,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             count -= 1
             active_tasks_partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
@@ -704,8 +704,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             count -= 1
             standby_tasks_partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4
@@ -735,8 +735,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[StreamsGroupHear
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             count -= 1
             warmup_tasks_partitions = list(unpack_from(f">{count}i", view, position))
             position += count * 4

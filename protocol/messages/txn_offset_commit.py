@@ -9,16 +9,16 @@ from protocol.api import Api, Message
 from protocol.errors import Malformed
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     Chunks,
     Structure,
     add_tags,
     check_count,
+    check_elements,
     long_count,
     long_size,
     put_varint,
     skip_tags,
-    too_many_elements,
     varint_tail,
 )
 
@@ -198,8 +198,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[TxnOffsetCommitR
         if not 0 <= count < 0x80:
             check_count(view, position, count, 14)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[TxnOffsetCommitRequestPartition] = []
         for _ in range(count):
             partition_index, committed_offset, size = unpack_iqh(view, position)
@@ -297,8 +297,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[TxnOffsetCommitR
         if not 0 <= count < 0x80:
             check_count(view, position, count, 18)
         elements += count
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[TxnOffsetCommitRequestPartition] = []
         for _ in range(count):
             (
@@ -418,8 +418,8 @@ def decode_request_v3(view: memoryview, position: int) -> tuple[TxnOffsetCommitR
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 18)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[TxnOffsetCommitRequestPartition] = []
         for _ in range(count - 1):
             (

@@ -8,16 +8,16 @@ from struct import Struct
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     ZERO_UUID,
     Chunks,
     Structure,
     add_tags,
+    check_elements,
     long_count,
     long_size,
     put_varint,
     skip_tags,
-    too_many_elements,
     varint_tail,
 )
 
@@ -183,8 +183,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[WriteShareGroupS
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 22)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[PartitionData] = []
         for _ in range(count - 1):
             partition, state_epoch, leader_epoch, start_offset, count = unpack_iiiqB(view, position)
@@ -192,8 +192,8 @@ def decode_request_v0(view: memoryview, position: int) -> tuple[WriteShareGroupS
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 20)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             state_batches: list[StateBatch] = []
             for _ in range(count - 1):
                 (
@@ -300,8 +300,8 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[WriteShareGroupS
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 26)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         partitions: list[PartitionData] = []
         for _ in range(count - 1):
             (
@@ -316,8 +316,8 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[WriteShareGroupS
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 20)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             state_batches: list[StateBatch] = []
             for _ in range(count - 1):
                 (

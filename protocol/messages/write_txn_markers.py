@@ -8,15 +8,15 @@ from struct import Struct, pack, unpack_from
 from protocol.api import Api, Message
 from protocol.wire import (
     ABSENT,
-    MAX_NESTED_ELEMENTS,
+    FEW_ELEMENTS,
     Chunks,
     Structure,
     add_tags,
+    check_elements,
     long_count,
     long_size,
     put_varint,
     skip_tags,
-    too_many_elements,
 )
 
 pack_ibx = Struct(">ibx").pack
@@ -162,8 +162,8 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[WriteTxnMarkersR
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 3)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         topics: list[WritableTxnMarkerTopic] = []
         for _ in range(count - 1):
             size = view[position]
@@ -178,8 +178,8 @@ def decode_request_v1(view: memoryview, position: int) -> tuple[WriteTxnMarkersR
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             count -= 1
             partition_indexes = list(unpack_from(f">{count}i", view, position))
             position += count * 4
@@ -265,8 +265,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[WriteTxnMarkersR
         if not 0 < count < 0x80:
             count, position = long_count(view, position, count, 3)
         elements += count - 1
-        if elements > MAX_NESTED_ELEMENTS:
-            raise too_many_elements()
+        if elements > FEW_ELEMENTS:
+            check_elements(elements)
         topics: list[WritableTxnMarkerTopic] = []
         for _ in range(count - 1):
             size = view[position]
@@ -281,8 +281,8 @@ def decode_request_v2(view: memoryview, position: int) -> tuple[WriteTxnMarkersR
             if not 0 < count < 0x80:
                 count, position = long_count(view, position, count, 4)
             elements += count - 1
-            if elements > MAX_NESTED_ELEMENTS:
-                raise too_many_elements()
+            if elements > FEW_ELEMENTS:
+                check_elements(elements)
             count -= 1
             partition_indexes = list(unpack_from(f">{count}i", view, position))
             position += count * 4

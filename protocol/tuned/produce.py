@@ -16,7 +16,7 @@ from protocol.messages.produce import (
     encode_response_v10,
     encode_response_v13,
 )
-from protocol.wire import MAX_NESTED_ELEMENTS, ZERO_UUID, long_count, put_varint
+from protocol.wire import FEW_ELEMENTS, ZERO_UUID, long_count, put_varint
 
 # Compact lengths are one more than what they count.
 _NULL, _EMPTY, _ONE = 0, 1, 2
@@ -98,7 +98,7 @@ def _decode_partitions(
     position += 1
     if not 0 < count < 0x80:
         count, position = long_count(view, position, count, _LEAST_PARTITION_BYTES)
-    if count - 1 > MAX_NESTED_ELEMENTS:
+    if count - 1 > FEW_ELEMENTS:
         return -1
     for _ in range(count - 1):
         index, size, byte = _unpack_partition(view, position)

@@ -1,0 +1,62 @@
+"""The loop's time for work in slices: one slice in each turn of the loop, over all who have some.
+
+A handler that loops over much awaits ``next_turn`` every few milliseconds' work. It goes on at once
+while the slice lasts, else behind all others that wait: who asks for much waits for it himself, and
+a hundred who do so hold nobody else longer than one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from typing import Final
+from weakref import WeakKeyDictionary
+
+SLICE_SECONDS: Final = 0.005
+
+
+class Turns:
+    """One slice per turn of one loop, whoever waits longest first."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._scheduled = False
+        self._slice_ends = 0.0
+
+    async def next(self) -> None:
+        """Go on at once while the slice lasts, else when it is the caller's turn again."""
+        if time.perf_counter() < self._slice_ends:
+            return
+        turn: asyncio.Future[None] = self._loop.create_future()
+        self._waiting.append(turn)
+        self._schedule()
+        await turn
+
+    def _schedule(self) -> None:
+        if self._waiting and not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._begin)
+
+    def _begin(self) -> None:
+        self._scheduled = False
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():  # Not cancelled meanwhile.
+                self._slice_ends = time.perf_counter() + SLICE_SECONDS
+                turn.set_result(None)
+                break
+        self._schedule()
+
+
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
+
+
+async def next_turn() -> None:
+    """Let the running loop do what else there is, if this slice of its time is used up."""
+    loop = asyncio.get_running_loop()
+    turns = _turns.get(loop)
+    if turns is None:
+        turns = _turns[loop] = Turns(loop)
+    await turns.next()

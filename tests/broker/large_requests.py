@@ -1,0 +1,99 @@
+"""Requests with one array filled up, for every array of every API; made from the schemas."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from broker.division import count_elements
+from protocol.generate.schema import Field, Struct
+from tests.protocol.random_messages import generated
+from tests.protocol.schemas import SCHEMAS
+
+
+class Large(NamedTuple):
+    """A request of many entries; ``what`` names the array and whether its entries are all alike."""
+
+    what: str
+    request: Any
+
+
+def large_requests(
+    module: str, version: int, make: Callable[[], Any], count: int, *, numbered: bool = True
+) -> Iterator[Large]:
+    """What ``make`` makes, one of its arrays filled up, with items that are alike or all different.
+
+    All arrays have ``count`` elements together, at most.
+    Only alike without ``numbered``.
+    """
+    struct = SCHEMAS[module].sections["request"]
+    for path in _array_paths(struct, version):
+        for alike in (True, False) if numbered else (True,):
+            request = make()
+            holder, within = request, struct
+            for name in path[:-1]:
+                step = _field(within, name)
+                assert step.struct is not None
+                value = getattr(holder, name)
+                if step.is_array:
+                    if not value:
+                        value = [_default(module, step)]
+                        setattr(holder, name, value)
+                    del value[1:]
+                    value = value[0]
+                elif value is None:
+                    value = _default(module, step)
+                    setattr(holder, name, value)
+                holder, within = value, step.struct
+            field = _field(within, path[-1])
+            items = getattr(holder, path[-1])
+            first = items[0] if items else _default(module, field)
+            setattr(holder, path[-1], [first])
+            items_most = (count - count_elements(request)) // (1 + count_elements(first))
+            setattr(
+                holder,
+                path[-1],
+                [first] * items_most if alike else [_numbered(first, n) for n in range(items_most)],
+            )
+            yield Large(f"{'.'.join(path)} {'alike' if alike else 'different'}", request)
+
+
+def _array_paths(struct: Struct, version: int, path: tuple = ()) -> Iterator[tuple[str, ...]]:
+    for field in struct.fields:
+        if version not in field.versions:
+            continue
+        if field.is_array:
+            yield (*path, field.name)
+        if field.struct is not None:
+            yield from _array_paths(field.struct, version, (*path, field.name))
+
+
+def _field(struct: Struct, name: str) -> Field:
+    return next(field for field in struct.fields if field.name == name)
+
+
+def _default(module: str, field: Field) -> Any:
+    if field.struct is not None:
+        return getattr(generated(module), field.struct.name)()
+    return {"string": "", "uuid": bytes(16), "bytes": b""}.get(field.type, 0)
+
+
+def _numbered(item: Any, number: int) -> Any:
+    """``item`` under another name: each of its own fields that may name it gets ``number``."""
+    if isinstance(item, str):
+        return f"{item}{number}"
+    if isinstance(item, int):
+        return number % 128  # It may be an int8.
+    if isinstance(item, bytes):
+        return number.to_bytes(16, "big")
+    numbered = copy.copy(item)
+    for name in item.__slots__:
+        value = getattr(item, name)
+        if isinstance(value, str):
+            setattr(numbered, name, f"{value}{number}")
+        elif isinstance(value, bytes) and len(value) == 16:
+            setattr(numbered, name, number.to_bytes(16, "big"))
+        elif name in {"partition", "partition_index", "index"}:
+            setattr(numbered, name, number)
+    return numbered

@@ -1,0 +1,335 @@
+"""Large requests of every API: answered or refused, and the loop is never held for long."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import socket
+import struct
+
+import pytest
+
+from broker.dispatch import PRODUCE_KEY, ROUTES
+from broker.division import count_elements
+from broker.large import LARGE_BYTES
+from broker.server import COLLECT_EVERY
+from broker.testing import Broker
+from protocol.client import NEED_DATA, ClientConnection
+from protocol.errors import ErrorCode
+from protocol.messages import ENTRIES
+from protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
+from protocol.messages.list_offsets import (
+    LIST_OFFSETS,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from protocol.messages.offset_commit import (
+    OFFSET_COMMIT,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from protocol.messages.offset_fetch import (
+    OFFSET_FETCH,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+)
+from tests.attack.loop_lag import loop_lag
+from tests.broker.large_requests import large_requests
+from tests.broker.sample_requests import SAMPLES, error_codes
+
+HELD_MS_MOST = 250
+"""Of the loop's own processor time. On a quiet machine it is a tenth; tests run in a crowd."""
+DIVIDED, UNDIVIDED = 80_000, 19_900
+"""Elements: a little below what is allowed."""
+ABSURD = 300_000
+PARTITIONS = 3000
+
+APIS = [route.name for route in ROUTES if route.key != PRODUCE_KEY]
+
+
+@pytest.fixture(scope="module")
+def running():
+    with Broker(config={"transaction.two.phase.commit.enable": "true"}) as broker:
+        broker.create_topic("kept", partitions=3)
+        yield broker
+
+
+@pytest.fixture(autouse=True)
+def _collector_of_a_daemon():
+    """What the tests' process has in memory is not looked through again and again."""
+    usual = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(COLLECT_EVERY)
+    yield
+    gc.set_threshold(*usual)
+    gc.unfreeze()
+
+
+def frame_of(api, version, message):
+    return b"".join(ClientConnection("large").request(api, version, message)[1])
+
+
+def exchange(address, frame):
+    """Send a frame; return the size of what is answered, None where the connection closes."""
+    with socket.create_connection(address, 120) as sock:
+        try:
+            sock.sendall(frame)
+            head = sock.recv(4, socket.MSG_WAITALL)
+            if len(head) < 4:
+                return None
+            (left,) = (size,) = struct.unpack(">i", head)
+            while left:
+                left -= len(sock.recv(min(left, 1 << 20)))
+        except ConnectionError:
+            return None
+        return size
+
+
+def ask(broker, api, version, message):
+    """The response to ``message``, None where the connection closes."""
+    connection = ClientConnection("large")
+    frame = b"".join(connection.request(api, version, message)[1])
+    with socket.create_connection(broker.address, 120) as sock:
+        sock.sendall(frame)
+        while (answer := connection.next_response()) is NEED_DATA:
+            data = sock.recv(1 << 20)
+            if not data:
+                return None
+            connection.receive_data(data)
+    return answer[1]
+
+
+@pytest.mark.parametrize("name", APIS)
+def test_no_array_of_any_api_holds_the_loop(running, name, caplog):
+    route = next(route for route in ROUTES if route.name == name)
+    topic_id = running.call(lambda: running.server.catalogue.topic("kept").topic_id)
+    module, version = ENTRIES[route.key].module, route.max_version
+
+    def sample():
+        return SAMPLES[name]("kept", topic_id, "gone", bytes(16))
+
+    can_be_cut = route.divide is not None or route.sliced
+    elements = DIVIDED if can_be_cut else UNDIVIDED
+    for what, message in large_requests(module, version, sample, elements):
+        count = count_elements(message)
+        frame = frame_of(route.api, version, message)
+        with loop_lag(running, f"{name} {what} x {count}") as lag:
+            answered = exchange(running.address, frame)
+        assert answered is not None, what
+        assert lag.busy_ms < HELD_MS_MOST, what
+    assert not [each for each in caplog.records if each.levelno >= logging.ERROR]
+
+
+@pytest.mark.parametrize("name", APIS)
+def test_an_absurd_array_of_any_api_is_refused(running, name, caplog):
+    route = next(route for route in ROUTES if route.name == name)
+    topic_id = running.call(lambda: running.server.catalogue.topic("kept").topic_id)
+    module, version = ENTRIES[route.key].module, route.max_version
+
+    def sample():
+        return SAMPLES[name]("kept", topic_id, "gone", bytes(16))
+
+    for what, message in large_requests(module, version, sample, ABSURD, numbered=False):
+        caplog.clear()
+        with loop_lag(running, f"{name} {what} x {ABSURD}") as lag:
+            response = ask(running, route.api, version, message)
+        if response is None:
+            assert "are allowed by barnabas.request.elements.max" in caplog.text
+        else:
+            assert ErrorCode.INVALID_REQUEST in set(error_codes(response))
+        assert lag.busy_ms < HELD_MS_MOST, what
+        assert not [each for each in caplog.records if each.levelno >= logging.ERROR]
+
+
+def test_what_is_one_decision_has_a_limit_of_its_own(running):
+    route = next(route for route in ROUTES if route.name == "LeaveGroup")
+    assert route.divide is None
+    for count, refused in ((19_900, False), (20_100, True)):
+        ((what, message), *_) = large_requests(
+            "leave_group", 5, lambda: SAMPLES["LeaveGroup"]("kept", b"", "", b""), count
+        )
+        response = ask(running, route.api, 5, message)
+        assert (response.error_code == ErrorCode.INVALID_REQUEST) is refused, what
+
+
+def test_more_bytes_than_a_request_may_have_are_refused(running, caplog):
+    name = "x" * 30_000
+    message = MetadataRequest([MetadataRequestTopic(name=name) for _ in range(600)])
+    response = ask(running, METADATA, 13, message)
+    assert response.error_code == ErrorCode.INVALID_REQUEST
+    assert ask(running, METADATA, 12, message) is None  # It had no error for the whole request.
+    assert "barnabas.request.max.bytes" in caplog.text
+
+
+@pytest.fixture(scope="module")
+def wide(running):
+    """Topics that have many partitions together."""
+    for number in range(3):
+        running.create_topic(f"wide-{number}", partitions=PARTITIONS // 3)
+    return [(f"wide-{n}", index) for n in range(3) for index in range(PARTITIONS // 3)]
+
+
+def topics_of(wide):
+    names = sorted({name for name, _ in wide})
+    return [(name, [index for each, index in wide if each == name]) for name in names]
+
+
+def test_a_divided_request_is_answered_whole_and_in_order(running, wide):
+    request = ListOffsetsRequest(
+        topics=[
+            ListOffsetsTopic(name, [ListOffsetsPartition(index, -1, -2) for index in indexes])
+            for name, indexes in topics_of(wide)
+        ]
+    )
+    assert len(frame_of(LIST_OFFSETS, 10, request)) > LARGE_BYTES
+    response = ask(running, LIST_OFFSETS, 10, request)
+    assert [topic.name for topic in response.topics] == ["wide-0", "wide-1", "wide-2"]
+    found = [
+        (topic.name, each.partition_index) for topic in response.topics for each in topic.partitions
+    ]
+    assert found == wide
+    assert set(error_codes(response)) == {0}
+
+
+def test_offsets_of_many_partitions_are_committed_and_read(running, wide):
+    ask_coordinator(running, "many")
+    commit = OffsetCommitRequest(
+        "many",
+        topics=[
+            OffsetCommitRequestTopic(
+                name,
+                partitions=[OffsetCommitRequestPartition(index, 1000 + index) for index in indexes],
+            )
+            for name, indexes in topics_of(wide)
+        ],
+    )
+    response = ask(running, OFFSET_COMMIT, 9, commit)
+    committed = [
+        (topic.name, each.partition_index) for topic in response.topics for each in topic.partitions
+    ]
+    assert sorted(committed) == sorted(wide)
+    assert set(error_codes(response)) == {0}
+    everything = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("many", topics=None)])
+    (group,) = ask(running, OFFSET_FETCH, 9, everything).groups
+    read = {
+        (topic.name, each.partition_index): each.committed_offset
+        for topic in group.topics
+        for each in topic.partitions
+    }
+    assert read == {key: 1000 + key[1] for key in wide}
+
+
+def ask_coordinator(running, group):
+    route = next(route for route in ROUTES if route.name == "FindCoordinator")
+    request = SAMPLES["FindCoordinator"](group, b"", "", b"")
+    ask(running, route.api, 4, request)
+
+
+def test_a_fetch_of_many_partitions_waits_and_is_woken(running, wide):
+    request = FetchRequest(
+        max_wait_ms=60_000,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        topics=[
+            FetchTopic(name, partitions=[FetchPartition(i, partition_max_bytes=1000) for i in some])
+            for name, some in topics_of(wide)
+        ],
+    )
+    connection = ClientConnection("large")
+    frame = b"".join(connection.request(FETCH, 11, request)[1])
+    with socket.create_connection(running.address, 120) as sock:
+        sock.sendall(frame)
+        sock.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            sock.recv(1)
+        sock.settimeout(60)
+        running.call(lambda: None)
+        produce_one(running, "wide-1", 7)
+        while (answer := connection.next_response()) is NEED_DATA:
+            connection.receive_data(sock.recv(1 << 20))
+    data = {
+        (topic.topic, each.partition_index)
+        for topic in answer[1].responses
+        for each in topic.partitions
+        if each.records
+    }
+    assert data == {("wide-1", 7)}
+
+
+def produce_one(running, topic, partition):
+    from protocol.messages.produce import (
+        PRODUCE,
+        PartitionProduceData,
+        ProduceRequest,
+        TopicProduceData,
+    )
+    from tests.broker.sample_requests import batch
+
+    data = [TopicProduceData(topic, bytes(16), [PartitionProduceData(partition, batch())])]
+    request = ProduceRequest(acks=-1, timeout_ms=1000, topic_data=data)
+    assert set(error_codes(ask(running, PRODUCE, 9, request))) == {0}
+
+
+def test_a_client_that_leaves_while_its_fetch_waits_leaves_nothing(running, wide):
+    topics = [
+        FetchTopic(name, partitions=[FetchPartition(i, partition_max_bytes=1000) for i in some])
+        for name, some in topics_of(wide)[2:]
+    ]
+    request = FetchRequest(max_wait_ms=600_000, min_bytes=1 << 20, max_bytes=1 << 21, topics=topics)
+    waits = running.server.fetch_waits
+    with socket.create_connection(running.address, 120) as sock:
+        sock.sendall(frame_of(FETCH, 11, request))
+        running.call(lambda: None)
+        wait_until(lambda: running.call(lambda: len(waits)) > 0)
+    wait_until(lambda: running.call(lambda: len(waits)) == 0)
+    wait_until(lambda: running.call(lambda: len(running.server.sockets._requests)) == 0)
+
+
+def wait_until(condition):
+    import time
+
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_request_behind_a_large_one_is_answered_after_it(running, wide):
+    connection = ClientConnection("large")
+    topics = [MetadataRequestTopic(name=f"none-{n}") for n in range(3000)]
+    large = MetadataRequest(topics, allow_auto_topic_creation=False)
+    frames = b"".join(connection.request(METADATA, 9, large)[1])
+    frames += b"".join(
+        connection.request(METADATA, 9, MetadataRequest([MetadataRequestTopic(name="kept")]))[1]
+    )
+    answers = []
+    with socket.create_connection(running.address, 120) as sock:
+        sock.sendall(frames)
+        while len(answers) < 2:
+            answer = connection.next_response()
+            if answer is NEED_DATA:
+                connection.receive_data(sock.recv(1 << 20))
+            else:
+                answers.append(answer[1])
+    assert [len(each.topics) for each in answers] == [3000, 1]
+
+
+def test_many_connections_with_large_requests_take_turns(running):
+    """Twenty at once are one slice for each turn of the loop, not twenty."""
+    topics = [MetadataRequestTopic(name=f"none-{n}") for n in range(20_000)]
+    message = MetadataRequest(topics, allow_auto_topic_creation=False)
+    frame = frame_of(METADATA, 9, message)
+
+    async def all_at_once():
+        await asyncio.gather(
+            *(asyncio.to_thread(exchange, running.address, frame) for _ in "x" * 20)
+        )
+
+    with loop_lag(running, "20 x Metadata x 20000") as lag:
+        asyncio.run(all_at_once())
+    assert lag.busy_ms < HELD_MS_MOST
