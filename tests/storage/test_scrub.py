@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from protocol.records import iterate_records
 from storage.config import LogConfig
 from storage.damage import DamagedRange, first_at_or_after, from_offset, last_before, with_findings
 from storage.errors import Corrupt, OffsetOffline
@@ -19,6 +20,7 @@ from storage.segment_read import FileSpan, read_waiting
 from storage.time_lookup import offset_for_timestamp, run
 from tests.storage.cleaning import COMPACTED, compact
 from tests.storage.stores import NOW_MS, Host, batch, from_producer, read_all
+from tests.storage.test_cleaner_random import Reader
 
 ROLLING = LogConfig(segment_bytes=2000, index_interval_bytes=300)
 SEEDS = (
@@ -466,6 +468,97 @@ def test_compaction_does_not_copy_a_batch_with_a_wrong_offset():
     host.flip(segment.log_path, places(segment)[2][0] + 7)
     with pytest.raises(Corrupt, match="a batch of offset"):
         compact(host.log, NOW_MS + 10_000_000)
+
+
+# ------------------------------------------------------------------------ transactions and restarts
+
+
+def with_transactions(host):
+    """Two producers whose transactions overlap and end in turns; answers the committed values."""
+    committed, open_values = set(), {8: [], 9: []}
+    sequences = {8: 0, 9: 0}
+    for number in range(60):
+        producer = 8 + number % 2
+        value = b"%d of %d" % (number, producer)
+        host.append(
+            from_producer(producer, sequences[producer], transactional=True, value=value),
+            batch(value=b"plain %d" % number),
+        )
+        committed.add(b"plain %d" % number)
+        sequences[producer] += 1
+        open_values[producer].append(value)
+        if number % 7 == 6:
+            commit = number % 3 > 0
+            host.marker(producer, commit=commit)
+            if commit:
+                committed |= set(open_values[producer])
+            open_values[producer] = []
+    for producer in (8, 9):
+        host.marker(producer, commit=False)
+    host.checkpoint()
+    return committed
+
+
+def committed_around(log, start, max_bytes):
+    """What a client gets that reads committed records from ``start`` on and seeks past damage."""
+    reader = Reader()
+    reader.position = start
+    while True:
+        try:
+            if not reader.read(log, max_bytes):
+                return set(reader.values)
+        except OffsetOffline:
+            reader.position = first_at_or_after(log.damaged, reader.position).end_offset
+
+
+@pytest.mark.parametrize("max_bytes", [1, 1500])
+def test_readers_of_committed_records_around_what_is_damaged(max_bytes):
+    """Data and markers of transactions may be in it: what was aborted is never shown."""
+    host = Host(ROLLING)
+    host.boot()
+    committed = with_transactions(host)
+    log = host.log
+    everything = read_all(log)
+    assert committed_around(log, 0, max_bytes) == committed
+    for segment in log.segments[:-1]:
+        for at, _, next_offset in places(segment)[:-1]:
+            host.flip(segment.log_path, at + 63)
+            scrub(host)
+            (damaged,) = log.damaged
+            readable = {
+                record.value
+                for header, data in everything
+                if header.base_offset != damaged.base_offset and not header.is_control
+                for record in iterate_records(data, limit_bytes=1 << 20)
+            }
+            assert committed_around(log, 0, max_bytes) == committed & readable
+            assert committed_around(log, next_offset, max_bytes) <= committed
+            host.flip(segment.log_path, at + 63)
+
+
+def test_a_list_of_aborted_transactions_is_not_made_of_damage():
+    """Either it is what it was, or it comes from batches that are sound, or there is no start."""
+    host = Host(ROLLING)
+    host.boot()
+    with_transactions(host)
+    log = host.log
+    aborted = log.aborted_transactions(0, log.next_offset)
+    segment = next(each for each in log.segments if len(each.transactions))
+    index = segment.log_path.replace(".log", ".txnindex")
+    marker = next(at for at, header, _ in segment.scan(0) if header.is_control)
+    host.shut_down()
+    host.kill()
+    host.flip(index, 12)
+    log = host.boot()
+    assert log.aborted_transactions(0, log.next_offset) == aborted
+    host.shut_down()
+    host.kill()
+    host.flip(index, 12)
+    host.flip(index, 13)
+    host.flip(segment.log_path, marker + 66)
+    with pytest.raises(Corrupt) as caught:
+        host.boot()
+    assert (caught.value.path, caught.value.position) == (segment.log_path, marker)
 
 
 # --------------------------------------------------------------------- lists of ranges
