@@ -6,8 +6,8 @@ Rules of this file:
    so often that the loop is not held up, and keeps to ``log.cleaner.io.max.bytes.per.second``.
 2. The dirtiest log that is due goes first. After a pass the next look comes at once, after a look
    that found nothing in ``log.cleaner.backoff.ms``.
-3. A log that cannot be compacted (it is damaged) is left alone until the next start, and the
-   operator is told; a full disk only ends the pass. An error in writing stops the broker (D9).
+3. A damaged log is left alone until the scrubber has looked at it, then compacted in front of the
+   damage; a full disk only ends the pass. An error in writing stops the broker (D9).
 """
 
 from __future__ import annotations
@@ -304,14 +304,17 @@ class LogCleaner:
                 return
             logger.warning("disk full, not compacted topic=%s partition=%d", *_name(log))
             return
-        if isinstance(error, Corrupt):
-            log.suspect(under_way.plan.first_dirty_offset, error)
         log.cleaning.failure = str(error)
+        if isinstance(error, Corrupt):
+            # Once it is known, and told, what exactly is damaged, a pass ends in front of it.
+            logger.warning("not compacted for now topic=%s partition=%d %s", *_name(log), error)
+            log.suspect(under_way.plan.first_dirty_offset, error)
+            return
         logger.error(
             "not compacted until the next start topic=%s partition=%d %s",
             *_name(log),
             error,
-            exc_info=None if isinstance(error, (Corrupt, FileNotFoundError)) else error,
+            exc_info=None if isinstance(error, FileNotFoundError) else error,
         )
 
     def _is_outdated(self, under_way: _Pass) -> bool:

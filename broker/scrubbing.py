@@ -435,8 +435,6 @@ class LogScrubber:
                 logger.info("log mended topic=%s partition=%d %s", log.topic, log.partition, each)
         if log.damaged:
             self._damaged.add(log)
-        if new:
-            log.cleaning.failure = None  # If that was why, compaction stops in front of it now.
         segment.verified_ms = self._clock.now_ms()
         self._is_noted = False
         if new:
@@ -446,6 +444,7 @@ class LogScrubber:
         elif verdict.index_checksum is not None:
             segment.index_checksum = verdict.index_checksum
         if due.error is not None:
+            log.cleaning.failure = None  # If this was why: now it is known where to stop.
             self._clear(due, is_sound=not verdict.damaged and not verdict.wrong_files)
 
     def _write_indexes(self, log: PartitionLog, segment: Segment, verdict: Verdict) -> None:

@@ -88,24 +88,27 @@ def test_it_can_be_switched_off():
         assert len(values(broker)) == 5
 
 
-def test_damage_is_told_once_and_the_log_left_alone(broker, caplog):
-    fill(broker)
-    log = the_log(broker)
-
-    def damage():
-        file = log.segments[1].file
-        file.pwritev([b"\xff"], 65)
-
-    broker.call(damage)
-    broker.clock.advance(seconds=20)
-    wait_for(broker, lambda: log.cleaning.failure is not None)
-    broker.clock.advance(seconds=20)
-    broker.call(lambda: cleaner(broker).look())
-    assert cleaner(broker).counts.failures == 1
-    assert "checksum" in log.cleaning.failure
-    told = [record for record in caplog.records if "not compacted" in record.getMessage()]
-    assert len(told) == 1
-    assert told[0].exc_info is None
+def test_damage_ends_a_pass_and_the_next_one_stops_in_front_of_it(caplog):
+    config = {
+        "log.cleaner.dedupe.buffer.size": str(1 << 20),
+        "barnabas.scrub.bytes.per.second": "0",
+    }
+    with Broker(config=config) as broker:
+        broker.create_topic("t", configs=COMPACTED)
+        fill(broker)
+        log = the_log(broker)
+        damaged = log.segments[2]
+        broker.call(lambda: damaged.file.pwritev([b"\xff"], 65))
+        broker.clock.advance(seconds=20)
+        wait_for(broker, lambda: log.damaged and log.cleaning.failure is None)
+        broker.call(lambda: cleaner(broker).look())
+        wait_for(broker, lambda: log.cleaning.clean_offset == damaged.base_offset)
+        broker.clock.advance(seconds=60)
+        broker.call(lambda: cleaner(broker).look())
+        assert cleaner(broker).counts.failures == 1
+        told = [record.getMessage() for record in caplog.records]
+        assert len([line for line in told if line.startswith("not compacted for now ")]) == 1
+        assert len([line for line in told if line.startswith("log damaged topic=t ")]) == 1
 
 
 def test_a_topic_deleted_during_a_pass(broker):
