@@ -31,6 +31,7 @@ from tests.bench.rows import IN_FLIGHT, ROWS, Row
 from tests.bench.spark_job import SparkMeasurement
 from tests.bench.spark_rows import SparkRow
 from tests.bench.spark_run import run_spark
+from tests.bench.starts import StartMeasurement
 from tests.bench.transactions import Transactions
 from tests.counterparts.apache_kafka import ApacheKafkaAsItComes
 from tests.counterparts.barnabas_process import BarnabasProcess
@@ -81,6 +82,7 @@ class Results:
     start_up_s: dict[str, float] = field(default_factory=dict)
     idle_bytes: dict[str, int] = field(default_factory=dict)
     loaded_bytes: dict[str, int] = field(default_factory=dict)
+    starts: dict[str, StartMeasurement] = field(default_factory=dict)
 
 
 def run(

@@ -1,10 +1,11 @@
-"""Fills a data directory with many small things: partitions, groups, transactional ids, producers.
+"""`python -m tests.bench.fill DIRECTORY ...`: many partitions, groups, ids, producers, or much log.
 
 Through the broker's own code, but not through sockets: what is measured afterwards is how long a
 start and a stop take with all of it, not how it came about.
 """
 
 import asyncio
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -20,8 +21,9 @@ from protocol.records import encode_batch
 from storage.partition_log import PartitionLog
 
 TOPIC_PARTITIONS = 1000
-RECORDS_PER_BATCH = 100
 APPENDS_PER_TURN = 500
+BATCH_RECORDS, VALUE_BYTES = 1000, 1000
+BATCHES_PER_TURN = 16
 TIMEOUT_MS = 60_000
 
 
@@ -32,11 +34,13 @@ class Amount(NamedTuple):
     groups: int = 100_000
     transactional_ids: int = 100_000
     producers: int = 100_000
+    log_bytes: int = 0
 
 
 async def fill(server: BrokerServer, amount: Amount) -> None:
     """Fill a broker that has been started; it goes on running."""
     logs = await _create_topics(server, amount.partitions)
+    await _write(server, logs, amount.log_bytes)
     await _append(server, _produced(logs, amount.producers))
     groups, transactions = server.groups, server.transactions
     await groups.ensure()
@@ -48,8 +52,8 @@ async def fill(server: BrokerServer, amount: Amount) -> None:
     await _append(server, ended)
 
 
-def filled(directory: str, amount: Amount, *, orderly: bool) -> None:
-    """Fill ``directory`` and leave it as a stop does, or (not ``orderly``) as a kill does."""
+def filled(directory: str, amount: Amount) -> None:
+    """Fill ``directory`` and leave it as a kill does."""
 
     async def run() -> None:
         settings = {
@@ -61,7 +65,7 @@ def filled(directory: str, amount: Amount, *, orderly: bool) -> None:
         server = BrokerServer(config)
         await server.start()
         await fill(server, amount)
-        await (server.stop() if orderly else server.crash())
+        await server.crash()
 
     asyncio.run(run())
 
@@ -73,6 +77,18 @@ async def _create_topics(server: BrokerServer, partitions: int) -> list[Partitio
         topic = await server.catalogue.create_topic(f"many-{len(logs)}", count, {})
         logs += [partition.log for partition in topic.partitions]
     return logs
+
+
+async def _write(server: BrokerServer, logs: list[PartitionLog], log_bytes: int) -> None:
+    """Spread ``log_bytes`` of large batches over the partitions."""
+    now_ms = int(time.time() * 1000)
+    value = bytes(range(250)) * (VALUE_BYTES // 250)
+    batch = encode_batch([LogRecord(at, now_ms, None, value, ()) for at in range(BATCH_RECORDS)])
+    for number in range(log_bytes // len(batch)):
+        logs[number % len(logs)].append(memoryview(batch))
+        if number % BATCHES_PER_TURN == 0:
+            await server.transactions.durable()
+    await server.transactions.durable()
 
 
 def _logs_of(server: BrokerServer, name: str) -> list[PartitionLog]:
@@ -108,7 +124,7 @@ def _committed(logs: list[PartitionLog], groups: int) -> Iterator[Append]:
     for number in range(groups):
         name = f"group-{number}"
         offset = CommittedOffset(number, 0, "", now_ms, BY_RETENTION, bytes(16), 0)
-        yield from _write(logs, name, [commit_record(name, "many-0", number % 1000, offset)])
+        yield _append_of(logs, name, commit_record(name, "many-0", number % 1000, offset))
 
 
 def _ended(logs: list[PartitionLog], ids: int) -> Iterator[Append]:
@@ -122,13 +138,14 @@ def _ended(logs: list[PartitionLog], ids: int) -> Iterator[Append]:
         decided = ongoing._replace(state=State.PREPARE_COMMIT)
         complete = decided._replace(state=State.COMPLETE_COMMIT, partitions=frozenset())
         for step in (empty, ongoing, decided, complete):
-            yield from _write(logs, name, [record_of(step, 1)])
+            yield _append_of(logs, name, record_of(step, 1))
 
 
-def _write(logs: list[PartitionLog], key: str, records: list[Record]) -> Iterator[Append]:
+def _append_of(logs: list[PartitionLog], key: str, record: Record) -> Append:
     log = logs[java_hash(key) % len(logs)]
-    now_ms = int(time.time() * 1000)
-    encoded = [
-        LogRecord(number, now_ms, *record.encode(), ()) for number, record in enumerate(records)
-    ]
-    yield log.append_records, encode_batch(encoded)
+    stored = LogRecord(0, int(time.time() * 1000), *record.encode(), ())
+    return log.append_records, encode_batch([stored])
+
+
+if __name__ == "__main__":
+    filled(sys.argv[1], Amount(*map(int, sys.argv[2:])))
