@@ -301,6 +301,28 @@ def test_a_clean_stop_is_no_end_when_the_checkpoint_after_it_is_damaged(host, da
     assert verify(host.log) == []
 
 
+@pytest.mark.parametrize("age", range(1, 5))
+def test_older_copies_of_the_checkpoints_lose_nothing_in_silence(host, age):
+    copies = []
+    for number in range(6):
+        for _ in range(3):
+            host.append(batch(value=b"%d" % number * 60_000))
+        host.checkpoint()
+        copies.append({path: host.disk.read_file(path) for path in CHECKPOINTS})
+    host.append(batch())
+    before = read_all(host.log)
+    host.kill()
+    for path, data in copies[-1 - age].items():
+        host.disk.unlink(path)
+        host.disk.open(path, create=True).pwritev([data], 0)
+    try:
+        host.boot()
+    except Corrupt:
+        assert age > 1, "the journal still has all that follows the one before the last"
+    else:
+        assert read_all(host.log) == before
+
+
 @pytest.mark.parametrize("clean", [True, False])
 def test_without_any_checkpoint_nothing_is_begun_anew(host, clean):
     host.append(batch(3))

@@ -22,7 +22,7 @@ from protocol.messages.produce import PRODUCE
 from tests.attack.process import AttackedBroker
 from tests.attack.scenario import DirectoryScenario, Sent
 from tests.attack.shim import FOR_EVER, SHORT, Shim
-from tests.attack.workshop import Workshop
+from tests.attack.workshop import Acknowledged, Workshop
 from tests.broker.data_plane import Named, batch, fetch_request, produce_request
 from tests.counterparts.broker_process import BrokerDied
 from tests.counterparts.offsets_client import OffsetsClient
@@ -41,6 +41,7 @@ SETTINGS = {
 ANSWER_TIMEOUT_S = 90.0
 END_TIMEOUT_S = 90.0
 FOR_EVER_S = 8.0
+MENDED_S = 120.0
 FAULT_S = 3.0
 """How long is waited for the call that is to fail: some come with a checkpoint only."""
 ROUNDS_LEAST = 14
@@ -295,8 +296,8 @@ class Hurting:
         """Everything that was acknowledged is there."""
         workshop, load, broker = self._workshop, self._load, self._broker
         try:
-            found = workshop.values(broker, RECORDS)
-            paid = set(workshop.values(broker, PAID).values())
+            found = self._values(RECORDS)
+            paid = set(self._values(PAID).values())
             with OffsetsClient(broker, ANSWER_TIMEOUT_S) as client:
                 committed = committed_offset(client, GROUP, (RECORDS, 0))
         except (OSError, AssertionError) as error:
@@ -308,6 +309,18 @@ class Hurting:
         known = committed is not None and load.committed <= committed <= load.tried
         workshop.expect(known, f"{after}: offset {committed}, {load.committed} was acknowledged")
         self.sent["records verified"] += len(found) + len(paid)
+
+    def _values(self, topic: str) -> Acknowledged:
+        """Read a topic; what could not be read is refused until the scrubber has read it again."""
+        until_s = time.monotonic() + MENDED_S
+        while True:
+            try:
+                return self._workshop.values(self._broker, topic)
+            except ConnectionError as error:
+                refused = f"error {ErrorCode.KAFKA_STORAGE_ERROR.value}" in str(error)
+                if not refused or time.monotonic() > until_s:
+                    raise
+            time.sleep(0.2)
 
     def _size_of_output(self) -> int:
         path = self._broker.output_path

@@ -11,6 +11,7 @@ from broker.cli import check as check_module
 from broker.cli import produce, scratch
 from broker.testing import Broker
 from storage.check import verify
+from storage.metastore.commit_count import CommitCount
 from tests.broker.cli.command import Served, barnabas, command, environment
 from tests.broker.cli.inline import Shell
 from tests.broker.data_plane import until
@@ -196,6 +197,35 @@ def test_damage_in_the_journal(check, killed_copy):
     flip(path, middle["position"] + middle["size"] - 1)
     error = check("-d", killed_copy).error
     assert error.startswith(f"{path} is corrupt at byte {middle['position']}: group ")
+
+
+@pytest.mark.parametrize("left", [None, 0.0, 0.5])
+def test_a_journal_that_has_lost_its_end(check, killed_copy, left):
+    path = max(killed_copy.glob("barnabas-journal-*"))
+    size = path.stat().st_size
+    if left is None:
+        path.unlink()
+        expected = f"{path} is corrupt at byte 0: the file is missing"
+    else:
+        os.truncate(path, int(size * left))
+        expected = f"{path} is corrupt at byte {int(size * left)}: the file ends here"
+    assert check("-d", killed_copy).error.startswith(expected)
+
+
+def test_a_journal_file_as_it_was_before(check, killed_copy):
+    """All of its groups are gone, and its size is right."""
+    for path in killed_copy.glob("barnabas-journal-*"):
+        path.write_bytes(bytes(path.stat().st_size))
+    assert "was durable" in check("-d", killed_copy).error
+
+
+def test_metadata_that_has_lost_commits(check, killed_copy):
+    count = CommitCount(str(killed_copy / "barnabas-metadata.sqlite"))
+    count.begin()
+    count.advance(count.number + 1)
+    count.close()
+    said = rf"{killed_copy}/barnabas-metadata.sqlite: {count.number} commits were made, \d+ are"
+    assert re.search(said, check("-d", killed_copy).error)
 
 
 def test_damaged_metadata(check, copy):
