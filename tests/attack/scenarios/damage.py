@@ -22,6 +22,7 @@ from tests.counterparts.wire_client import WireClient
 SETTINGS = {
     "barnabas_journal_file_bytes": "1052672",
     "message_max_bytes": "1000000",
+    "log_retention_ms": "-1",
     "barnabas_checkpoint_interval_ms": "3600000",
 }
 TOPICS = ("one", "two", "three")

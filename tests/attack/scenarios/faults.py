@@ -31,6 +31,7 @@ from tests.crash.transaction_client import Producer, committed_offset, create_to
 SETTINGS = {
     "log_segment_bytes": "1048576",
     "message_max_bytes": "1000000",
+    "log_retention_ms": "-1",
     "barnabas_journal_file_bytes": "1052672",
     "barnabas_journal_max_bytes": "8388608",
     "barnabas_checkpoint_interval_ms": "150",
@@ -41,7 +42,7 @@ SETTINGS = {
 ANSWER_TIMEOUT_S = 90.0
 END_TIMEOUT_S = 90.0
 FOR_EVER_S = 8.0
-MENDED_S = 120.0
+MENDED_S = 60.0
 FAULT_S = 3.0
 """How long is waited for the call that is to fail: some come with a checkpoint only."""
 ROUNDS_LEAST = 14
@@ -311,15 +312,23 @@ class Hurting:
         self.sent["records verified"] += len(found) + len(paid)
 
     def _values(self, topic: str) -> Acknowledged:
-        """Read a topic; what could not be read is refused until the scrubber has read it again."""
+        """Read a topic. What could not be read is offline until somebody has read it again.
+
+        After a start that is done at once, else with the next round of the scrubber.
+        """
         until_s = time.monotonic() + MENDED_S
+        restarted = False
         while True:
             try:
                 return self._workshop.values(self._broker, topic)
             except ConnectionError as error:
-                refused = f"error {ErrorCode.KAFKA_STORAGE_ERROR.value}" in str(error)
-                if not refused or time.monotonic() > until_s:
+                offline = f"error {ErrorCode.KAFKA_STORAGE_ERROR.value}" in str(error)
+                if not offline or time.monotonic() > until_s:
                     raise
+            if not restarted:
+                restarted = True
+                self._broker.kill()
+                self._start(None)
             time.sleep(0.2)
 
     def _size_of_output(self) -> int:
