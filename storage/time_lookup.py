@@ -5,9 +5,10 @@ A search is a generator: it looks at the log on the loop and yields the work tha
 that does it here.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from time import sleep
+from typing import Final, NamedTuple, TypeAlias
 
 from protocol.records import (
     BatchHeader,
@@ -23,6 +24,8 @@ from storage.segment import Segment
 from storage.segment_read import FileSpan, LoadedSpan, read_waiting
 
 _PIECE_BYTES = 256 * 1024
+RECORDS_IN_A_ROW: Final = 1024
+"""How many are looked at before the interpreter is let go, for the loop to have it: 0.3 ms."""
 
 
 class TimestampOffset(NamedTuple):
@@ -113,7 +116,7 @@ def _youngest_visible_ms(
 def _youngest_record_in(
     header: BatchHeader, batch: memoryview, start_offset: int
 ) -> TimestampOffset:
-    records = iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX)
+    records = _records(batch)
     try:
         kept = (record for record in records if record.offset >= start_offset)
         youngest = max(kept, key=_timestamp, default=None)
@@ -123,6 +126,14 @@ def _youngest_record_in(
     if youngest is None:
         return TimestampOffset(-1, -1, -1)
     return TimestampOffset(youngest.timestamp, youngest.offset, header.partition_leader_epoch)
+
+
+def _records(batch: memoryview) -> Iterator[Record]:
+    """The records of a batch; compiled code that walks over them lets nobody else run by itself."""
+    for number, record in enumerate(iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX), 1):
+        yield record
+        if number % RECORDS_IN_A_ROW == 0:
+            sleep(0)
 
 
 def _timestamp(record: Record) -> int:
@@ -170,7 +181,7 @@ def _record_in(
     header: BatchHeader, batch: memoryview, timestamp_ms: int, log_start_offset: int
 ) -> TimestampOffset | None:
     try:
-        for record in iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX):
+        for record in _records(batch):
             if record.timestamp >= timestamp_ms and record.offset >= log_start_offset:
                 return TimestampOffset(
                     record.timestamp, record.offset, header.partition_leader_epoch

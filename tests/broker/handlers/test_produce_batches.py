@@ -7,6 +7,7 @@ import socket
 import time
 
 import pytest
+import zstandard
 
 from broker.testing import Broker
 from protocol.compression import LZ4, NONE, ZSTD, compress
@@ -191,3 +192,29 @@ def test_when_too_many_wait_a_producer_is_told_to_try_again(broker, wire, reques
     assert result.error_code == ErrorCode.REQUEST_TIMED_OUT
     monkeypatch.undo()
     assert wire.produce(topic, large).error_code == 0
+
+
+def test_a_bomb_is_judged_in_little_memory(broker, wire, request):
+    """127 MB of zeros in one record, at most what a batch may expand to: taken, and forgotten."""
+    topic = create(broker, request)
+    wire.produce(topic, batch(compression=ZSTD))  # What is imported for it stays.
+    size = 127 * 1024 * 1024
+    compressor = zstandard.ZstdCompressor().compressobj()
+    head = b"\0\0\0\1" + varint(size)
+    body = compressor.compress(varint(len(head) + size + 1) + head)
+    for _ in range(127):
+        body += compressor.compress(bytes(1024 * 1024))
+    body += compressor.compress(b"\0") + compressor.flush()
+    bomb = memoryview(bytearray(seal(read_header(batch(compression=ZSTD)), body)))
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # The peak begins anew.
+    before = peak_bytes()
+    for _ in range(3):
+        assert wire.produce(topic, bomb).error_code == 0
+    assert peak_bytes() - before < 48 * 1024 * 1024
+
+
+def peak_bytes():
+    with open("/proc/self/status") as file:
+        (line,) = (line for line in file if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
