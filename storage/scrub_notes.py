@@ -73,6 +73,7 @@ def encode_notes(logs: Iterable[PartitionLog], progress: Progress) -> bytes:
             ],
         }
         for log in logs
+        if log.damaged or len(log.segments) > 1
     }
     fields = [getattr(progress, name) for name in Progress.__slots__]
     text = json.dumps({"version": _VERSION, "progress": fields, "partitions": partitions})
