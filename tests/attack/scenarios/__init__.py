@@ -2,10 +2,13 @@
 
 from tests.attack.scenario import DirectoryScenario, Scenario
 from tests.attack.scenarios import (
+    arrays,
+    bombs,
     connections,
     damage,
     faults,
     frames,
+    held,
     http,
     liars,
     readers,
@@ -15,7 +18,10 @@ from tests.attack.scenarios import (
 ALL: tuple[Scenario | DirectoryScenario, ...] = (
     *frames.SCENARIOS,
     *connections.SCENARIOS,
+    *held.SCENARIOS,
     *stalls.SCENARIOS,
+    *arrays.SCENARIOS,
+    *bombs.SCENARIOS,
     *readers.SCENARIOS,
     *http.SCENARIOS,
     *liars.SCENARIOS,
