@@ -345,6 +345,13 @@ class BrokerConfig(StorageConfig):
         "Fetch sessions kept at a time.",
         at_least(0),
     )
+    fetch_session_partitions_max: int = setting(
+        "barnabas.fetch.session.partitions.max",
+        INT,
+        75_000,
+        "Partitions that all fetch sessions together remember, 500 bytes each.",
+        at_least(0),
+    )
 
     # ---------- producers
     producer_id_expiration_ms: int = setting(
@@ -624,9 +631,9 @@ class BrokerConfig(StorageConfig):
     request_undivided_elements_max: int = setting(
         "barnabas.request.undivided.elements.max",
         INT,
-        20_000,
-        "The same for requests that are one decision (CreateTopics, JoinGroup, AlterConfigs and "
-        "so on): all others wait while it is made.",
+        40_000,
+        "The same for requests that are handled in one go (Fetch, JoinGroup, DeleteTopics and so "
+        "on), which all others wait for; and most partitions of one fetch session.",
         at_least(1000),
     )
     connection_pipeline_max_requests: int = setting(

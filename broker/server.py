@@ -91,7 +91,7 @@ class BrokerServer:
         self.fetch_sessions: FetchSessions
         self.readers: DiskReaders
         self.scrubber: LogScrubber
-        self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots)
+        self.fetch_sessions = fetch_sessions_of(config)
         self.groups: Groups
         self.transactions: Transactions
         self.sockets: SocketServer
@@ -126,7 +126,7 @@ class BrokerServer:
         self._ended = asyncio.Event()
         self._engine = LoopEngine(self.loop, self.flush_answers)
         self.fetch_waits = FetchWaits(self.loop, self.clock)
-        self.fetch_sessions = FetchSessions(self.config.max_incremental_fetch_session_cache_slots)
+        self.fetch_sessions = fetch_sessions_of(self.config)
         self.readers = DiskReaders(self.loop)
         self.inspector = Inspector(self.loop, lambda: self.config.queued_max_request_bytes)
         self.sockets = SocketServer(self.config, self.clock, self.routes, self)
@@ -513,6 +513,15 @@ async def _started(server: BrokerServer, asked: asyncio.Event) -> bool:
         return False
     await starting
     return True
+
+
+def fetch_sessions_of(config: BrokerConfig) -> FetchSessions:
+    """Return an empty cache of fetch sessions with the limits of a configuration."""
+    return FetchSessions(
+        config.max_incremental_fetch_session_cache_slots,
+        partitions_max=config.fetch_session_partitions_max,
+        session_max=config.request_undivided_elements_max,
+    )
 
 
 def end_process(code: int) -> None:

@@ -79,10 +79,17 @@ def fetch(context: RequestContext, request: FetchRequest) -> FetchAnswer:
     broker = context.broker
     if not READ_UNCOMMITTED <= request.isolation_level <= READ_COMMITTED:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
+    by_id = context.api_version >= TOPIC_IDS_SINCE
+    catalogue = broker.catalogue
+
+    def exists(asked: Asked) -> bool:
+        topic = catalogue.topic_by_id(asked.topic_id) if by_id else catalogue.topic(asked.topic)
+        return topic is not None and 0 <= asked.request.partition < len(topic.partitions)
+
     plan = broker.fetch_sessions.plan(
-        request, by_id=context.api_version >= TOPIC_IDS_SINCE, now_ms=broker.clock.now_ms()
+        request, by_id=by_id, now_ms=broker.clock.now_ms(), exists=exists
     )
-    reader = _Reader(broker.catalogue, request, plan, by_id=context.api_version >= TOPIC_IDS_SINCE)
+    reader = _Reader(catalogue, request, plan, by_id=by_id)
     result = reader.read()
     if reader.cold:
         return _ColdFetch(broker, reader)

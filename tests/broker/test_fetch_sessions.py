@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
+
 import pytest
 
-from broker.fetch_sessions import FetchSessions, served_first
+from broker.config import BrokerConfig
+from broker.fetch_sessions import UNKNOWN_MOST, FetchSessions, served_first
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 
@@ -27,7 +31,14 @@ def request(*asked, session=(0, 0), forget=()):
 
 
 def plan(sessions, *asked, now_ms=0, by_id=False, **more):
-    return sessions.plan(request(*asked, **more), by_id=by_id, now_ms=now_ms)
+    def exists(each):
+        return not each.topic.startswith("none")
+
+    return sessions.plan(request(*asked, **more), by_id=by_id, now_ms=now_ms, exists=exists)
+
+
+def many(count, topic="a", first=0):
+    return [(topic, index) for index in range(first, first + count)]
 
 
 def asked_of(plan):
@@ -168,3 +179,118 @@ def test_ids_do_not_repeat():
     names = {plan(sessions, ("a", 0)).session_id for _ in range(2000)}
     assert len(names) == 2000
     assert all(0 < name < 2**31 for name in names)
+
+
+def test_of_a_partition_named_twice_the_last_word_counts():
+    sessions = FetchSessions(10)
+    found = plan(sessions, ("a", 0, 1), ("b", 0), ("a", 0, 2))
+    assert asked_of(found) == [("a", 0, 2), ("b", 0, 0)]
+    assert sessions.partitions == 2
+
+
+def test_all_sessions_together_have_a_limit_of_partitions():
+    sessions = FetchSessions(10, partitions_max=10)
+    first = plan(sessions, *many(6))
+    assert first.session is not None
+    assert sessions.partitions == 6
+    second = plan(sessions, *many(5))
+    assert second.session_id == 0
+    assert len(asked_of(second)) == 5  # It is answered all the same.
+    third = plan(sessions, *many(4))
+    assert third.session is not None
+    assert sessions.partitions == 10
+    plan(sessions, session=(first.session_id, 1), forget=many(2))
+    assert sessions.partitions == 8
+    plan(sessions, session=(third.session_id, -1))
+    assert (len(sessions), sessions.partitions) == (1, 4)
+    plan(sessions, ("b", 1), session=(first.session_id, 0))
+    assert (len(sessions), sessions.partitions) == (1, 1)
+
+
+def test_a_session_that_grows_beyond_the_limit_ends():
+    sessions = FetchSessions(10, partitions_max=10)
+    first = plan(sessions, *many(6))
+    other = plan(sessions, *many(4))
+    code = refused(sessions, ("b", 0), session=(first.session_id, 1))
+    assert code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert sessions.partitions == 4
+    plan(sessions, session=(other.session_id, 1))
+    assert plan(sessions, *many(7)).session_id == 0
+
+
+def test_one_session_has_a_limit_of_its_own():
+    sessions = FetchSessions(10, partitions_max=100, session_max=5)
+    assert plan(sessions, *many(6)).session_id == 0
+    session = plan(sessions, *many(5)).session_id
+    code = refused(sessions, ("b", 0), session=(session, 1))
+    assert code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_who_is_idle_gives_way_to_who_needs_the_room():
+    sessions = FetchSessions(10, partitions_max=10)
+    idle = plan(sessions, *many(5)).session_id
+    used = plan(sessions, *many(5)).session_id
+    plan(sessions, session=(used, 1), now_ms=IDLE_MS)
+    assert plan(sessions, *many(2), now_ms=IDLE_MS).session_id > 0
+    assert refused(sessions, session=(idle, 1)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    plan(sessions, session=(used, 2), now_ms=IDLE_MS)
+
+
+def test_smaller_sessions_that_are_not_new_give_way_to_a_larger_one():
+    sessions = FetchSessions(2)
+    small = plan(sessions, *many(2)).session_id
+    large = plan(sessions, *many(9)).session_id
+    now_ms = IDLE_MS - 1
+    plan(sessions, session=(small, 1), now_ms=now_ms)
+    plan(sessions, session=(large, 1), now_ms=now_ms)
+    assert plan(sessions, *many(5), now_ms=now_ms).session_id == 0  # Neither is old enough.
+    now_ms = IDLE_MS
+    assert plan(sessions, *many(2), now_ms=now_ms).session_id == 0  # As large is not larger.
+    assert plan(sessions, *many(5), now_ms=now_ms).session_id > 0
+    assert refused(sessions, session=(small, 2)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    plan(sessions, session=(large, 2), now_ms=now_ms)
+    assert plan(sessions, *many(3), now_ms=now_ms).session_id == 0  # The new one is too new.
+
+
+def test_nobody_gives_way_in_vain():
+    sessions = FetchSessions(10, partitions_max=10)
+    small = plan(sessions, *many(2)).session_id
+    large = plan(sessions, *many(8)).session_id
+    now_ms = IDLE_MS + 1
+    plan(sessions, session=(small, 1), now_ms=now_ms - 1)
+    plan(sessions, session=(large, 1), now_ms=now_ms - 1)
+    assert plan(sessions, *many(7), now_ms=now_ms).session_id == 0
+    plan(sessions, session=(small, 2), now_ms=now_ms)
+
+
+def test_few_partitions_that_do_not_exist_are_remembered():
+    sessions = FetchSessions(10)
+    session = plan(sessions, *many(200), *many(UNKNOWN_MOST, "none")).session_id
+    assert session > 0
+    assert len(asked_of(plan(sessions, session=(session, 1)))) == 200 + UNKNOWN_MOST
+    code = refused(sessions, ("none-more", 0), session=(session, 2))
+    assert code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert plan(sessions, *many(200), *many(UNKNOWN_MOST + 1, "none")).session_id == 0
+    assert plan(sessions, ("none" + "x" * 250, 0)).session_id == 0
+    assert sessions.partitions == 0
+
+
+def test_sessions_stay_within_fifty_megabytes():
+    """At the default limit, whatever is in them: what one partition takes is measured."""
+    limit = BrokerConfig().fetch_session_partitions_max
+    count = 20_000
+    gc.collect()
+    tracemalloc.start()
+    try:
+        sessions = FetchSessions(1000, partitions_max=limit)
+        for number in range(count // 100):
+            asked = [(f"{'topic':x<60}{number}-{index}", index, 1 << 40) for index in range(100)]
+            assert plan(sessions, *asked).session_id > 0
+        del asked
+        gc.collect()
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert sessions.partitions == count
+    print(f"{held / count:.0f} bytes for each partition")
+    assert held / count * limit < 50_000_000
