@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -47,6 +47,7 @@ from protocol.records import (
     encode_single,
     iterate_records,
     read_marker,
+    sole_record,
 )
 from protocol.records import Record as LogRecord
 from storage.batch_contents import DECOMPRESSED_BYTES_MAX
@@ -237,7 +238,13 @@ class Coordination:
                         shard.machine.end_transaction(header.producer_id, commit=marker.commit)
                     continue
                 producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
-                for stored in iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX):
+                sole = sole_record(header, batch)
+                records: Iterable[LogRecord] = (
+                    (sole,)
+                    if sole is not None
+                    else iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX)
+                )
+                for stored in records:
                     if self._latest_counts and stored.key is not None:
                         latest[stored.key] = stored
                     else:

@@ -368,13 +368,15 @@ class LogStore:
         files, settings = self.files, self.settings
         if files is None:
             return False
+        if self.journal.batches > self._checkpoint_due_batches:
+            return True
+        latest_bytes = self._latest_bytes()
+        grown_bytes = files.appended_bytes - self._journal_seen_bytes
+        if grown_bytes <= min(settings.checkpoint_early_bytes, latest_bytes):
+            return False  # However little there is to sync: thousands of logs are not asked.
         dirty = sum(len(log.dirty_segments) for log in self.logs.values())
         due = settings.checkpoint_early_bytes + dirty * settings.checkpoint_segment_bytes
-        grown_bytes = files.appended_bytes - self._journal_seen_bytes
-        return (
-            grown_bytes > min(due, self._latest_bytes())
-            or self.journal.batches > self._checkpoint_due_batches
-        )
+        return grown_bytes > min(due, latest_bytes)
 
     def checkpoint(self, on_done: Callable[[], None] | None = None, *, clean: bool = False) -> None:
         """Begin a checkpoint of everything appended so far; ``on_done`` runs when it is durable.

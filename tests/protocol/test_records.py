@@ -32,8 +32,10 @@ from protocol.records import (
     iterate_batches,
     iterate_records,
     place_batch,
+    placed,
     read_header,
     read_marker,
+    sole_record,
     stamp_log_append_time,
     verify_batch,
 )
@@ -529,3 +531,35 @@ def test_checking_a_batch_costs_microseconds():
     view = memoryview(bytearray(encode_batch([Record(0, 0, None, bytes(16_000))])))
     best = min(timeit.repeat(lambda: check_batch(view), number=2000, repeat=5)) / 2000
     assert best < 20e-6
+
+
+@pytest.mark.parametrize("key", [None, b"", b"k" * 200])
+@pytest.mark.parametrize("value", [None, b"", b"v" * 20_000])
+def test_the_only_record_of_a_plain_batch_is_read_at_once(key, value):
+    batch = encode_batch([Record(0, 1_700_000_000_000, key, value, ())])
+    batch = placed(batch, read_header(batch), 77, 3)
+    (expected,) = iterate_records(batch, limit_bytes=LIMIT)
+    assert sole_record(read_header(batch), memoryview(batch)) == expected
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        encode_batch([Record(at, 1, b"k", b"v", ()) for at in range(2)]),
+        encode_batch([Record(0, 1, b"k", b"v", (("name", b"h"),))]),
+        encode_batch([Record(0, 1, b"k", b"v" * 100, ())], compression=1),
+    ],
+)
+def test_other_batches_are_left_to_those_who_look_closely(batch):
+    assert sole_record(read_header(batch), batch) is None
+
+
+def test_a_damaged_record_is_never_read_otherwise_than_by_those_who_look_closely():
+    whole = encode_batch([Record(0, 1, b"key", b"value", ())])
+    for at in range(61, len(whole)):
+        for flip in (1, 0x40, 0x80, 0xFF):
+            damaged = bytearray(whole)
+            damaged[at] ^= flip
+            found = sole_record(read_header(damaged), damaged)
+            if found is not None:
+                assert [found] == list(iterate_records(damaged, limit_bytes=LIMIT))
