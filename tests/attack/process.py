@@ -15,6 +15,8 @@ from tests.counterparts.broker_process import HOST
 from tests.counterparts.probe import free_port
 
 REPOSITORY = Path(__file__).parents[2]
+INSIDE = Path(__file__).parent / "inside"
+"""What the broker's Python finds there measures its loop."""
 COMPLAINT = re.compile(r"Traceback \(most recent call last\)|\b(ERROR|CRITICAL)\b")
 _FIELDS = {"VmRSS": "resident_bytes", "VmHWM": "peak_bytes"}
 
@@ -35,7 +37,20 @@ class AttackedBroker(BarnabasProcess):
         )
 
     def environment(self) -> dict[str, str]:
-        return super().environment() | self.variables
+        environment = super().environment() | self.variables
+        inside = (environment.get("PYTHONPATH"), str(INSIDE))
+        environment["PYTHONPATH"] = os.pathsep.join(each for each in inside if each)
+        return environment | {"ATTACK_LOOP_LAG": str(self.loop_lag_path)}
+
+    @property
+    def loop_lag_path(self) -> Path:
+        return self.directory / "loop-lag.txt"
+
+    def loop_held_ms(self, since_s: float) -> float:
+        """The longest that its loop worked in one turn since that monotonic time, in CPU time."""
+        lines = self.loop_lag_path.read_text(encoding="ascii").splitlines()
+        held = [tuple(map(float, line.split())) for line in lines]
+        return max((held_ms for at_s, held_ms in held if at_s > since_s), default=0.0)
 
     def wait(self, timeout_s: float) -> int | None:
         """Wait for the process to end by itself; its exit code, None if it has not by then."""

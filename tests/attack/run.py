@@ -34,6 +34,7 @@ class Outcome:
     memory_after_bytes: int = 0
     descriptors_before: int = 0
     descriptors_after: int = 0
+    loop_held_ms: float = 0.0
     complaints: int = 0
     violations: list[str] = field(default_factory=list)
 
@@ -54,7 +55,8 @@ class Outcome:
             "/livez": report.livez,
         }
         said = [f"{what} {each.worst_s * 1e3:.0f} ms" for what, each in waits.items()]
-        return "longest wait of the neighbour: " + ", ".join(said)
+        held = f"; the loop was held {self.loop_held_ms:.0f} ms at most"
+        return "longest wait of the neighbour: " + ", ".join(said) + held
 
     def _memory(self) -> str:
         steps = (self.memory_before_bytes, self.memory_peak_bytes, self.memory_after_bytes)
@@ -126,6 +128,7 @@ class Attack:
         time.sleep(WITHOUT_ATTACK_S)
         outcome.memory_before_bytes = broker.memory()["resident_bytes"]
         outcome.descriptors_before = broker.descriptors()
+        begun_s = time.monotonic()
         target = Target(broker, random.Random(outcome.seed))
         try:
             outcome.sent = asyncio.run(_attack(self._scenario, target, outcome.seed, duration_s))
@@ -137,6 +140,7 @@ class Attack:
             outcome.violations.append("the broker is gone")
             return
         self._settle(broker)
+        outcome.loop_held_ms = broker.loop_held_ms(begun_s)
         self._judge_what_is_left(self._scenario.limits)
 
     def _settle(self, broker: AttackedBroker) -> None:
@@ -173,6 +177,8 @@ class Attack:
         if self._grown_bytes > limits.left_bytes:
             most = limits.left_bytes / MIB
             outcome.violations.append(f"{self._grown_bytes / MIB:.0f} MiB of {most:.0f} stay")
+        if outcome.loop_held_ms > limits.loop_held_ms:
+            outcome.violations.append(f"the loop was held {outcome.loop_held_ms:.0f} ms")
         if self._descriptors_left > limits.descriptors_left:
             outcome.violations.append(f"{self._descriptors_left} descriptors stay open")
 

@@ -30,6 +30,8 @@ class Limits:
     """The longest that a Produce or Fetch of the neighbour may take."""
     livez_s: float = 3.0
     """The longest that ``/livez`` may take: who holds the loop holds it."""
+    loop_held_ms: float = 250.0
+    """The longest that the loop may work in one turn, in CPU time, which no crowd stretches."""
     peak_bytes: int = 400 * MIB
     """Resident memory at its highest, above what it was before."""
     left_bytes: int = 64 * MIB

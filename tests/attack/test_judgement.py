@@ -9,7 +9,13 @@ from tests.attack.run import run
 from tests.attack.scenario import DirectoryScenario, Limits, Scenario, Sent
 
 NOTHING_IS_ALLOWED = Limits(
-    neighbour_s=0, livez_s=0, peak_bytes=-1, left_bytes=-1 << 40, descriptors_left=-99, settle_s=0
+    neighbour_s=0,
+    livez_s=0,
+    loop_held_ms=-1,
+    peak_bytes=-1,
+    left_bytes=-1 << 40,
+    descriptors_left=-99,
+    settle_s=0,
 )
 
 
@@ -24,7 +30,9 @@ async def _kill(target, seed, duration_s):
 
 
 def test_every_limit_is_judged(tmp_path):
-    found = run(Scenario("nap", _sleep, NOTHING_IS_ALLOWED), 1, 0.5, tmp_path).violations
+    outcome = run(Scenario("nap", _sleep, NOTHING_IS_ALLOWED), 1, 0.5, tmp_path)
+    assert outcome.loop_held_ms > 0
+    found = outcome.violations
     for what in (
         "a Produce of",
         "a Produce of 540 KB",
@@ -33,6 +41,7 @@ def test_every_limit_is_judged(tmp_path):
         "rose",
         " stay",
         "descriptors",
+        "the loop was held",
     ):
         assert any(what in each for each in found), (what, found)
 

@@ -112,6 +112,6 @@ async def make_up_requests(target: Target, seed: int, duration_s: float) -> Sent
 
 
 SCENARIOS = (
-    Scenario("mutated-frames", mutate_frames, weight=4),
+    Scenario("mutated-frames", mutate_frames, Limits(descriptors_left=500), weight=4),
     Scenario("made-up-requests", make_up_requests, Limits(descriptors_left=500), weight=2),
 )
