@@ -277,6 +277,9 @@ class BrokerServer:
         except asyncio.CancelledError:
             self._gives_up = True
             await asyncio.wait([opening])  # Nobody may close the files under it.
+            error = opening.exception()
+            if error is not None and not isinstance(error, RecoveryGivenUp):
+                logger.warning("storage could not have been opened: %s", error)
             raise
 
     def _recovered(self, progress: RecoveryProgress) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import threading
@@ -117,6 +118,8 @@ async def test_a_start_answers_probes_and_says_how_far_it_is(machine):
 
 
 async def test_a_start_that_is_cancelled_lets_go_of_everything(machine):
+    unheard = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, told: unheard.append(told))
     first = machine.broker()
     await first.start()
     await machine.fill(first)
@@ -131,6 +134,8 @@ async def test_a_start_that_is_cancelled_lets_go_of_everything(machine):
     assert not starting.done(), "its thread is still in the files"
     gate.open()
     assert await starting is False
+    gc.collect()
+    assert unheard == []
     assert server.recovery is not None
     assert server.recovery.opened < PARTITIONS
     last = machine.broker()
