@@ -218,3 +218,31 @@ def peak_bytes():
     with open("/proc/self/status") as file:
         (line,) = (line for line in file if line.startswith("VmHWM"))
     return int(line.split()[1]) * 1024
+
+
+@pytest.mark.parametrize("acks", [-1, 0])
+def test_very_many_batches_are_taken_in_slices_and_in_their_order(broker, wire, request, acks):
+    topic, other = (create(broker, request, 2, f"-{acks}-{name}") for name in "ab")
+    count = 5000
+    asked = produce_request(9, topic, *[(at % 2, batch(b"%d" % at)) for at in range(count)])
+    asked.topic_data += produce_request(9, other, (1, batch()), (7, batch())).topic_data
+    asked.acks = acks
+    with loop_lag(broker, "many batches") as lag:
+        if acks:
+            response = wire.ask(PRODUCE, asked, 9)
+        else:
+            asked.topic_data[-1].partition_data.pop()
+            wire.send(PRODUCE, asked, 9, answered=False)
+        behind = wire.produce(topic, batch(b"behind"))
+    assert behind.base_offset == count // 2
+    if acks:
+        found, few = (each.partition_responses for each in response.responses)
+        assert [(each.index, each.base_offset) for each in found] == [
+            (at % 2, at // 2) for at in range(count)
+        ]
+        assert [(each.index, each.error_code) for each in few] == [
+            (1, 0),
+            (7, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ]
+    assert wire.read(topic, 1) == [b"%d" % at for at in range(1, count, 2)]
+    assert lag.busy_ms < HELD_MS_MAX
