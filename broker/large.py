@@ -281,10 +281,11 @@ class LargeRequests:
                 response = await self._completed(route, response, answer)
         except KafkaError as error:
             refused = error
-            if not is_long(request, LONG_ELEMENTS):
-                return refusal(route, request, refused)
-            return await self._very_large.run(lambda: refusal(route, request, refused))
-        return response
+        else:
+            return response
+        if not is_long(request, LONG_ELEMENTS):
+            return refusal(route, request, refused)
+        return await self._very_large.run(lambda: refusal(route, request, refused))
 
     async def _completed(self, route: Route, inner: Deferred[Any], answer: LargeAnswer) -> Any:  # noqa: ANN401
         if inner.response is not None:
