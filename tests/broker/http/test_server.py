@@ -116,7 +116,7 @@ async def test_a_broker_that_is_not_ready_says_why(tmp_path):
             (Stage.OPENING, "storage", "recovering"),
             (Stage.RECOVERED, "topics", "those of the configuration do not exist yet"),
             (Stage.PREPARED, "listeners", "not open yet"),
-            (Stage.STOPPING, "listeners", "stopping"),
+            (Stage.STOPPING, "listeners", "stopping: requests in flight"),
         ):
             server.stage = stage
             status, answer = await get_json(address, "/readyz")
@@ -162,7 +162,7 @@ async def test_while_the_broker_stops_it_says_so():
         broker.server.__class__ = Watched
         address = broker.server.http.address
     assert [status for status, _ in seen] == [503]
-    assert seen[0][1]["checks"]["listeners"] == "stopping"
+    assert seen[0][1]["checks"]["listeners"] == "stopping: requests in flight"
     with pytest.raises(OSError, match=r"refused|call failed"):
         await get(address, "/readyz")
 
