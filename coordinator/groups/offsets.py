@@ -52,6 +52,8 @@ GROUP_ID_NOT_FOUND_SINCE: Final = 9
 METADATA_MAX_BYTES: Final = 32_767
 """What the record's string can hold, whatever ``offset.metadata.max.bytes`` says."""
 NO_RETENTION_TIME: Final = -1
+LATEST_MS: Final = 2**63 - 1
+"""The last time that a record can name: what is kept for longer is kept till then."""
 
 
 # ------------------------------------------------------------------------------------ OffsetCommit
@@ -105,7 +107,7 @@ def _commits(
     max_characters = shard.config.offset_metadata_max_bytes
     expire_ms = BY_RETENTION
     if request.retention_time_ms != NO_RETENTION_TIME:
-        expire_ms = now.wall_ms + request.retention_time_ms
+        expire_ms = min(now.wall_ms + request.retention_time_ms, LATEST_MS)
     topics = []
     records = []
     for topic in request.topics:

@@ -80,3 +80,13 @@ def test_metadata_that_no_record_can_hold_is_refused_whatever_the_setting(metada
     for record in decision.records:
         assert read(record).value.metadata == metadata
     assert len(decision.records) == (code == ErrorCode.NONE)
+
+
+@pytest.mark.parametrize("keep_ms", [2**63 - 1, -(2**63)])
+def test_a_retention_beyond_what_a_record_can_name_is_committed(keep_ms):
+    topic = OffsetCommitRequestTopic("topic", b"t" * 16, [OffsetCommitRequestPartition(0, 1)])
+    request = OffsetCommitRequest("group", retention_time_ms=keep_ms, topics=[topic])
+    decision = GroupShard(GroupConfig()).decide(OffsetCommit(Caller("", "", 4), request), Now(5, 5))
+    assert decision.response.topics[0].partitions[0].error_code == ErrorCode.NONE
+    (record,) = decision.records
+    assert read(record).value.expire_timestamp == min(5 + keep_ms, 2**63 - 1)
