@@ -1,0 +1,171 @@
+"""Batches that do not add up, under checksums that are right: refused as Apache Kafka 4.3.0 does.
+
+One table goes to both brokers over a raw socket. What Kafka takes or calls by another name is
+listed, each with its reason, and must differ.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from protocol.compression import GZIP, LZ4, NAMES, NONE, SNAPPY, ZSTD, compress
+from protocol.errors import ErrorCode
+from protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from protocol.records import HEADER_BYTES, Record, encode_batch, read_header, seal, varint
+from tests.broker.data_plane import NOW_MS, Named, Wire, until
+from tests.counterparts.apache_kafka import ApacheKafka
+from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.broker_process import HOST, BrokerProcess
+
+GOOD = [
+    Record(0, NOW_MS, b"key", b"value", (("h", b"x"), ("i", None))),
+    Record(1, NOW_MS + 1, b"k2", None),
+    Record(2, NOW_MS, b"", b"v" * 100),
+]
+BODY = encode_batch(GOOD)[HEADER_BYTES:]
+
+
+def record(fields: str, more: bytes = b"") -> bytes:
+    """One record with its length; ``fields`` in hexadecimal."""
+    body = bytes.fromhex(fields) + more
+    return varint(len(body)) + body
+
+
+def single(fields: str) -> Callable[[bytes], bytes]:
+    """Put this record in the place of all others: for a batch of one."""
+    return lambda _: record(fields)
+
+
+OF_THREE: dict[str, Callable[[bytes], bytes]] = {
+    "as it should be": lambda body: body,
+    "noise": lambda body: random.Random(7).randbytes(len(body)),
+    "zeros": lambda body: bytes(len(body)),
+    "nothing": lambda _: b"",
+    "a byte less": lambda body: body[:-1],
+    "a byte more": lambda body: body + b"\0",
+    "a record less": lambda body: body[: 1 + (body[0] >> 1)],
+    "a record more": lambda body: body + record("00 00 06 01 01 00"),
+    "the first too long": lambda body: bytes([body[0] + 2]) + body[1:],
+    "the first too short": lambda body: bytes([body[0] - 2]) + body[1:],
+    "the first of negative length": lambda body: b"\1" + body[1:],
+    "a length without end": lambda body: b"\xff" * 6 + body,
+    "offsets backwards": lambda _: b"".join(record(f"00 00 0{at} 01 01 00") for at in (4, 2, 0)),
+    "offsets with a gap": lambda _: b"".join(record(f"00 00 0{at} 01 01 00") for at in (0, 2, 6)),
+}
+OF_ONE = {
+    "one as it should be": single("00 00 00 02 61 02 62 00"),
+    "a key too long": single("00 00 00 20 61 02 62 00"),
+    "a key of length -2": single("00 00 00 03 02 62 00"),
+    "a value too long": single("00 00 00 01 20 62 00"),
+    "a value of length -2": single("00 00 00 01 03 00"),
+    "headers that are not there": single("00 00 00 01 01 04"),
+    "minus one header": single("00 00 00 01 01 01"),
+    "a header without a name": single("00 00 00 01 01 02 01 01"),
+    "a header's name that is not UTF-8": single("00 00 00 01 01 02 02 ff 01"),
+    "a header's value too long": single("00 00 00 01 01 02 02 61 20"),
+    "bytes behind its headers": single("00 00 00 01 01 00 00"),
+    "attributes nobody knows": single("7f 00 00 01 01 00"),
+    "a timestamp's delta without end": single("00 ff ff ff ff ff ff ff ff ff ff 01 00 01 01 00"),
+}
+CODECS = (NONE, GZIP, SNAPPY, LZ4, ZSTD)
+
+NULL = "Kafka takes it for a null; clients differ"
+GAPS = "readers go by a record's offset; Kafka does not look, or has no error for it"
+LENGTHS = "Kafka does not look at the length of a compressed record, and its readers fail"
+NO_ERROR = "Kafka has no error for it: UNKNOWN_SERVER_ERROR"
+EVERYWHERE = {
+    "a key of length -2": NULL,
+    "a value of length -2": NULL,
+    "offsets backwards": GAPS,
+    "offsets with a gap": GAPS,
+}
+COMPRESSED = {
+    "the first too long": LENGTHS,
+    "the first too short": LENGTHS,
+    "the first of negative length": LENGTHS,
+    "not compressed at all": NO_ERROR,
+    "cut off": NO_ERROR,
+}
+ON_PURPOSE = {
+    f"{label} ({NAMES[codec]})"
+    for codec in CODECS
+    for label in (EVERYWHERE | COMPRESSED if codec else [*EVERYWHERE, "a length without end"])
+}
+"""Refused here with INVALID_RECORD."""
+
+
+def batches() -> Iterator[tuple[str, memoryview]]:
+    for codec in CODECS:
+        for table, count in ((OF_THREE, 3), (OF_ONE, 1)):
+            header = read_header(encode_batch(GOOD[:count], compression=codec))
+            for label, change in table.items():
+                body = compress(codec, change(BODY))
+                yield f"{label} ({NAMES[codec]})", memoryview(bytearray(seal(header, body)))
+        if codec:
+            header = read_header(encode_batch(GOOD, compression=codec))
+            damaged = compress(codec, BODY)
+            for label, body in {
+                "not compressed at all": BODY,
+                "cut off": damaged[: len(damaged) // 2],
+            }.items():
+                yield f"{label} ({NAMES[codec]})", memoryview(bytearray(seal(header, body)))
+
+
+def answers(broker: BrokerProcess) -> dict[str, str]:
+    """What a broker says to each batch of the table, by label."""
+    address = (HOST, broker.port)
+    # Looked at in every batch, as Kafka does.
+    configs = {"retention.ms": "-1", "barnabas.record.validation.enable": "true"}
+    if isinstance(broker, ApacheKafka):
+        configs.popitem()
+    found = {}
+    with Wire(address) as wire:
+        settings = [CreatableTopicConfig(*each) for each in configs.items()]
+        asked = CreatableTopic("batches", 1, 1, [], settings)
+        created = wire.ask(CREATE_TOPICS, CreateTopicsRequest([asked], 60_000), 7).topics[0]
+        topic = Named("batches", created.topic_id)
+        until(lambda: wire.fetch((topic, (0, 0))).responses[0].partitions[0].error_code == 0)
+    for label, records in batches():
+        with Wire(address) as wire:
+            try:
+                code = wire.produce(topic, records).error_code
+            except ConnectionError:
+                found[label] = "hung up"
+                continue
+        found[label] = ErrorCode(code).name
+    return found
+
+
+@pytest.fixture(scope="module")
+def both() -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+    with BarnabasProcess() as barnabas, ApacheKafka() as kafka:
+        yield answers(barnabas), answers(kafka)
+
+
+def test_what_is_whole_is_taken_and_nothing_else(both):
+    ours, _ = both
+    taken = {label.partition(" (")[0] for label, code in ours.items() if code == "NONE"}
+    assert taken == {
+        "as it should be",
+        "one as it should be",
+        "a header's name that is not UTF-8",
+        "attributes nobody knows",
+    }
+    assert set(ours.values()) == {"NONE", "INVALID_RECORD"}
+
+
+def test_batches_are_refused_as_kafka_refuses_them(both):
+    ours, theirs = both
+    differing = {
+        label: (theirs[label], code) for label, code in ours.items() if theirs[label] != code
+    }
+    assert differing.keys() == ON_PURPOSE, differing
+    assert {kafkas for kafkas, _ in differing.values()} == {"NONE", "UNKNOWN_SERVER_ERROR"}
