@@ -477,7 +477,10 @@ class Connection(asyncio.BufferedProtocol):
         if len(frame) > LARGE_BYTES and route.api.key != PRODUCE_KEY:
             self._handle_large(frame, position, plan, correlation_id, begun_ns)
             return
-        request = decode(frame, position, version)
+        if self._frames.frame_is_owned:
+            request = self._server.large.decode_here(decode, frame, position, version)
+        else:
+            request = decode(frame, position, version)
         if shortcut is not None:
             shortcut.learn(frame, position, request)
             self._repeated = route, shortcut

@@ -25,7 +25,8 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar, Final, Protocol, TypeVar
+from contextvars import copy_context
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
 
 from broker.config import BrokerConfig
 from broker.dispatch import CloseConnection, Deferred, Parked, RequestContext, Route
@@ -37,6 +38,7 @@ from protocol.errors import ErrorCode, KafkaError, Malformed, TooManyElements
 from protocol.wire import elements_most
 
 Result = TypeVar("Result")
+Decode: TypeAlias = Callable[[memoryview, int, int], Any]
 
 LARGE_BYTES: Final = 8 * 1024
 """The cheapest element of a request has three bytes: 8 KB are 20 ms of work at the very most, and
@@ -149,10 +151,19 @@ class LargeRequests:
         self._bytes_max = config.request_max_bytes
         self._elements_max = config.request_elements_max
         self._undivided_max = config.request_undivided_elements_max
+        self._here = copy_context()
+        self._here.run(elements_most.set, self._undivided_max)
         self._large = _Aside(loop, "barnabas-large", self._elements_max, PLACES)
         self._very_large = _Aside(
             loop, "barnabas-very-large", self._elements_max, PLACES_FOR_VERY_LARGE
         )
+
+    def decode_here(self, decode: Decode, frame: memoryview, position: int, version: int) -> Any:  # noqa: ANN401
+        """Decode a large Produce on the loop: its records stay where they are, its batches are few.
+
+        Raises TooManyElements beyond what any request may have that is not divided.
+        """
+        return self._here.run(decode, frame, position, version)
 
     def close(self) -> None:
         """Give the threads back; what waits is dropped."""

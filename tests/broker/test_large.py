@@ -37,6 +37,12 @@ from protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
 )
+from protocol.messages.produce import (
+    PRODUCE,
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
 from tests.attack.loop_lag import loop_lag
 from tests.broker.large_requests import large_requests
 from tests.broker.sample_requests import SAMPLES, error_codes
@@ -144,6 +150,18 @@ def test_an_absurd_array_of_any_api_is_refused(running, name, caplog):
             assert ErrorCode.INVALID_REQUEST in set(error_codes(response))
         assert lag.busy_ms < HELD_MS_MOST, what
         assert not [each for each in caplog.records if each.levelno >= logging.ERROR]
+
+
+def test_a_produce_of_absurdly_many_partitions_is_refused(running, caplog):
+    data = [PartitionProduceData(index, memoryview(b"")) for index in range(ABSURD)]
+    topic_id = running.call(lambda: running.server.catalogue.topic("kept").topic_id)
+    message = ProduceRequest(
+        None, -1, 1000, [TopicProduceData(topic_id=topic_id, partition_data=data)]
+    )
+    with loop_lag(running, f"Produce x {ABSURD}") as lag:
+        assert ask(running, PRODUCE, 13, message) is None
+    assert "300000 elements in arrays, 40000 are allowed" in caplog.text
+    assert lag.busy_ms < HELD_MS_MOST
 
 
 def test_what_is_one_decision_has_a_limit_of_its_own(running):
@@ -359,7 +377,8 @@ def test_sessions_of_what_does_not_exist_are_not_kept(running):
 
 
 def test_a_topic_made_later_is_found_in_a_session_that_named_it_before(running):
-    first = ask(running, FETCH, 11, session_fetch(0, 0, ("kept", [0]), ("later", [0])))
+    running.create_topic("empty")
+    first = ask(running, FETCH, 11, session_fetch(0, 0, ("empty", [0]), ("later", [0])))
     assert first.session_id > 0
     again = ask(running, FETCH, 11, session_fetch(first.session_id, 1))
     (missing,) = again.responses

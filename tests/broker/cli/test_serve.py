@@ -160,9 +160,11 @@ def test_topics_are_there_when_it_is_ready(tmp_path):
         assert broker.stop()[0] == 0
     for _ in range(2):
         with Served(tmp_path, env=environment) as broker:
-            assert {"orders-0", "orders-2", "prices-0"} <= {
-                path.name for path in (tmp_path / "data").iterdir()
-            }
+            listed = barnabas(
+                "topics", "list", "-b", broker.address, "--format", "json", cwd=tmp_path
+            )
+            topics = {row["topic"]: row["partitions"] for row in json.loads(listed.stdout)}
+            assert topics == {"orders": 3, "prices": 1}
 
 
 def test_a_damaged_metadata_store(tmp_path):

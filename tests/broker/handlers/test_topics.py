@@ -117,7 +117,7 @@ class TestCreateTopics:
                 1,
             )
             assert by_name["segment.bytes"].config_source == 5
-            assert len(by_name) == 33
+            assert len(by_name) == 34
         if version >= 7:
             assert result.topic_id == topic.topic_id != ZERO_UUID
 
@@ -130,7 +130,7 @@ class TestCreateTopics:
     async def test_validate_only_creates_nothing(self, administration):
         (result,) = await create(administration, new_topic("orders", 3), validate_only=True)
         assert (result.error_code, result.num_partitions) == (NONE, 3)
-        assert len(result.configs) == 33
+        assert len(result.configs) == 34
         assert administration.catalogue.topics == {}
         assert administration.metastore.load().topics == ()
 
