@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from broker.failpoints import VARIABLE
+from storage.commit_mark import _MARK, _MARK_SLOT_BYTES, _MARKS_AT, FILE_NAME
 from storage.journal_format import BLOCK_BYTES, MAGIC, decode_header
 from tests.counterparts.barnabas_process import BarnabasProcess
 
@@ -45,7 +46,16 @@ class FailingBroker(BarnabasProcess):
                     header = decode_header(memoryview(data)[at:])
                     if header is not None:
                         groups.append((header.sequence, path, at + header.group_bytes))
-        _, path, end = max(groups)
+        sequence, path, end = max(groups)
         damaged = bytearray(path.read_bytes())
         damaged[end - 1] ^= 0xFF
         path.write_bytes(damaged)
+        self._forget_mark(sequence)
+
+    def _forget_mark(self, sequence: int) -> None:
+        """Let it not be known that a group was durable: a group that is torn never was."""
+        path = self.data_directory / FILE_NAME
+        marks = bytearray(path.read_bytes())
+        position = _MARKS_AT + (sequence & 1) * _MARK_SLOT_BYTES
+        marks[position : position + _MARK.size] = bytes(_MARK.size)
+        path.write_bytes(marks)
