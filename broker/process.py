@@ -30,6 +30,9 @@ _LIMITS = (
 
 QUIET_SECONDS: Final = 5.0
 QUIET_CPU_SHARE: Final = 0.02
+BUSY_CPU_SHARE: Final = 0.5
+PATIENCE_LOOKS: Final = 4
+"""So many times in a row there is too much, and it goes though the process is not quiet."""
 RETURN_FROM_BYTES: Final = 32 * 1024 * 1024
 """Less than that is not worth looking for: a burst of answers takes it again."""
 
@@ -63,27 +66,34 @@ def return_freed_memory(quiet_seconds: float = QUIET_SECONDS) -> None:
     """Begin to give freed memory back to the kernel whenever the process has had a quiet time.
 
     What glibc is told to keep is meant for a load that goes on; one large request, or one load that
-    is over, must not hold it for good. Only in quiet: while glibc looks through 200 MB, for some
-    50 ms (measured), whoever needs a block from it waits.
+    is over, must not hold it for good. Rather in quiet, and never while the process is busy: while
+    glibc looks through 200 MB, for some 50 ms (measured), whoever needs a block from it waits.
     """
     trim = ctypes.CDLL(None).malloc_trim
+    _, floor_bytes = memory_bytes()
     threading.Thread(
-        target=_return_when_quiet, args=(trim, quiet_seconds), name="barnabas-memory", daemon=True
+        target=_return_when_quiet,
+        args=(trim, floor_bytes, quiet_seconds),
+        name="barnabas-memory",
+        daemon=True,
     ).start()
 
 
-def _return_when_quiet(trim: Callable[[int], int], quiet_seconds: float) -> None:
-    _, floor_bytes = memory_bytes()
+def _return_when_quiet(trim: Callable[[int], int], floor_bytes: int, quiet_seconds: float) -> None:
     cpu_s = time.process_time()
+    looks = 0
     while True:
         time.sleep(quiet_seconds)
         before_s, cpu_s = cpu_s, time.process_time()
+        cpu_share = (cpu_s - before_s) / quiet_seconds
         _, resident_bytes = memory_bytes()
         floor_bytes = min(floor_bytes, resident_bytes)
-        was_quiet = cpu_s - before_s < QUIET_CPU_SHARE * quiet_seconds
-        if was_quiet and resident_bytes - floor_bytes >= RETURN_FROM_BYTES:
+        looks = looks + 1 if resident_bytes - floor_bytes >= RETURN_FROM_BYTES else 0
+        patience = PATIENCE_LOOKS if cpu_share >= QUIET_CPU_SHARE else 1
+        if looks >= patience and cpu_share < BUSY_CPU_SHARE:
             trim(0)
             _, floor_bytes = memory_bytes()
+            looks = 0
 
 
 def raise_open_files_limit() -> int:

@@ -93,7 +93,6 @@ async def _hold(target: Target, duration_s: float, what: str, number: int, begin
 
 SCENARIOS = (
     Scenario("all-but-one-byte", all_but_one_byte),
-    # glibc keeps what was freed until the broker is quiet, and the neighbour goes on meanwhile.
-    Scenario("small-half-requests", small_halves, Limits(left_bytes=300 * MIB)),
+    Scenario("small-half-requests", small_halves),
     Scenario("behind-parked-fetches", behind_parked_fetches, Limits(peak_bytes=200 * MIB)),
 )
