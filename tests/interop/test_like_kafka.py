@@ -169,11 +169,13 @@ class Script:
         request = CreateTopicsRequest(list(topics), 60_000, dry)
         name, answer = self.ask(label, CREATE_TOPICS, request, version)
         for each in answer["topics"]:
-            # Kafka's own default of this one comes from a dynamic setting it makes itself.
+            # Kafka's own default of the first comes from a dynamic setting it makes itself; the
+            # other is none of its settings.
             each["configs"] = [
                 config
                 for config in each["configs"] or ()
-                if config["name"] != "min.insync.replicas"
+                if config["name"]
+                not in {"min.insync.replicas", "barnabas.record.validation.enable"}
             ]
         return name, answer
 

@@ -93,6 +93,8 @@ def test_an_output_topic_that_was_made_again_is_refused_by_its_id(any_broker, si
     client.delete_topics([sink.topic])[sink.topic].result(60)
     wait_until(lambda: not cluster_ids(query, sink.topic), "deleted")
     create(any_broker.bootstrap_servers, sink.topic, partitions=PARTITIONS)
+    # Apache Kafka answers before every part of it knows of the topic.
+    wait_until(lambda: cluster_ids(query, sink.topic), "made again")
     (now,) = cluster_ids(query, sink.topic).values()
     with pytest.raises(Recreated, match=f"{before.topics[sink.topic]} and has {now},"):
         query.run(2)
