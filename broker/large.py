@@ -10,7 +10,8 @@ Rules of this file:
   so that small ones do not wait behind them.
 * **A request is handled in parts** where its API says how it divides (``broker.dispatch.Divide``):
   the handler is called for each part as if it were a request, the answers are joined. Between two
-  parts anything may happen, as between two requests; why that is right is said beside ``divide=``.
+  parts anything may happen, as between two requests: what is divided is answered element by
+  element. What that means for requests that commit something is said beside ``divide=``.
 * **One slice in each turn of the loop**, for all connections together: who has used up its slice
   waits behind the others that have work like this, so that who asks for much waits for it himself.
 * **Few are worked on at a time**, the others wait as bytes.

@@ -72,14 +72,14 @@ def return_freed_memory(quiet_seconds: float = QUIET_SECONDS) -> None:
     trim = ctypes.CDLL(None).malloc_trim
     _, floor_bytes = memory_bytes()
     threading.Thread(
-        target=_return_when_quiet,
+        target=_watch_memory,
         args=(trim, floor_bytes, quiet_seconds),
         name="barnabas-memory",
         daemon=True,
     ).start()
 
 
-def _return_when_quiet(trim: Callable[[int], int], floor_bytes: int, quiet_seconds: float) -> None:
+def _watch_memory(trim: Callable[[int], int], floor_bytes: int, quiet_seconds: float) -> None:
     cpu_s = time.process_time()
     looks = 0
     while True:

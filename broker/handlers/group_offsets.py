@@ -58,6 +58,8 @@ GROUPS_PER_REQUEST_MAX: Final = 10_000
 # ------------------------------------------------------------------------------------ OffsetCommit
 
 
+# Of more than 2,000 partitions a crash in front of the answer may leave those of the first parts:
+# the client was told nothing, and commits again. Apache Kafka writes them as one batch.
 @serves(OFFSET_COMMIT, versions=(2, 10), divide=by("topics.partitions", elements=2000))
 def offset_commit(
     context: RequestContext, request: OffsetCommitRequest

@@ -43,6 +43,8 @@ ABORTABLE_SINCE = 4
 ADDS_SINCE = 5
 
 
+# Parts are as good as one: no offset counts before its transaction is committed (O2), which the
+# producer asks for behind the answer.
 @serves(TXN_OFFSET_COMMIT, versions=(0, 5), divide=by("topics.partitions", elements=2000))
 def txn_offset_commit(
     context: RequestContext, request: TxnOffsetCommitRequest

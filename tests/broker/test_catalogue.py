@@ -29,14 +29,6 @@ def directories(administration, disk=None):
     }
 
 
-def expected_directories(administration):
-    return {
-        f"{topic.name}-{partition.index}"
-        for topic in administration.catalogue.topics.values()
-        for partition in topic.partitions
-    }
-
-
 def write_to(topic):
     """Give each partition its directory: that comes with the first record."""
     for partition in topic.partitions:

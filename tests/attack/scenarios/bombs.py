@@ -37,8 +37,6 @@ OUTLASTING_S = 6.0
 """Longer than the neighbour may wait."""
 PRODUCE_VERSION = 9
 
-_UINT32 = struct.Struct("<I")
-
 
 def batch_of(body: bytes, count: int, codec: int) -> memoryview:
     """A batch with a good header and checksum around any bytes."""
