@@ -449,6 +449,18 @@ class PartitionLog:
                 )
             )
 
+    def abandon_transaction(self, segment: Segment, producer_id: int, offset: int) -> None:
+        """Count a producer's open transaction as aborted by a marker at ``offset`` of ``segment``.
+
+        For where nobody can read what ended it.
+        """
+        entry = self.producers.entry(producer_id)
+        assert entry is not None, "nothing is known of the producer"
+        marker = TransactionMarker(
+            producer_id, entry.epoch, commit=False, coordinator_epoch=entry.coordinator_epoch
+        )
+        self._end_transaction(segment, marker, offset, entry.last_timestamp, self._now_ms())
+
     def _leader_epochs_operation(self) -> Operation:
         text = encode_leader_epochs(self.leader_epochs)
         return lambda: self.directory.write_file(LEADER_EPOCH_CHECKPOINT, text)

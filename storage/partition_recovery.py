@@ -5,6 +5,7 @@ Rules of this file:
 1. A directory is listed once, and of a partition that nobody has ever written to it is not even
    looked for: a start with thousands of partitions waits for nothing else so long.
 2. What lies beyond the checkpoint is cut off and dropped; the journal gives it back.
+3. What cannot be what it was is refused, unless somebody salvages (``storage/salvage.py``).
 """
 
 from collections.abc import Sequence
@@ -19,10 +20,12 @@ from storage.errors import Corrupt
 from storage.log_directory import LEADER_EPOCH_CHECKPOINT, LogDirectory
 from storage.partition_log import PartitionLog
 from storage.producers import CorruptSnapshot, ProducerState, decode_snapshot
+from storage.salvage import Salvage, explain, lost_segments
 from storage.segment import (
     LOG_SUFFIX,
     SNAPSHOT_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
+    Segment,
     file_stem,
 )
 from storage.segment_swap import SegmentSwap, recover_swaps
@@ -37,11 +40,13 @@ def open_log(
     *,
     clean: bool,
     may_be_new: bool,
+    salvage: Salvage | None = None,
 ) -> None:
     """Bring ``log`` to where the checkpoint saw it; a partition born later starts empty.
 
     ``swaps`` are those of this partition that are still to be finished. ``may_be_new``: it need not
-    have been there when the checkpoint was written. Raises Corrupt where it cannot be what it was.
+    have been there when the checkpoint was written. Raises Corrupt where it cannot be what it was,
+    unless ``salvage`` can take what is left.
     """
     directory = log.directory
     names = directory.list_files()
@@ -58,11 +63,11 @@ def open_log(
         names = directory.list_files()
     log.cleaning.clean_offset = position.clean_offset
     log.cleaning.compacted_offset = position.compacted_offset
-    _open_segments(log, position, names, clean=clean)
+    _open_segments(log, position, names, clean=clean, salvage=salvage)
     log.log_start_offset = position.log_start_offset
     log.next_offset = position.end_offset
-    log.leader_epochs = _read_leader_epochs(log)
-    _load_producers(log, position, names, clean=clean)
+    log.leader_epochs = _read_leader_epochs(log, salvage)
+    _load_producers(log, position, names, clean=clean, salvage=salvage)
 
 
 def _refuse_data(log: PartitionLog, names: Sequence[str]) -> None:
@@ -85,7 +90,12 @@ def _holds_bytes(directory: LogDirectory, name: str) -> bool:
 
 
 def _open_segments(
-    log: PartitionLog, position: PartitionCheckpoint, names: list[str], *, clean: bool
+    log: PartitionLog,
+    position: PartitionCheckpoint,
+    names: list[str],
+    *,
+    clean: bool,
+    salvage: Salvage | None,
 ) -> None:
     bases = sorted(int(name[:_STEM_DIGITS]) for name in names if name.endswith(LOG_SUFFIX))
     kept = [base for base in bases if base <= position.segment_base_offset]
@@ -96,25 +106,40 @@ def _open_segments(
         if stem.isdigit() and int(stem) > position.segment_base_offset:
             _drop_if_later(log, name, position)
     if not kept or kept[-1] != position.segment_base_offset:
-        if position.position > 0:
-            path = log.directory.file_path(file_stem(position.segment_base_offset) + LOG_SUFFIX)
-            raise Corrupt(path, 0, "the active segment of the checkpoint is missing")
         kept.append(position.segment_base_offset)
     log.segments = []
     for base, following in zip(kept, [*kept[1:], None], strict=True):
         segment = log.open_segment(base)
         if following is None:
-            segment.open_existing(
-                position.position, position.end_offset, sealed=False, trusted=clean
-            )
+            _open_active(log, segment, position, clean=clean, salvage=salvage)
         else:
             segment.open_existing(segment.file.size(), following, sealed=True, trusted=True)
         log.segments.append(segment)
     log.active = log.segments[-1]
     sealed_bytes = log.sealed_bytes(position.log_start_offset)
     if position.sealed_bytes not in (-1, sealed_bytes):
-        reason = f"its sealed segments hold {sealed_bytes} bytes, not {position.sealed_bytes}"
-        raise Corrupt(log.directory.path, 0, reason)
+        reason = f"the sealed segments hold {sealed_bytes} bytes, not {position.sealed_bytes}"
+        lost = lost_segments(log, names, position.log_start_offset)
+        error = explain(log, lost, reason)
+        if salvage is None:
+            raise error
+        salvage.open_sealed(log, lost, error)
+
+
+def _open_active(
+    log: PartitionLog,
+    segment: Segment,
+    position: PartitionCheckpoint,
+    *,
+    clean: bool,
+    salvage: Salvage | None,
+) -> None:
+    try:
+        segment.open_existing(position.position, position.end_offset, sealed=False, trusted=clean)
+    except (Corrupt, OSError) as error:
+        if salvage is None:
+            raise
+        salvage.open_active(log, segment, position, error)
 
 
 def _drop_if_later(log: PartitionLog, name: str, position: PartitionCheckpoint) -> None:
@@ -124,29 +149,39 @@ def _drop_if_later(log: PartitionLog, name: str, position: PartitionCheckpoint) 
         log.directory.unlink(name)
 
 
-def _read_leader_epochs(log: PartitionLog) -> list[tuple[int, int]]:
+def _read_leader_epochs(log: PartitionLog, salvage: Salvage | None) -> list[tuple[int, int]]:
     try:
         data = log.directory.file_system.read_file(log.directory.file_path(LEADER_EPOCH_CHECKPOINT))
         epochs = decode_leader_epochs(data)
     except (FileNotFoundError, CorruptFile):
         epochs = []
     if not epochs or epochs[0][1] > log.segments[0].base_offset:
-        epochs = _epochs_in_batches(log)
+        epochs = _epochs_in_batches(log, salvage)
     return [(epoch, start) for epoch, start in epochs if start < log.next_offset]
 
 
-def _epochs_in_batches(log: PartitionLog) -> list[tuple[int, int]]:
+def _epochs_in_batches(log: PartitionLog, salvage: Salvage | None) -> list[tuple[int, int]]:
     """The epochs as the batches themselves tell them (the file is derived, D7)."""
     epochs: list[tuple[int, int]] = []
     for segment in log.segments:
-        for _, header, _ in segment.scan_checked(0):
+        headers = (
+            (header for _, header, _ in segment.scan_checked(0))
+            if salvage is None
+            else (header for header, _ in salvage.batches(log, segment))
+        )
+        for header in headers:
             if not epochs or epochs[-1][0] != header.partition_leader_epoch:
                 epochs.append((header.partition_leader_epoch, header.base_offset))
     return epochs
 
 
 def _load_producers(
-    log: PartitionLog, position: PartitionCheckpoint, names: list[str], *, clean: bool
+    log: PartitionLog,
+    position: PartitionCheckpoint,
+    names: list[str],
+    *,
+    clean: bool,
+    salvage: Salvage | None,
 ) -> None:
     """Producer state from the newest snapshot that can be relied on, and the batches after it.
 
@@ -166,6 +201,9 @@ def _load_producers(
     log.batches_since_snapshot = 1
     for segment in log.segments[log.segment_at(offset) :]:
         if not segment.sealed and not segment.has_producers:
+            continue
+        if salvage is not None:
+            salvage.replay_producers(log, segment, offset)
             continue
         start = segment.index.offsets.lookup(offset)
         # After a crash the active segment's checksums have just been looked at.

@@ -40,6 +40,7 @@ from storage.log_directory import (
 from storage.log_store import CHECKPOINT_NAMES, LOCK_NAME, LogStore, PartitionSpec
 from storage.partition_log import PartitionLog
 from storage.partition_recovery import open_log
+from storage.salvage import Salvage
 from storage.segment_swap import SegmentSwap
 
 _STEM_DIGITS: Final = 20
@@ -96,6 +97,7 @@ def open_store(
     removable: Container[str] | None = None,
     deleted_ids: Container[int] | None = None,
     on_progress: Callable[[RecoveryProgress], None] = lambda _progress: None,
+    salvage: Salvage | None = None,
 ) -> RecoveryReport:
     """Recover every partition of ``specs`` and start the journal.
 
@@ -106,7 +108,8 @@ def open_store(
     ``deleted_ids`` are the partition ids of those topics; None: not known. ``on_progress`` is
     called again and again with the same object; what it raises ends the recovery, and the next one
     begins anew. Raises Corrupt where something durable does not read back, or (StrayDirectory)
-    belongs to nobody.
+    belongs to nobody. With ``salvage`` what is left of a log is opened all the same, and what is
+    not is noted there.
     """
     file_system, root = store.file_system, store.root
     checkpoint = _read_checkpoint(file_system, root)
@@ -118,6 +121,7 @@ def open_store(
         _verify_journal(file_system.join(root, CHECKPOINT_NAMES[0]), checkpoint, files)
     wanted = {spec.directory_name: spec for spec in specs}
     progress = RecoveryProgress(len(wanted))
+    store.leader_epoch = leader_epoch  # What is damaged is judged by it.
     present = file_system.list_directory(root)
     removed = _sweep(store, present, wanted, removable)
     # Before the first checkpoint nothing is appended.
@@ -132,6 +136,7 @@ def open_store(
         clean=clean,
         may_be_new=may_be_new,
         on_opened=partial(_opened, progress, on_progress),
+        salvage=salvage,
     )
     replayer = _Replayer(store, progress)
     if clean:
@@ -159,6 +164,7 @@ def _open_logs(
     clean: bool,
     may_be_new: bool,
     on_opened: Callable[[], None],
+    salvage: Salvage | None,
 ) -> None:
     """Open the logs ``wanted``; ``present`` are the names in the data directory."""
     positions = {entry.partition_id: entry for entry in checkpoint.partitions}
@@ -170,7 +176,7 @@ def _open_logs(
         position = positions.get(spec.partition_id)
         if name in present or (position is not None and position.end_offset > 0):
             mine = swaps.get(spec.partition_id, ())
-            open_log(log, position, mine, clean=clean, may_be_new=may_be_new)
+            open_log(log, position, mine, clean=clean, may_be_new=may_be_new, salvage=salvage)
         store.logs[spec.partition_id] = log
         on_opened()
 

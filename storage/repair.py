@@ -2,14 +2,16 @@
 
 Rules of this file:
 
-1. In the place of each damaged range comes one batch without records that has its offsets, as
-   compaction leaves them: offsets go on without a gap, and consumers pass over it.
+1. In the place of each damaged range comes a batch without records that has its offsets, as
+   compaction leaves them: offsets go on without a gap, and consumers pass over it. Where a marker
+   has ended an aborted transaction there, it is written again: else consumers would leave out what
+   its producer has committed later.
 2. Nothing is thrown away: the bytes are in a file of their own before anything else is written.
 3. The new segment takes the old one's place as one that was compacted does
    (``storage/segment_swap.py``): a crash leaves one or the other.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from protocol.record_filter import emptied
@@ -20,6 +22,7 @@ from protocol.records import (
     NO_SEQUENCE,
     NO_TIMESTAMP,
     BatchHeader,
+    placed,
     read_header,
 )
 from storage.cleaned_segment import CleanedGroup, CleaningPlan, SegmentWriter, SourceSegment
@@ -30,15 +33,26 @@ from storage.scrub import Pace, check_segment, plan_check
 from storage.segment import Segment
 from storage.segment_read import scan_batches
 from storage.segment_swap import take_over
+from storage.transaction_marker import TransactionMarker
 
 DAMAGED_SUFFIX: Final = ".damaged"
 
 
 def find_damage(log: PartitionLog, pace: Pace) -> Iterator[DamagedRange]:
-    """Look at all that is written of ``log``. Waits for the disk."""
+    """Look at all that is written of ``log``, which may know more itself. Waits for the disk."""
     for segment in log.segments:
         verdict = check_segment(log.directory.file_system, plan_check(log, segment), pace)
-        yield from verdict.damaged
+        found = verdict.damaged
+        known = [each for each in log.damaged if each.segment == segment.base_offset]
+        yield from sorted([*found, *(each for each in known if not _is_among(each, found))])
+
+
+def _is_among(damaged: DamagedRange, found: Iterable[DamagedRange]) -> bool:
+    return any(
+        damaged == each
+        or (each.base_offset < damaged.end_offset and damaged.base_offset < each.end_offset)
+        for each in found
+    )
 
 
 def cut_out(log: PartitionLog, damaged: Sequence[DamagedRange]) -> Iterator[str]:
@@ -119,15 +133,46 @@ def _batches(
 ) -> Iterator[tuple[BatchHeader, bytes]]:
     """What the segment consists of afterwards."""
     position = 0
+    epochs: dict[int, int] = {}
     for each in damaged:
-        yield from _sound(segment, position, each.position)
-        batch = hole(each, log.epoch_at(each.base_offset))
-        yield read_header(batch), batch
+        for header, batch in sound_batches(segment, position, each.position):
+            epochs[header.producer_id] = header.producer_epoch
+            yield header, batch
+        for batch in _stopgaps(log, segment, each, epochs):
+            yield read_header(memoryview(batch)), batch
         position = each.end_position
-    yield from _sound(segment, position, segment.written_bytes)
+    yield from sound_batches(segment, position, segment.written_bytes)
 
 
-def _sound(segment: Segment, start: int, end: int) -> Iterator[tuple[BatchHeader, bytes]]:
+def _stopgaps(
+    log: PartitionLog, segment: Segment, damaged: DamagedRange, epochs: Mapping[int, int]
+) -> Iterator[bytes]:
+    """What has the offsets of a damaged range: markers that are known of, else nothing.
+
+    ``epochs`` are those that producers had in front of it, as far as they were met.
+    """
+    start = damaged.base_offset
+    leader_epoch = max(0, log.epoch_at(start))
+    for aborted in segment.transactions:
+        offset = aborted.last_offset
+        if not start <= offset < damaged.end_offset:
+            continue
+        if start < offset:
+            yield hole(damaged._replace(base_offset=start, end_offset=offset), leader_epoch)
+        entry = log.producers.entry(aborted.producer_id)
+        epoch, time_ms = (0, 0) if entry is None else (entry.epoch, entry.last_timestamp)
+        epoch = epochs.get(aborted.producer_id, epoch)
+        marker = TransactionMarker(aborted.producer_id, epoch, commit=False, coordinator_epoch=0)
+        batch = bytes(marker.batch(time_ms))
+        yield placed(batch, read_header(memoryview(batch)), offset, leader_epoch)
+        start = offset + 1
+    if start < damaged.end_offset:
+        yield hole(damaged._replace(base_offset=start), leader_epoch)
+
+
+def sound_batches(segment: Segment, start: int, end: int) -> Iterator[tuple[BatchHeader, bytes]]:
+    """The batches between two bytes of a segment, where nothing is damaged."""
+
     def read(size: int, position: int) -> bytes:
         return segment.file.pread(size, position)
 

@@ -92,7 +92,8 @@ class SegmentCheck:
 class Verdict:
     """What a check has found.
 
-    ``index`` is made of the sound batches. ``wrong_files`` names the index files that contradict
+    ``index`` is made of the sound batches, the last of which ends at ``data_end_offset``.
+    ``wrong_files`` names the index files that contradict
     the log. ``index_checksum`` is that of offset and time index, None unless both are right.
     """
 
@@ -102,6 +103,7 @@ class Verdict:
     index: SegmentIndex
     wrong_files: tuple[str, ...]
     index_checksum: int | None
+    data_end_offset: int
 
 
 def is_complete(segment: Segment) -> bool:
@@ -158,6 +160,7 @@ def check_segment(file_system: FileSystem, plan: SegmentCheck, pace: Pace) -> Ve
         index=walk.index,
         wrong_files=tuple(wrong),
         index_checksum=None if wrong else index_files.checksum,
+        data_end_offset=walk.data_end_offset,
     )
 
 
@@ -166,7 +169,7 @@ def _missing(plan: SegmentCheck) -> Verdict:
     base = plan.base_offset
     damaged = DamagedRange(base, plan.end_offset, base, 0, 0, "the file is missing")
     index = SegmentIndex(base, plan.index_interval_bytes)
-    return Verdict((damaged,) if plan.size_bytes else (), 0, 0, index, (), None)
+    return Verdict((damaged,) if plan.size_bytes else (), 0, 0, index, (), None, base)
 
 
 class _Source:
@@ -236,6 +239,7 @@ class _Walk:
         self.index = SegmentIndex(plan.base_offset, plan.index_interval_bytes)
         self.damaged: list[DamagedRange] = []
         self.sound = 0
+        self.data_end_offset = plan.base_offset
 
     def batches(self) -> Iterator[tuple[int, BatchHeader]]:
         """Position and header of every sound batch; what lies between is noted as damaged."""
@@ -253,6 +257,7 @@ class _Walk:
                 held = position, header, expected
                 expected = header.next_offset
                 position += header.size
+                self.data_end_offset = expected
                 continue
             begin = position
             if held is not None and self._contradict(held, begin):

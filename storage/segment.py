@@ -423,6 +423,20 @@ class Segment:
             if self.first_timestamp_ms < 0:
                 self._load_first_timestamp()
 
+    def open_damaged(self, size_bytes: int, end_offset: int) -> None:
+        """Take over an active segment that is not what it was; ``use_index`` is to follow.
+
+        The file gets its size back: what is missing are zeros.
+        """
+        self._open_if_there()
+        if self.file.size() != size_bytes:
+            self.file.truncate(size_bytes)
+        self.size_bytes = self.written_bytes = size_bytes
+        self.end_offset = end_offset
+        self.sealed = False
+        self.has_producers = True
+        self.indexed_bytes = 0
+
     def _open_if_there(self) -> int:
         """Open the log file unless it is missing; answers how many bytes it holds."""
         try:
@@ -540,7 +554,7 @@ class Segment:
         raise CorruptIndex("the last time entry is not that of its batch")
 
     def use_index(self, index: SegmentIndex) -> None:
-        """Go by an index that the sound batches of this sealed segment gave.
+        """Go by an index that the sound batches of this segment gave.
 
         Its files are to be written (``index_operation``).
         """

@@ -22,7 +22,7 @@ from broker.cli import configuration
 from broker.cli.arguments import add_format
 from broker.cli.errors import FAILED, OK, USAGE, CommandError, report
 from broker.cli.output import Progress, count_text, print_json, print_table, time_text
-from broker.cli.repair import Cut, check_all_sealed, confirm, repair
+from broker.cli.repair import Cut, confirm, consequences, repair
 from broker.cli.scratch import CHANGES, DATA, ScratchFileSystem, link_tree
 from broker.config import BrokerConfig
 from broker.config_types import ConfigError
@@ -39,6 +39,7 @@ from storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
 from storage.partition_log import PartitionLog
 from storage.recovery import RecoveryReport, open_store
 from storage.repair import find_damage
+from storage.salvage import Salvage
 from storage.scrub_notes import progress_of, read_notes
 
 _SIGNS = (*CHECKPOINT_NAMES, FILE_NAME, CLEAN_SHUTDOWN)
@@ -53,6 +54,9 @@ class Checked:
     report: RecoveryReport
     partitions: list[dict[str, Any]]
     cuts: list[Cut]
+    consequences: list[str]
+    is_refused: bool
+    """Whether a broker would not start from it."""
 
     @property
     def problems(self) -> list[str]:
@@ -114,10 +118,9 @@ def run(arguments: argparse.Namespace) -> int:
         _print(checked, arguments.format)
         for problem in checked.problems:
             report(_original(problem, scratch, directory), FAILED)
-    if arguments.repair and not arguments.dry_run and checked.cuts:
+    if arguments.repair and not arguments.dry_run and (checked.cuts or checked.is_refused):
         if checked.stopped == "kafka":
             raise CommandError(f"{directory}: let a broker start and stop in it before a repair")
-        check_all_sealed(checked.cuts)
         confirm(checked.cuts, yes=arguments.yes)
         return _repair(directory, config, checked.cuts)
     if checked.problems:
@@ -210,6 +213,7 @@ def _check(directory: str, scratch: str, config: BrokerConfig, *, lines: bool = 
         new_cluster_id=properties.cluster_id if properties is not None else new_cluster_id(),
     )
     store = LogStore(files, root, engine=_NoEngine(), now_ms=lambda: 0)
+    salvage = Salvage()
     try:
         is_kafkas = is_foreign(files, root)
         adopt_if_foreign(files, root, metastore, config)
@@ -220,17 +224,28 @@ def _check(directory: str, scratch: str, config: BrokerConfig, *, lines: bool = 
             leader_epoch=metastore.boot_epoch + 1,
             removable=catalogue.deleted_directories,
             deleted_ids=catalogue.deleted_partition_ids,
+            salvage=salvage,
         )
         stopped = "kafka" if is_kafkas else "clean" if found.clean else "crash"
         cuts: list[Cut] = []
-        return Checked(stopped, found, list(_verify_all(store, cuts, lines=lines)), cuts)
+        partitions = list(_verify_all(store, salvage, cuts, lines=lines))
+        return Checked(
+            stopped,
+            found,
+            partitions,
+            cuts,
+            list(consequences(salvage, cuts)),
+            is_refused=bool(salvage.refusals),
+        )
     finally:
         store.abandon()
         metastore.close()
         files.close()
 
 
-def _verify_all(store: LogStore, cuts: list[Cut], *, lines: bool) -> Iterator[dict[str, Any]]:
+def _verify_all(
+    store: LogStore, salvage: Salvage, cuts: list[Cut], *, lines: bool
+) -> Iterator[dict[str, Any]]:
     """Yield what there is to say of each partition; what could be cut out goes to ``cuts``."""
     logs = sorted(store.logs.values(), key=lambda log: (log.topic, log.partition))
     total_bytes, done_bytes = sum(log.size_bytes for log in logs), 0
@@ -241,12 +256,11 @@ def _verify_all(store: LogStore, cuts: list[Cut], *, lines: bool) -> Iterator[di
                 f"{done_bytes:,} of {count_text(total_bytes, 'byte')}: {log}"
             )
             done_bytes += log.size_bytes
-            problems = _problems_of(log)
+            refused = [reason for other, reason in salvage.refusals if other is log]
+            problems = [f"{reason} (no broker starts from this)" for reason in refused]
+            problems += _problems_of(log)
             damaged = list(find_damage(log, lambda _size: None)) if problems else []
-            active = log.active.base_offset
-            cuts += [
-                Cut(log.topic, log.partition, each, each.segment != active) for each in damaged
-            ]
+            cuts += [Cut(log.topic, log.partition, each) for each in damaged]
             yield {
                 "topic": log.topic,
                 "partition": log.partition,
@@ -282,6 +296,7 @@ def _print(checked: Checked, output_format: str) -> None:
                 "journal_groups": found.journal_groups,
                 "batches_replayed": found.batches_replayed,
                 "partitions": checked.partitions,
+                "consequences": checked.consequences,
             }
         )
         return
@@ -310,6 +325,8 @@ def _print(checked: Checked, output_format: str) -> None:
         print()
     for cut in checked.cuts:
         print(f"--repair would cut out {cut.text}")
+    for line in checked.consequences:
+        print(f"then {line}")
 
 
 class _NoEngine:

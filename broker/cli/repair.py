@@ -1,14 +1,15 @@
 """``barnabas check --repair``: cut out of the logs what is damaged, after saying what that is.
 
-It goes through a whole start of the storage, without any socket, and an orderly stop: the cut hangs
-on a checkpoint like a pass of compaction.
+It goes through a whole start of the storage, without any socket, and an orderly stop. What a start
+would refuse is salvaged first: with the checkpoint after that a broker starts, and what is damaged
+is offline. The cut hangs on another checkpoint, like a pass of compaction.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from broker.catalogue import Catalogue, new_cluster_id
@@ -18,12 +19,15 @@ from broker.clock import SystemClock
 from broker.config import BrokerConfig
 from broker.engine import LoopEngine
 from broker.identity import read_properties
+from broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from storage.damage import DamagedRange
 from storage.io import LocalFileSystem
 from storage.log_store import LogStore, StoreCallbacks, StoreSettings
 from storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
+from storage.partition_log import PartitionLog
 from storage.recovery import lock_directory, open_store
 from storage.repair import cut_out, find_damage
+from storage.salvage import Salvage
 
 
 class Cut(NamedTuple):
@@ -32,30 +36,38 @@ class Cut(NamedTuple):
     topic: str
     partition: int
     damaged: DamagedRange
-    is_sealed: bool
-    """What is still written to cannot be cut: a crash meanwhile would leave no way to start."""
 
     @property
     def text(self) -> str:
         """What would go, in one line."""
         each = self.damaged
         offsets = each.end_offset - each.base_offset
+        where = f"offsets {each.base_offset} to {each.end_offset - 1}" if offsets else "no offsets"
         return (
-            f"{self.topic}-{self.partition}: offsets {each.base_offset} to {each.end_offset - 1}, "
+            f"{self.topic}-{self.partition}: {where}, "
             f"at most {count_text(offsets, 'record')}, "
             f"{count_text(each.end_position - each.position, 'byte')} of {each.segment:020d}.log "
             f"from byte {each.position} on: {each.reason}"
         )
 
 
-def check_all_sealed(cuts: Sequence[Cut]) -> None:
-    """Raise CommandError if some of it lies where it cannot be cut."""
-    for cut in cuts:
-        if not cut.is_sealed:
-            raise CommandError(
-                f"damage in a segment that is still written to cannot be cut out, nothing was "
-                f"changed: {cut.text}"
-            )
+def consequences(salvage: Salvage, cuts: Iterable[Cut]) -> Iterator[str]:
+    """What else follows from a cut, beside the records that are gone."""
+    for log, each in salvage.abandoned:
+        yield (
+            f"{log.topic}-{log.partition}: the transaction of producer {each.producer_id} from "
+            f"offset {each.first_offset} on counts as aborted at offset "
+            f"{each.damaged.end_offset - 1}, as its end may have been cut out"
+        )
+    topics = {cut.topic for cut in cuts}
+    for topic in sorted(topics & _MEANINGS.keys()):
+        yield f"{topic}: {_MEANINGS[topic]} may fall back to what they were before"
+
+
+_MEANINGS = {
+    GROUP_OFFSETS: "groups and committed offsets",
+    TRANSACTION_STATE: "transactions and the epochs of their producers",
+}
 
 
 def confirm(cuts: Sequence[Cut], *, yes: bool) -> None:
@@ -122,23 +134,29 @@ async def _cut(
     failed: asyncio.Future[None],
 ) -> list[str]:
     catalogue = Catalogue(metastore, store, config)
+    salvage = Salvage()
     open_store(
         store,
         catalogue.load(),
         leader_epoch=metastore.begin_boot(),
         removable=catalogue.deleted_directories,
         deleted_ids=catalogue.deleted_partition_ids,
+        salvage=salvage,
     )
     metastore.raise_boot_epoch(store.leader_epoch)
-    await _checkpoint(store, failed)
-    kept: list[str] = []
+    refused = {log for log, _ in salvage.refusals}
+    agreed: dict[PartitionLog, list[DamagedRange]] = {}
     for log in list(store.logs.values()):
-        agreed = [each.damaged for each in cuts if each[:2] == (log.topic, log.partition)]
-        if not agreed:
+        ranges = [each.damaged for each in cuts if each[:2] == (log.topic, log.partition)]
+        if not ranges and log not in refused:
             continue
-        if list(find_damage(log, lambda _size: None)) != agreed:
+        if list(find_damage(log, lambda _size: None)) != ranges:
             raise CommandError(f"{log.topic}-{log.partition}: the damage is not what it was")
-        kept += cut_out(log, agreed)
+        if any(each.segment == log.active.base_offset for each in ranges):
+            log.roll(store.journal.group_for(0))
+        agreed[log] = ranges
+    await _checkpoint(store, failed)
+    kept = [path for log, ranges in agreed.items() for path in cut_out(log, ranges)]
     # The first checkpoint puts the new segments in place, the last says that the stop was orderly.
     await _checkpoint(store, failed)
     await _checkpoint(store, failed, clean=True)

@@ -48,7 +48,7 @@ class Host:
             for number, topic in enumerate(topics, 1)
         ]
 
-    def boot(self):
+    def boot(self, salvage=None):
         """Recover and make the first checkpoint; answers the log of the first partition."""
         self.boots += 1
         self.engine = InlineEngine()
@@ -62,7 +62,9 @@ class Host:
         self.failures = []
         self.store.callbacks.on_fatal = self.failures.append
         lock_directory(self.store)
-        self.report = open_store(self.store, self.specs, leader_epoch=self.boots, deleted_ids=())
+        self.report = open_store(
+            self.store, self.specs, leader_epoch=self.boots, deleted_ids=(), salvage=salvage
+        )
         self.checkpoint()
         return self.log
 

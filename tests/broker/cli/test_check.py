@@ -11,6 +11,7 @@ from broker.cli import check as check_module
 from broker.cli import produce, scratch
 from broker.testing import Broker
 from storage.check import verify
+from storage.errors import Corrupt
 from storage.metastore.commit_count import CommitCount
 from tests.broker.cli.command import Served, barnabas, command, environment
 from tests.broker.cli.inline import Shell
@@ -185,8 +186,13 @@ def test_damage_that_keeps_a_broker_from_starting(check, copy):
     path = max(copy.glob("orders-*/*.log"))
     with path.open("r+b") as file:
         file.truncate(100)
-    error = check("-d", copy).error
-    assert error.startswith(f"{path} is corrupt at byte 100: the file should hold ")
+    ended = check("-d", copy)
+    assert ended.exit_code == 1
+    first = ended.stderr.splitlines()[0]
+    assert first.startswith(f"barnabas: {path} is corrupt at byte 100: the file should hold ")
+    assert first.endswith(" (no broker starts from this)")
+    with pytest.raises(Corrupt, match="the file should hold"), Broker(storage=copy):
+        pass
 
 
 def test_damage_in_the_journal(check, killed_copy):
@@ -299,14 +305,72 @@ def test_a_repair(check, damaged_copy, monkeypatch):
     assert offsets == list(range(damaged["end_offset"], end))
 
 
-def test_damage_where_a_broker_still_writes_is_not_cut(check, copy):
-    path = max(copy.glob("orders-*/*.log"))
-    flip(path, 100)
-    before = content(copy)
-    ended = check("-d", copy, "--repair", "--yes")
-    assert ended.exit_code == 1
-    assert "still written to cannot be cut out, nothing was changed" in ended.stderr
-    assert content(copy) == before
+def spoil(path, how):
+    if how == "missing":
+        path.unlink()
+    elif how == "short":
+        os.truncate(path, path.stat().st_size // 2)
+    else:
+        flip(path, 5000)
+
+
+def offsets_of(monkeypatch, directory, index):
+    """Every offset of a partition of "orders", as a consumer sees it, and where it ends."""
+    with Broker(storage=directory) as broker:
+        end = broker.call(
+            lambda: broker.server.catalogue.topics["orders"].partitions[index].log.next_offset
+        )
+        shell = Shell(monkeypatch, broker.bootstrap_servers)
+        ended = shell("consume", "orders", "-p", index, "-o", "beginning", "-e", "-f", "%o\n")
+        return [int(line) for line in ended.lines], end
+
+
+@pytest.mark.parametrize("how", ["missing", "short", "flipped"])
+@pytest.mark.parametrize("which", ["sealed", "active"])
+def test_what_a_start_refuses_is_repaired(check, crashed, tmp_path, monkeypatch, how, which):
+    """What would be lost is said before; then a broker starts, and serves all the rest."""
+    directory = tmp_path / "data"
+    shutil.copytree(crashed, directory)
+    with Broker(storage=directory) as broker:
+        pass  # So that the checkpoint counts on the segments, not on the journal.
+    with Broker(storage=directory) as broker:
+        broker.crash()
+    sealed = sealed_segment(directory)
+    index = int(sealed.parent.name[-1])
+    path = sealed if which == "sealed" else max(sealed.parent.glob("*.log"))
+    spoil(path, how)
+    before = content(directory)
+    is_refused = (which, how) != ("sealed", "flipped")
+    if is_refused:
+        copy = tmp_path / "copy"
+        shutil.copytree(directory, copy)
+        with pytest.raises(Corrupt, match=path.name), Broker(storage=copy):
+            pass
+    plan = check("-d", directory, "--repair", "--dry-run", "--format", "json")
+    assert plan.exit_code == 1
+    assert ("no broker starts from this" in plan.stderr) == is_refused
+    damaged = json.loads(plan.stdout)["partitions"][index]["damaged"]
+    assert content(directory) == before
+    assert check("-d", directory, "--repair", "--yes").exit_code == 0
+    again = check("-d", directory)
+    assert (again.exit_code, again.stderr) == (0, "")
+    offsets, end = offsets_of(monkeypatch, directory, index)
+    lost = {offset for each in damaged for offset in range(each["base_offset"], each["end_offset"])}
+    assert lost
+    assert offsets == [offset for offset in range(end) if offset not in lost]
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex"])
+@pytest.mark.parametrize("how", ["missing", "short"])
+def test_an_index_is_made_again(check, killed_copy, monkeypatch, suffix, how):
+    sealed = sealed_segment(killed_copy)
+    path = sealed.with_suffix(suffix)
+    if suffix == ".txnindex" and not path.exists():
+        path.write_bytes(b"\x01" * 34)
+    spoil(path, how)
+    offsets, end = offsets_of(monkeypatch, killed_copy, int(sealed.parent.name[-1]))
+    assert offsets == list(range(end))
+    assert check("-d", killed_copy).exit_code == 0
 
 
 def test_progress(check, copy):

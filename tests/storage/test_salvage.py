@@ -1,0 +1,316 @@
+"""Logs that a start refuses: a repair brings them to where one starts, and all that is sound stays.
+
+As ``barnabas check --repair`` does it (``broker/cli/repair.py``), on the simulated disk.
+"""
+
+from random import Random
+
+import pytest
+
+from protocol.records import iterate_batches
+from storage.check import verify
+from storage.config import LogConfig
+from storage.errors import Corrupt
+from storage.partition_log import READ_COMMITTED
+from storage.repair import cut_out, find_damage, is_hole
+from storage.salvage import Salvage
+from tests.crash.crashes import Keep
+from tests.storage.stores import Host, batch, from_producer, read_all
+from tests.storage.test_repair import no_pace, sound, without_holes
+
+ROLLING = LogConfig(segment_bytes=2000, index_interval_bytes=200)
+WIDE = LogConfig(segment_bytes=1 << 20, index_interval_bytes=200)
+
+
+def salvaged(host):
+    """Boot where a start refuses; answers what was found, and cuts it out."""
+    image = host.disk.crash(Keep())
+    with pytest.raises(Corrupt) as refused:
+        host.boot()
+    host.disk = image
+    salvage = Salvage()
+    log = host.boot(salvage)
+    assert str(refused.value) in [reason for _, reason in salvage.refusals]
+    found = list(find_damage(log, no_pace))
+    if any(each.segment == log.active.base_offset for each in found):
+        log.roll(host.store.journal.group_for(0))
+    host.checkpoint()
+    list(cut_out(log, found))
+    host.step()
+    host.checkpoint()
+    host.checkpoint()
+    return salvage, found
+
+
+def assert_starts(host, before, found):
+    """Everything but what was damaged is served, after a kill too; appends go on."""
+    end = before[-1][0].next_offset
+    for _ in range(2):
+        assert without_markers(without_holes(read_all(host.log))) == without_markers(
+            sound(before, found)
+        )
+        assert list(find_damage(host.log, no_pace)) == []
+        assert verify(host.log) == []
+        assert host.log.next_offset == end
+        host.kill()
+        host.boot()
+    assert host.append(batch()) == [end]
+
+
+def without_markers(batches):
+    return [each for each in batches if not each[0].is_control]
+
+
+def filled(config):
+    """A killed host: half of what the log has is in the checkpoint, half in the journal alone."""
+    host = Host(config)
+    host.boot()
+    for number in range(30):
+        host.append(from_producer(7, number), batch(2, value=b"%d" % number * 20))
+        if number == 14:
+            host.checkpoint()
+    return host, read_all(host.log)
+
+
+@pytest.mark.parametrize("place", [17, 70, 700, 1500])
+def test_a_flipped_byte_in_the_active_segment(place):
+    host, before = filled(WIDE)
+    path = host.log.active.log_path
+    host.kill()
+    host.flip(path, place)
+    _, found = salvaged(host)
+    assert len(found) == 1
+    assert found[0].end_offset - found[0].base_offset <= 3
+    assert_starts(host, before, found)
+
+
+@pytest.mark.parametrize("left", [None, 0, 700])
+def test_an_active_segment_that_is_missing_or_short(left):
+    host, before = filled(WIDE)
+    path = host.log.active.log_path
+    host.kill()
+    if left is None:
+        host.disk.unlink(path)
+    else:
+        host.disk.open(path).truncate(left)
+    _, found = salvaged(host)
+    assert [each.base_offset for each in found] == [0 if not left else found[0].base_offset]
+    assert found[0].end_offset < before[-1][0].next_offset, "what the journal has is still there"
+    assert_starts(host, before, found)
+
+
+def test_several_places_of_the_active_segment():
+    host, before = filled(WIDE)
+    path = host.log.active.log_path
+    marks = [at for at, _, _ in host.log.active.scan(0)]
+    host.kill()
+    for mark in (marks[2], marks[9], marks[20]):
+        host.flip(path, mark + 65)
+    _, found = salvaged(host)
+    assert len(found) == 3
+    assert_starts(host, before, found)
+
+
+def test_a_crash_before_the_cut_leaves_a_log_that_starts():
+    host, before = filled(WIDE)
+    host.kill()
+    host.flip(f"/data/topic-0/{0:020d}.log", 70)
+    log = host.boot(Salvage())
+    found = list(find_damage(log, no_pace))
+    log.roll(host.store.journal.group_for(0))
+    host.checkpoint()
+    host.kill()
+    log = host.boot()
+    assert list(find_damage(log, no_pace)) == found
+    assert log.next_offset == before[-1][0].next_offset
+
+
+@pytest.mark.parametrize("loss", ["kill", "power"])
+def test_a_crash_at_any_operation(loss):
+    """A start refuses as before, or starts; either way a repair can be begun again."""
+    host, before = filled(WIDE)
+    path = host.log.active.log_path
+    host.kill()
+    host.flip(path, 70)
+    host.disk.open(path).fdatasync()
+    images = []
+
+    def after(operation):
+        draw = Keep(operation.number) if loss == "kill" else Random(operation.number)
+        images.append(host.disk.crash(draw))
+
+    salvage = Salvage()
+    host.disk.after = after
+    log = host.boot(salvage)
+    found = list(find_damage(log, no_pace))
+    log.roll(host.store.journal.group_for(0))
+    host.checkpoint()
+    list(cut_out(log, found))
+    host.step()
+    host.checkpoint()
+    host.disk.after = None
+    outcomes = set()
+    for image in images:
+        again = Host(WIDE, disk=image.crash(Keep()))
+        again.boots = host.boots
+        outcomes.add(outcome(again))
+        again = Host(WIDE, disk=image)
+        again.boots = host.boots
+        log = again.boot(Salvage())
+        left = list(find_damage(log, no_pace))
+        assert left in ([], found)
+        if left:
+            if left[0].segment == log.active.base_offset:
+                log.roll(again.store.journal.group_for(0))
+            again.checkpoint()
+            list(cut_out(log, left))
+            again.step()
+            again.checkpoint()
+        assert_starts(again, before, found)
+    assert outcomes >= {"refused", "whole"}
+
+
+def outcome(host):
+    try:
+        log = host.boot()
+    except Corrupt:
+        return "refused"
+    return "damaged" if list(find_damage(log, no_pace)) else "whole"
+
+
+def aborting(host):
+    """Producer 9 aborts, then commits; answers where its first marker and its data are."""
+    host.append(from_producer(9, 0, transactional=True, value=b"aborted" * 40))
+    host.append(batch())
+    host.marker(9, commit=False)
+    host.append(from_producer(9, 1, transactional=True, value=b"committed" * 40))
+    host.marker(9, commit=True)
+    host.append(batch())
+
+
+def committed_values(host):
+    """What a consumer of READ_COMMITTED makes of one answer: it knows markers and the list."""
+    log = host.log
+    aborted = sorted(log.aborted_transactions(0, log.next_offset), key=lambda each: each[1])
+    ignored, offsets = set(), []
+    for header, data in read_all(log, isolation=READ_COMMITTED):
+        while aborted and aborted[0].first_offset <= header.last_offset:
+            ignored.add(aborted.pop(0).producer_id)
+        if header.is_control:
+            ignored.discard(header.producer_id)
+        elif not (header.is_transactional and header.producer_id in ignored):
+            offsets += [header.base_offset] * bool(header.record_count)
+            assert list(iterate_batches(memoryview(data)))
+    return offsets
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_the_marker_of_an_aborted_transaction(sealed):
+    """It is cut out: nothing of the transaction is seen, and all of the next one is."""
+    host = Host(WIDE)
+    host.boot()
+    aborting(host)
+    assert committed_values(host) == [1, 3, 5]
+    if sealed:
+        host.log.roll(host.store.journal.group_for(0))
+    host.checkpoint()
+    (mark,) = [at for at, each, _ in host.log.segments[0].scan(0) if each.base_offset == 2]
+    path = host.log.segments[0].log_path
+    host.kill()
+    host.flip(path, mark + 65)
+    if sealed:
+        log = host.boot()
+        found = list(find_damage(log, no_pace))
+        list(cut_out(log, found))
+        host.step()
+        host.checkpoint()
+    else:
+        salvage, found = salvaged(host)
+        ((_, abandoned),) = salvage.abandoned
+        assert abandoned[:2] == (9, 0)
+    assert [each[:2] for each in found] == [(2, 3)]
+    for _ in range(2):
+        assert committed_values(host) == [1, 3, 5]
+        assert host.log.last_stable_offset == host.log.next_offset
+        host.kill()
+        host.boot()
+
+
+def test_a_batch_that_is_no_marker_ends_no_transaction():
+    host = Host(WIDE)
+    host.boot()
+    host.append(from_producer(9, 0, transactional=True, value=b"first" * 40))
+    host.append(batch(value=b"damaged" * 40))
+    host.marker(9, commit=True)
+    host.checkpoint()
+    (mark,) = [at for at, each, _ in host.log.active.scan(0) if each.base_offset == 1]
+    path = host.log.active.log_path
+    host.kill()
+    host.flip(path, mark + 100)
+    salvage, found = salvaged(host)
+    assert [each[:2] for each in found] == [(1, 2)]
+    assert salvage.abandoned == []
+    assert committed_values(host) == [0]
+
+
+def rolled():
+    """A killed host with many sealed segments in its checkpoint."""
+    host = Host(ROLLING)
+    host.boot()
+    for number in range(40):
+        host.append(from_producer(7, number), batch(2, value=b"%d" % number * 20))
+    host.checkpoint()
+    assert len(host.log.segments) > 4
+    return host, read_all(host.log)
+
+
+@pytest.mark.parametrize("which", [0, 1, -2])
+@pytest.mark.parametrize("left", [None, 0.0, 0.5])
+@pytest.mark.parametrize("indexes", [True, False])
+def test_a_sealed_segment_that_is_missing_or_short(which, left, indexes):
+    host, before = rolled()
+    segment = host.log.segments[which]
+    host.kill()
+    if left is None:
+        host.disk.unlink(segment.log_path)
+    else:
+        host.disk.open(segment.log_path).truncate(int(segment.size_bytes * left))
+    if not indexes:
+        for suffix in (".index", ".timeindex"):
+            host.disk.unlink(segment.log_path.replace(".log", suffix))
+    _, found = salvaged(host)
+    assert found[-1].end_offset == segment.end_offset
+    assert found[0].base_offset >= segment.base_offset
+    if not left:
+        assert (found[0].base_offset, found[0].end_offset) == (
+            segment.base_offset,
+            segment.end_offset,
+        )
+    assert_starts(host, before, found)
+
+
+@pytest.mark.parametrize("left", [None, 0.0, 0.5])
+def test_the_refusal_names_the_segment(left):
+    host, _ = rolled()
+    segment = host.log.segments[1]
+    host.kill()
+    if left is None:
+        host.disk.unlink(segment.log_path)
+    else:
+        host.disk.open(segment.log_path).truncate(int(segment.size_bytes * left))
+    with pytest.raises(Corrupt) as refused:
+        host.boot()
+    assert refused.value.path == segment.log_path
+    assert "missing" in refused.value.reason or "ends here" in refused.value.reason
+
+
+def test_a_hole_is_all_that_is_left_of_a_missing_segment():
+    host, _ = rolled()
+    segment = host.log.segments[2]
+    host.kill()
+    host.disk.unlink(segment.log_path)
+    salvaged(host)
+    holes = [header for header, _ in read_all(host.log) if is_hole(header)]
+    assert [(each.base_offset, each.next_offset) for each in holes] == [
+        (segment.base_offset, segment.end_offset)
+    ]
