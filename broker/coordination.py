@@ -13,6 +13,8 @@ Rules of this file:
 * At start every record of the topic goes through the same ``apply`` as in live traffic: for a
   moment before clients come, and if that is not enough in the background, while the keys of the
   partitions that are not read yet are answered COORDINATOR_LOAD_IN_PROGRESS.
+* A decision that takes long (``Decision.steps``) has its lane for itself from its first step until
+  its last record is applied, and the loop for one slice at a time. It is one batch like any other.
 """
 
 from __future__ import annotations
@@ -20,19 +22,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from broker import failpoints
 from broker.key_hash import java_hash
 from broker.storage_errors import coordinator_error_of
+from broker.turns import next_turn
 from coordinator.decision import (
     NO_PRODUCER_ID,
     Answer,
     Cancel,
     Decision,
     Effect,
+    LongDecision,
     Now,
     Record,
     Schedule,
@@ -41,12 +45,19 @@ from coordinator.decision import (
 )
 from protocol.errors import ErrorCode, KafkaError, Malformed
 from protocol.records import (
+    MAGIC,
+    NO_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_SEQUENCE,
+    BatchHeader,
     CorruptBatch,
     InvalidBatch,
     encode_batch,
+    encode_record,
     encode_single,
     iterate_records,
     read_marker,
+    seal,
     sole_record,
 )
 from protocol.records import Record as LogRecord
@@ -70,6 +81,9 @@ RETRY_MS = 1000
 LOAD_BEFORE_READY_MS = 200
 LOAD_TURN_MS = 5
 """How long the loop is held for replaying: before clients come, and in one turn after that."""
+
+RECORDS_PER_SLICE = 250
+"""Records encoded, applied or replayed before the loop may get a turn: a few milliseconds' work."""
 
 Respond = Callable[[Any], object]
 Refuse = Callable[[ErrorCode], Any]
@@ -244,7 +258,9 @@ class Coordination:
                     if sole is not None
                     else iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX)
                 )
-                for stored in records:
+                for number, stored in enumerate(records, start=1):
+                    if number % RECORDS_PER_SLICE == 0:
+                        yield
                     if self._latest_counts and stored.key is not None:
                         latest[stored.key] = stored
                     else:
@@ -394,13 +410,14 @@ class Coordination:
             self._refuse(waiting, error.code)
             return
         if appended is None:
-            self._finish(shard, decision, 0, waiting)
+            if decision.steps is None:
+                self._finish(shard, decision, 0, waiting)
+                return
+            lane = self._enter_lane(shard, key, waiting)
+            running = self._run_long(shard, key, lane, decision.steps, waiting)
+            self._spawn(running, f"decide {self.topic_name}")
             return
-        lane = shard.lanes.get(key)
-        if lane is None:
-            lane = shard.lanes[key] = _Lane()
-        lane.in_flight += 1
-        lane.shared = lane.shared and _shares(waiting.command)
+        lane = self._enter_lane(shard, key, waiting)
         assert appended.durable is not None
 
         def durable() -> None:
@@ -412,6 +429,130 @@ class Coordination:
                 self._go_on(shard, key, lane)
 
         appended.durable.add_waiter(durable)
+
+    def _enter_lane(self, shard: Shard, key: str, waiting: _Waiting) -> _Lane:
+        lane = shard.lanes.get(key)
+        if lane is None:
+            lane = shard.lanes[key] = _Lane()
+        lane.in_flight += 1
+        lane.shared = lane.shared and _shares(waiting.command)
+        return lane
+
+    async def _run_long(
+        self,
+        shard: Shard,
+        key: str,
+        lane: _Lane,
+        steps: Generator[None, None, LongDecision],
+        waiting: _Waiting,
+    ) -> None:
+        """Decide, write, apply and answer in slices. The lane is left when all that is done."""
+        base_offset = 0
+        try:
+            decision = await self._decide_long(shard, key, steps)
+            batch = await self._batch_in_slices(shard, key, decision)
+            if batch is not None:
+                appended = self._append(shard, key, waiting.command, batch)
+                await self._until_durable(shard, appended)
+                base_offset = appended.base_offset
+        except KafkaError as error:
+            self._refuse(waiting, error.code)
+        else:
+            if not await self._finish_long(shard, decision, base_offset, waiting):
+                return
+        if not shard.is_gone:
+            lane.in_flight -= 1
+            self._go_on(shard, key, lane)
+        self._after()
+
+    async def _decide_long(
+        self, shard: Shard, key: str, steps: Generator[None, None, LongDecision]
+    ) -> LongDecision:
+        """Take all steps; raises KafkaError, and then nothing has changed."""
+        while True:
+            try:
+                next(steps)
+            except StopIteration as done:
+                decision: LongDecision = done.value
+                return decision
+            except Exception as error:  # As in _decide.
+                logger.exception("command failed topic=%s key=%s", self.topic_name, key)
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from error
+            await self._let_others_run(shard)
+
+    async def _let_others_run(self, shard: Shard) -> None:
+        """Raises KafkaError if the topic is gone after that."""
+        await next_turn()
+        if shard.is_gone:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+
+    async def _batch_in_slices(
+        self, shard: Shard, key: str, decision: LongDecision
+    ) -> memoryview | None:
+        """The records as one batch, if there are any; raises KafkaError once it is too large."""
+        now_ms = self._clock.now_ms()
+        encoded: list[bytes] = []
+        size = 0
+        for number, record in enumerate(decision.records):
+            data = encode_record(LogRecord(number, now_ms, *record.encode(), ()), 0, now_ms)
+            encoded.append(data)
+            size += len(data)
+            if number % RECORDS_PER_SLICE == 0:
+                self._refuse_too_large(key, size)
+                await self._let_others_run(shard)
+        self._refuse_too_large(key, size)
+        count = len(encoded)
+        if not count:
+            return None
+        header = BatchHeader(
+            base_offset=0,
+            batch_length=0,
+            partition_leader_epoch=NO_LEADER_EPOCH,
+            magic=MAGIC,
+            crc=0,
+            attributes=0,
+            last_offset_delta=count - 1,
+            base_timestamp=now_ms,
+            max_timestamp=now_ms,
+            producer_id=NO_PRODUCER_ID,
+            producer_epoch=NO_PRODUCER_EPOCH,
+            base_sequence=NO_SEQUENCE,
+            record_count=count,
+        )
+        return memoryview(seal(header, b"".join(encoded)))
+
+    async def _until_durable(self, shard: Shard, appended: Appended) -> None:
+        """Wait for the disk; raises KafkaError if the topic is gone then."""
+        assert appended.durable is not None
+        durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def wake() -> None:
+            if not durable.done():  # Cancelled: the broker stops.
+                durable.set_result(None)
+
+        appended.durable.add_waiter(wake)
+        await durable
+        if shard.is_gone:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+
+    async def _finish_long(
+        self, shard: Shard, decision: LongDecision, base_offset: int, waiting: _Waiting
+    ) -> bool:
+        """As ``_finish``; nobody reads the key while only a part of it is applied."""
+        for number, record in enumerate(decision.records):
+            try:
+                shard.machine.apply(record, base_offset + number)
+            except Exception as error:  # noqa: BLE001  As in _finish.
+                self._on_fatal(error)
+                return False
+            if number % RECORDS_PER_SLICE == 0:
+                try:
+                    await self._let_others_run(shard)
+                except KafkaError as error:
+                    self._refuse(waiting, error.code)
+                    return True
+        rest = Decision(decision.response, effects=decision.effects)
+        return self._finish(shard, rest, base_offset, waiting)
 
     def _decide(
         self,
@@ -428,11 +569,25 @@ class Coordination:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from error
         if batch is None:
             return decision, None
-        if len(batch) > self._batch_max_bytes:
+        return decision, self._append(shard, key, command, batch)
+
+    def _refuse_too_large(self, key: str, size: int) -> None:
+        """Raise what Apache Kafka answers where its coordinator's batch is too large."""
+        if size > self._batch_max_bytes:
             logger.warning(
-                "decision too large topic=%s key=%s bytes=%d", self.topic_name, key, len(batch)
+                "decision too large topic=%s key=%s bytes=%d", self.topic_name, key, size
             )
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+    def _append(
+        self,
+        shard: Shard,
+        key: str,
+        command: Any,  # noqa: ANN401
+        batch: memoryview,
+    ) -> Appended:
+        """Append a decision's batch; raises KafkaError, and then nothing has changed."""
+        self._refuse_too_large(key, len(batch))
         # What must be true at the very moment of the append, with nothing in between (P1).
         admit: Callable[[], ErrorCode] | None = getattr(command, "admit", None)
         if admit is not None and (code := admit()):
@@ -443,7 +598,7 @@ class Coordination:
             raise KafkaError(coordinator_error_of(refused)) from refused
         if failpoints.ARMED is not None:
             failpoints.ARMED.reached(type(command).__name__, self._catalogue.journal)
-        return decision, appended
+        return appended
 
     def _go_on(self, shard: Shard, key: str, lane: _Lane) -> None:
         """Run what waits in a lane, as far as it may."""

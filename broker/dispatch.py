@@ -181,6 +181,10 @@ Handler: TypeAlias = Callable[
     Response | Deferred[Response] | Awaitable[Response] | None,
 ]
 Refuse: TypeAlias = Callable[[Request, ErrorCode, str | None], Response]
+LongHandler: TypeAlias = Callable[
+    [RequestContext, Request], Awaitable[Response | Deferred[Response]]
+]
+"""Handles a request of very many elements in slices, see ``broker/turns.py``."""
 
 
 @dataclass(slots=True)
@@ -198,6 +202,8 @@ class Route:
     """How a large request is handled in parts; None: it is one decision."""
     sliced: bool = False
     """The handler itself takes a large request in slices."""
+    long_handler: LongHandler[Any, Any] | None = None
+    """Takes requests of very many elements, in slices, in place of ``handler``."""
     requests: int = 0
     times: Histogram = field(default_factory=Histogram)
     """How long requests took, from their decoding until the answer is written; in nanoseconds."""
@@ -264,12 +270,14 @@ class Routes:
         shortcut: Callable[[RequestContext], Shortcut] | None = None,
         divide: Divide | None = None,
         sliced: bool = False,
+        long_handler: LongHandler[Request, Response] | None = None,
     ) -> Callable[[Handler[Request, Response]], Handler[Request, Response]]:
         """Register a handler for ``api``, answering ``versions`` (both ends included).
 
         ``refuse`` says how this API reports one error for the whole request: what a KafkaError
         that leaves the handler becomes. ``divide``: large requests may be handled in parts, with
-        other requests in between, or the handler does that itself: ``sliced`` (broker/large.py).
+        other requests in between, or the handler does that itself: ``sliced``, or another one that
+        gets those with very many elements: ``long_handler`` (broker/large.py).
         """
 
         def register(handler: Handler[Request, Response]) -> Handler[Request, Response]:
@@ -284,6 +292,7 @@ class Routes:
                     shortcut=shortcut,
                     divide=divide,
                     sliced=sliced,
+                    long_handler=long_handler,
                 )
             )
             return handler

@@ -56,8 +56,8 @@ class Interception:
     def route(self) -> Route:
         """Return the route that catches what this one's handler would have got."""
         if self._route.is_coroutine:
-            return self._route.copy(handler=self._handle_slowly, shortcut=None)
-        return self._route.copy(handler=self._handle, shortcut=None)
+            return self._route.copy(handler=self._handle_slowly, shortcut=None, long_handler=None)
+        return self._route.copy(handler=self._handle, shortcut=None, long_handler=None)
 
     def _handle(self, context: RequestContext, request: Any) -> Any:  # noqa: ANN401
         if not self._catches(request):

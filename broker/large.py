@@ -8,10 +8,11 @@ Rules of this file:
   go of the interpreter every switch interval. After it has worked it rests as long: half of the
   interpreter is left to the loop, however much is asked. Large frames have a thread of their own,
   so that small ones do not wait behind them.
-* **A request is handled in parts** where its API says how it divides (``broker.dispatch.Divide``):
+* **A request is handled in parts** where its API says how it divides (``broker.division.Divide``):
   the handler is called for each part as if it were a request, the answers are joined. Between two
   parts anything may happen, as between two requests: what is divided is answered element by
-  element. What that means for requests that commit something is said beside ``divide=``.
+  element. Where that is not enough there is a handler of its own for more than ``LONG_ELEMENTS``
+  (``long_handler``), which takes care itself of what may happen between its slices.
 * **One slice in each turn of the loop**, for all connections together: who has used up its slice
   waits behind the others that have work like this, so that who asks for much waits for it himself.
 * **Few are worked on at a time**, the others wait as bytes.
@@ -53,7 +54,8 @@ PLACES, PLACES_FOR_VERY_LARGE = 16, 4
 what Python's collector looks through."""
 
 LONG_ELEMENTS: Final = 2000
-"""Answers with more elements than this are encoded aside: below, it takes up to 5 ms."""
+"""Answers with more elements than this are encoded aside: below, it takes up to 5 ms. Requests with
+more go to the ``long_handler`` if there is one."""
 
 REST_SECONDS_MOST: Final = 0.05
 
@@ -229,7 +231,8 @@ class LargeRequests:
                 f"{elements} elements in arrays, {self._elements_max} are allowed "
                 "by barnabas.request.elements.max"
             )
-        if route.divide is None and not route.sliced and elements > self._undivided_max:
+        undivided = route.divide is None and route.long_handler is None and not route.sliced
+        if undivided and elements > self._undivided_max:
             raise too_large(
                 f"{elements} elements in arrays, {self._undivided_max} are allowed "
                 "by barnabas.request.undivided.elements.max"
@@ -286,10 +289,13 @@ class LargeRequests:
     ) -> Any:  # noqa: ANN401
         """Call the handler and wait for what it answers, in whichever way."""
         try:
-            response = route.handler(context, request)
-            if route.is_coroutine:
-                response = await response
-            elif isinstance(response, Deferred):
+            if route.long_handler is not None and is_long(request, LONG_ELEMENTS):
+                response = await route.long_handler(context, request)
+            else:
+                response = route.handler(context, request)
+                if route.is_coroutine:
+                    response = await response
+            if isinstance(response, Deferred):
                 response = await self._completed(route, response, answer)
         except KafkaError as error:
             refused = error

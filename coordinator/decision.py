@@ -16,6 +16,7 @@ Rules of this folder:
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterable
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from protocol.api import AnyRecordType, prefix
@@ -104,6 +105,18 @@ class Decision(NamedTuple):
     effects: tuple[Effect, ...] = ()
     producer: TransactionalProducer | None = None
     """Makes the records part of this producer's transaction."""
+    steps: Generator[None, None, LongDecision] | None = None
+    """Where deciding takes long: it goes on a few milliseconds at a time, and returns the decision
+    that counts in place of this one. Nothing else is done for the key until that is applied."""
+
+
+class LongDecision(NamedTuple):
+    """A decision with very many records, all of which are written or none."""
+
+    response: Any
+    records: Iterable[Record] = ()
+    """Made anew each time one goes through them, the same every time: they are never all there."""
+    effects: tuple[Effect, ...] = ()
 
 
 NOTHING: Final = Decision()

@@ -487,7 +487,7 @@ def encode_batch(
     if not chosen:
         raise ValueError("a batch holds at least one record")
     base_timestamp = chosen[0].timestamp
-    body = b"".join([_encode_record(record, base_offset, base_timestamp) for record in chosen])
+    body = b"".join([encode_record(record, base_offset, base_timestamp) for record in chosen])
     attributes = (
         compression
         | (TIMESTAMP_TYPE_BIT if timestamp_type == LOG_APPEND_TIME else 0)
@@ -542,7 +542,8 @@ def _seal(base_offset: int, leader_epoch: int, covered: bytes) -> bytes:
     return _PACK_UNCOVERED(base_offset, length, leader_epoch, MAGIC, crc32c(covered)) + covered
 
 
-def _encode_record(record: Record, base_offset: int, base_timestamp: int) -> bytes:
+def encode_record(record: Record, base_offset: int, base_timestamp: int) -> bytes:
+    """Encode one record of a batch that begins at ``base_offset`` and ``base_timestamp``."""
     offset, timestamp, key, value, headers = record
     parts = [
         b"\0",  # attributes: no bit has a meaning yet

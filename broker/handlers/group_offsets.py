@@ -8,15 +8,22 @@ groups, v9 says who asks, v10 has topic ids.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
 from broker.catalogue import Catalogue
 from broker.dispatch import Deferred, RequestContext, serves
-from broker.division import by
+from broker.division import by, join, parts
 from broker.groups import caller_of
-from coordinator.groups.commands import OffsetCommit, OffsetDelete, OffsetFetch
+from broker.turns import next_turn
+from coordinator.groups.commands import (
+    LongOffsetCommit,
+    OffsetCommit,
+    OffsetDelete,
+    OffsetFetch,
+)
 from coordinator.groups.offsets import nothing_found, refuse_commit
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.offset_commit import (
@@ -57,14 +64,68 @@ GROUPS_PER_REQUEST_MAX: Final = 10_000
 
 # ------------------------------------------------------------------------------------ OffsetCommit
 
+BY_PARTITION: Final = by("topics.partitions")
 
-# Of more than 2,000 partitions a crash in front of the answer may leave those of the first parts:
-# the client was told nothing, and commits again. Apache Kafka writes them as one batch.
-@serves(OFFSET_COMMIT, versions=(2, 10), divide=by("topics.partitions", elements=2000))
+
+async def offset_commit_long(
+    context: RequestContext, request: OffsetCommitRequest
+) -> OffsetCommitResponse:
+    """Commit what exists of very many partitions as one batch of records: all of it, or nothing."""
+    slices: list[tuple[OffsetCommitRequest, bool, OffsetCommitResponse]] = []
+    for part, continues in parts(request, BY_PARTITION):
+        slices.append((part, continues, _take_out_unknown_of_commit(context, part)))
+        await next_turn()
+    known = [part for part, _, _ in slices if part.topics]
+    committed = await _commit_long(context, known) if known else []
+    answers = iter(committed if isinstance(committed, list) else ())
+    response = OffsetCommitResponse()
+    for part, continues, beside in slices:
+        answer = OffsetCommitResponse()
+        if part.topics:
+            answer = (
+                refuse_commit(part, committed)
+                if isinstance(committed, ErrorCode)
+                else next(answers)
+            )
+        join(response, _merged(beside, answer), continues=continues)
+        await next_turn()
+    return response
+
+
+async def _commit_long(
+    context: RequestContext, known: list[OffsetCommitRequest]
+) -> list[OffsetCommitResponse] | ErrorCode:
+    """Hand all parts to the group's machine; return the answer to each, or one error for all."""
+    groups = context.broker.groups
+    group_id = known[0].group_id
+    code = groups.refusal(group_id)
+    if code:
+        return code
+    answered: asyncio.Future[list[OffsetCommitResponse] | ErrorCode]
+    answered = context.broker.loop.create_future()
+
+    def respond(response: list[OffsetCommitResponse] | ErrorCode) -> None:
+        if not answered.done():  # Cancelled: the broker stops.
+            answered.set_result(response)
+
+    command = LongOffsetCommit(caller_of(context), tuple(known))
+    groups.submit(group_id, command, respond, lambda code: code)
+    return await answered
+
+
+@serves(OFFSET_COMMIT, versions=(2, 10), long_handler=offset_commit_long)
 def offset_commit(
     context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
     """Commit what exists; what does not is answered partition by partition."""
+    refused = _take_out_unknown_of_commit(context, request)
+    return _commit(context, request, refused) if request.topics else refused
+
+
+def _take_out_unknown_of_commit(
+    context: RequestContext, request: OffsetCommitRequest
+) -> OffsetCommitResponse:
+    """Leave what exists in the request, with names and ids; return what to answer for the rest."""
     catalogue = context.broker.catalogue
     by_id = context.api_version >= COMMIT_TOPIC_IDS_SINCE
     response = OffsetCommitResponse()
@@ -87,10 +148,8 @@ def offset_commit(
             ]
         if asked.partitions:
             known.append(asked)
-    if not known:
-        return response
     request.topics = known
-    return _commit(context, request, response)
+    return response
 
 
 def _commit(

@@ -171,6 +171,23 @@ class OffsetCommit:
 
 
 @dataclass(frozen=True, slots=True)
+class LongOffsetCommit:
+    """Offsets of one group, so many that deciding takes long: all are committed, or none.
+
+    The response is a list of one for each part, or the ErrorCode that holds for all of them.
+    """
+
+    caller: Caller
+    parts: tuple[OffsetCommitRequest, ...]
+    """At least one; they differ in their topics alone."""
+
+    @property
+    def group_id(self) -> str:
+        """The group."""
+        return self.parts[0].group_id
+
+
+@dataclass(frozen=True, slots=True)
 class TransactionalOffsetCommit:
     """Offsets of one group as part of a producer's transaction (KIP-447)."""
 
@@ -269,6 +286,7 @@ Command: TypeAlias = (
     | LeaveGroup
     | ConsumerGroupHeartbeat
     | OffsetCommit
+    | LongOffsetCommit
     | TransactionalOffsetCommit
     | OffsetFetch
     | OffsetDelete

@@ -6,10 +6,12 @@ assign themselves, is nothing but its offsets.
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Final
 
-from coordinator.decision import Decision, Now, Record
+from coordinator.decision import Decision, LongDecision, Now, Record
 from coordinator.groups.commands import (
+    LongOffsetCommit,
     OffsetCommit,
     OffsetDelete,
     OffsetFetch,
@@ -72,9 +74,57 @@ def commit(shard: GroupShard, command: OffsetCommit, now: Now) -> Decision:
     error = _refuse_commit(shard, group, identity, request)
     if error:
         return Decision(refuse_commit(request, error))
-    response, records = _commits(shard, request, now)
+    response, records = _commits(request, now, shard.config.offset_metadata_max_bytes)
     effects = group.commit_effects(identity, now) if group is not None else ()
     return Decision(response, records, effects=effects)
+
+
+def commit_long(shard: GroupShard, command: LongOffsetCommit, now: Now) -> Decision:
+    """Commit very many partitions, all in one decision that is made part by part."""
+    return Decision(steps=_commit_in_steps(shard, command, now))
+
+
+def _commit_in_steps(
+    shard: GroupShard, command: LongOffsetCommit, now: Now
+) -> Generator[None, None, LongDecision]:
+    """Look at every part before the first is committed: one partition may refuse them all."""
+    request = command.parts[0]
+    group = shard.groups.get(request.group_id)
+    identity = Identity(
+        request.member_id,
+        request.generation_id_or_member_epoch,
+        request.group_instance_id,
+        command.caller.api_version,
+    )
+    for part in command.parts:
+        error = _refuse_commit(shard, group, identity, part)
+        if error:
+            return LongDecision(error)
+        yield
+    max_characters = shard.config.offset_metadata_max_bytes
+    responses: list[OffsetCommitResponse] = []
+    for part in command.parts:
+        response, _ = _commits(part, now, max_characters)
+        responses.append(response)
+        yield
+    records = _RecordsInParts(command.parts, now, max_characters)
+    effects = group.commit_effects(identity, now) if group is not None else ()
+    return LongDecision(responses, records, effects)
+
+
+class _RecordsInParts:
+    """The records of a commit, those of one part at a time."""
+
+    def __init__(
+        self, parts: tuple[OffsetCommitRequest, ...], now: Now, max_characters: int
+    ) -> None:
+        self._parts = parts
+        self._now = now
+        self._max_characters = max_characters
+
+    def __iter__(self) -> Iterator[Record]:
+        for part in self._parts:
+            yield from _commits(part, self._now, self._max_characters)[1]
 
 
 def commit_in_transaction(
@@ -94,17 +144,16 @@ def commit_in_transaction(
         error = ErrorCode.ILLEGAL_GENERATION  # No version before 6 knows the other.
     if error:
         return Decision(refuse_commit(request, error))
-    response, records = _commits(shard, request, now)
+    response, records = _commits(request, now, shard.config.offset_metadata_max_bytes)
     producer = command.producer
     records = tuple(record._replace(producer_id=producer.producer_id) for record in records)
     return Decision(response, records, producer=producer)
 
 
 def _commits(
-    shard: GroupShard, request: OffsetCommitRequest, now: Now
+    request: OffsetCommitRequest, now: Now, max_characters: int
 ) -> tuple[OffsetCommitResponse, tuple[Record, ...]]:
     """The answer and the records of a commit that is allowed."""
-    max_characters = shard.config.offset_metadata_max_bytes
     expire_ms = BY_RETENTION
     if request.retention_time_ms != NO_RETENTION_TIME:
         expire_ms = min(now.wall_ms + request.retention_time_ms, LATEST_MS)
@@ -305,6 +354,7 @@ def _refuse_delete(shard: GroupShard, group: Group | None, group_id: str) -> Err
 OFFSETS: Final = Family(
     deciders={
         (OffsetCommit, ANY_GROUP): commit,
+        (LongOffsetCommit, ANY_GROUP): commit_long,
         (TransactionalOffsetCommit, ANY_GROUP): commit_in_transaction,
         (OffsetFetch, ANY_GROUP): fetch,
         (OffsetDelete, ANY_GROUP): delete,

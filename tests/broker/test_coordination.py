@@ -8,25 +8,34 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from broker.clock import ManualClock
-from broker.coordination import RETRY_MS, Coordination
+from broker.coordination import RECORDS_PER_SLICE, RETRY_MS, Coordination
 from broker.key_hash import java_hash
 from broker.topic_names import GROUP_OFFSETS
-from coordinator.decision import Answer, Cancel, Decision, Now, Record, Schedule, Timer
+from coordinator.decision import (
+    Answer,
+    Cancel,
+    Decision,
+    LongDecision,
+    Now,
+    Record,
+    Schedule,
+    Timer,
+)
 from protocol.errors import ErrorCode
 from protocol.messages.offset_commit_record import (
     OFFSET_COMMIT_RECORD,
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from protocol.records import HEADER_BYTES, control_batch, encode_batch, iterate_records
 from protocol.records import Record as LogRecord
-from protocol.records import control_batch, encode_batch
 from tests.broker.harness import Administration
 from tests.storage.engines import InlineEngine
 
@@ -176,6 +185,124 @@ def opened() -> Coordinator:
     coordinator = Coordinator()
     coordinator.coordination.open()
     return coordinator
+
+
+# ---------------------------------------------------------------------------------- long decisions
+
+
+def take(*numbers: int, key: str = "k", fails: bool = False) -> Decide:
+    """A decision in as many steps as there are numbers; each is a record."""
+
+    def decide(_toy: Toy, _now: Now) -> Decision:
+        def steps() -> Generator[None, None, LongDecision]:
+            for _ in numbers:
+                yield
+            if fails:
+                raise ZeroDivisionError
+            records = tuple(record_of(key, number) for number in numbers)
+            return LongDecision("long", records, (Schedule(Timer(key, "long"), 1 << 40),))
+
+        return Decision(steps=steps())
+
+    return decide
+
+
+async def ends(coordinator: Coordinator, *, syncs: bool = True) -> None:
+    """Run what was spawned to its end, with a disk that answers at once."""
+    task = asyncio.ensure_future(coordinator.spawned.pop())
+    while not task.done():
+        await asyncio.sleep(0)
+        if syncs:
+            coordinator.sync()
+    await task
+
+
+async def test_a_long_decision_has_its_key_for_itself(opened):
+    opened.ask(put("k", 1), shares_lane=True)
+    opened.ask(take(2, 3, 4))
+    assert opened.spawned == []
+    opened.sync()
+    opened.ask(get("k"), shares_lane=True)
+    opened.ask(put("k", 5, "last"), shares_lane=True)
+    opened.ask(get("other"), "other")
+    assert opened.answers == ["done", "nothing"]
+    await ends(opened)
+    opened.sync()
+    assert opened.answers == ["done", "nothing", "long", 4, "last"]
+    assert opened.flushed == 1
+    assert opened.toy.offsets == [0, 1, 2, 3, 4]
+    assert [*opened.coordination._timers] == [Timer("k", "long")]
+    assert len(opened.coordination._shards[0].lanes) == 0
+
+
+async def test_a_long_decision_is_one_batch_and_applied_in_slices(opened):
+    numbers = range(3 * RECORDS_PER_SLICE)
+    opened.coordination._batch_max_bytes = 1 << 20
+    opened.ask(take(*numbers))
+    await ends(opened)
+    assert (opened.answers, opened.toy.numbers) == (["long"], {"k": numbers[-1]})
+    log = opened.administration.catalogue.partition(GROUP_OFFSETS, 0).log
+    ((_, header, batch),) = log.segments[0].scan_checked(0)
+    written = [*iterate_records(batch, limit_bytes=1 << 20)]
+    whole = [
+        LogRecord(number, header.base_timestamp, *record_of("k", number).encode(), ())
+        for number in numbers
+    ]
+    assert written == whole
+    assert bytes(batch[HEADER_BYTES:]) == encode_batch(whole)[HEADER_BYTES:]
+    again = opened.restarted()
+    assert again.toy.numbers == opened.toy.numbers
+    assert again.coordination.records_replayed == len(numbers)
+
+
+async def test_nothing_of_a_long_decision_is_left_that_is_too_large(opened):
+    opened.ask(take(*range(1000)))
+    opened.ask(get("k"))
+    await ends(opened)
+    assert opened.answers == [ErrorCode.UNKNOWN_SERVER_ERROR, "nothing"]
+    assert opened.administration.catalogue.partition(GROUP_OFFSETS, 0).log.next_offset == 0
+
+
+async def test_a_mistake_in_a_step_fails_its_command_alone(opened, caplog):
+    opened.ask(take(1, 2, fails=True))
+    opened.ask(put("k", 7))
+    await ends(opened)
+    opened.sync()
+    assert opened.answers == [ErrorCode.UNKNOWN_SERVER_ERROR, "done"]
+    assert "command failed" in caplog.text
+    assert opened.fatal == []
+
+
+async def test_a_mistake_in_taking_in_a_long_decision_stops_the_broker(opened):
+    opened.ask(take(1, -2))
+    await ends(opened)
+    assert [type(each) for each in opened.fatal] == [AssertionError]
+    assert opened.answers == []
+
+
+@pytest.mark.parametrize("turns", range(8))
+async def test_a_long_decision_whose_topic_goes_comes_to_nothing(turns, monkeypatch):
+    monkeypatch.setattr("broker.coordination.RECORDS_PER_SLICE", 1)
+    monkeypatch.setattr("broker.turns.SLICE_SECONDS", 0)
+    opened = await asyncio.to_thread(Coordinator)
+    opened.coordination.open()
+    opened.ask(take(1, 2, 3))
+    opened.ask(get("k"))
+    task = asyncio.ensure_future(opened.spawned.pop())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+        opened.sync()
+    assert not task.done()
+    await asyncio.to_thread(opened.delete_topic)
+    assert not opened.coordination.is_coordinator()
+    while not task.done():
+        await asyncio.sleep(0)
+        opened.sync()
+    await task
+    first, second = opened.answers
+    assert first == ErrorCode.NOT_COORDINATOR
+    assert second in {ErrorCode.NOT_COORDINATOR, "nothing"}
+    assert opened.fatal == []
 
 
 # ------------------------------------------------------------------------------------------- lanes

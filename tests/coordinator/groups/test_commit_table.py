@@ -6,14 +6,20 @@ The answers are those of Apache Kafka 4.3.0: tests/interop/transactional_offsets
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from coordinator.decision import Decision, TransactionalProducer
+from coordinator.decision import Decision, LongDecision, TransactionalProducer
 from coordinator.groups.classic import ClassicGroup
-from coordinator.groups.commands import Caller, OffsetCommit, TransactionalOffsetCommit
+from coordinator.groups.commands import (
+    Caller,
+    LongOffsetCommit,
+    OffsetCommit,
+    TransactionalOffsetCommit,
+)
 from coordinator.groups.group import Identity
 from protocol.errors import ErrorCode
 from protocol.messages.offset_commit import (
@@ -135,6 +141,58 @@ HEAD, ROWS = read_table()
 def test_state(state):
     found = {label: outcome(state, label) for label in IDENTITIES}
     assert found == {label: ROWS[label, state] for label in IDENTITIES}
+
+
+def decided(decision: Decision) -> LongDecision:
+    """What comes of all steps."""
+    assert decision.steps is not None
+    while True:
+        try:
+            next(decision.steps)
+        except StopIteration as done:
+            return done.value
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_long_commit_is_decided_like_a_short_one(state):
+    for label in IDENTITIES:
+        run = run_in(state)
+        command = commit_of(identity_of(run, label), 9)
+        short = run.shard.decide(command, run.now)
+        three_times = LongOffsetCommit(command.caller, (command.request,) * 3)
+        long = decided(run.shard.decide(three_times, run.now))
+        assert [*long.records] == [*short.records] * 3
+        assert long.effects == short.effects
+        if short.records:
+            assert long.response == [short.response] * 3
+        else:
+            assert ErrorCode(long.response).name == verdict(short)
+
+
+def test_one_partition_of_a_long_commit_refuses_them_all():
+    """A member that is behind may not commit what it has lost, whichever part that is in."""
+    run = run_in("consumer stable")
+    group = run.shard.groups[GROUP]
+    asked: list[int] = []
+
+    def refuse_partition(_identity: Identity, _topic_id: bytes, partition: int) -> ErrorCode:
+        asked.append(partition)
+        return ErrorCode.STALE_MEMBER_EPOCH if partition == 2 else ErrorCode.NONE
+
+    command = commit_of(identity_of(run, "the member"), 9)
+    ((topic,), request) = command.request.topics, command.request
+    parts = tuple(
+        replace(
+            request,
+            topics=[replace(topic, partitions=[OffsetCommitRequestPartition(index, 5, -1, "")])],
+        )
+        for index in range(4)
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(group), "refuse_partition", staticmethod(refuse_partition))
+        decision = decided(run.shard.decide(LongOffsetCommit(command.caller, parts), run.now))
+    assert decision == LongDecision(ErrorCode.STALE_MEMBER_EPOCH)
+    assert asked == [0, 1, 2]
 
 
 def test_the_table_is_complete():

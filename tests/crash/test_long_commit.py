@@ -1,0 +1,100 @@
+"""One OffsetCommit of very many partitions: after any power loss all of it is there, or nothing."""
+
+from __future__ import annotations
+
+from random import Random
+
+from broker.testing import Broker
+from protocol.errors import ErrorCode
+from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from protocol.messages.offset_commit import (
+    OFFSET_COMMIT,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from storage.simulated import Operation, SimulatedFileSystem
+from tests.broker.sample_requests import error_codes
+from tests.counterparts.wire_client import WireClient
+
+GROUP = "many"
+TOPICS, PARTITIONS = 3, 2000
+DRAWS = 3
+CONFIG = {"offsets.topic.num.partitions": "1"}
+
+
+def long_commit(offset: int) -> OffsetCommitRequest:
+    """Commit ``offset`` for every partition there is."""
+    return OffsetCommitRequest(
+        GROUP,
+        topics=[
+            OffsetCommitRequestTopic(
+                f"topic-{number}",
+                partitions=[
+                    OffsetCommitRequestPartition(index, offset, committed_metadata="")
+                    for index in range(PARTITIONS)
+                ],
+            )
+            for number in range(TOPICS)
+        ],
+    )
+
+
+def committed(broker: Broker) -> list[int]:
+    """Every offset of the group, as the state machine has it."""
+    broker.port = broker.address[1]
+    topics = broker.call(lambda: broker.server.groups.machine_of(GROUP).offsets.of_group(GROUP))
+    return [each.offset for partitions in topics.values() for each in partitions.values()]
+
+
+class Cuts:
+    """What a power loss would leave, at every change of the disk."""
+
+    def __init__(self, disk: SimulatedFileSystem, random: Random) -> None:
+        self.disks: list[SimulatedFileSystem] = []
+        self._disk = disk
+        self._random = random
+
+    def __call__(self, _operation: Operation) -> None:
+        self.disks += [self._disk.crash(self._random) for _ in range(DRAWS)]
+
+
+def test_a_power_loss_leaves_all_of_a_long_commit_or_nothing():
+    with Broker(config=CONFIG) as broker:
+        print(f"seed {broker.seed}")
+        for number in range(TOPICS):
+            broker.create_topic(f"topic-{number}", PARTITIONS)
+        broker.port = broker.address[1]
+        with WireClient(broker) as client:
+            client.ask(FIND_COORDINATOR, FindCoordinatorRequest(GROUP), 3)
+            answers = [client.ask(OFFSET_COMMIT, long_commit(1), 8)]
+            disk = broker._file_system
+            assert isinstance(disk, SimulatedFileSystem)
+            disk.after = cuts = Cuts(disk, Random(broker.seed))
+            answers.append(client.ask(OFFSET_COMMIT, long_commit(2), 8))
+            disk.after = None
+        metastore = copy_of(broker._metastore)
+    assert all(set(error_codes(answer)) == {ErrorCode.NONE} for answer in answers)
+    count = TOPICS * PARTITIONS
+    found = [*map(tuple, (committed_on(disk, metastore) for disk in cuts.disks))]
+    print(f"{len(found)} cuts, {sum(each[0] == 2 for each in found)} of them behind the commit")
+    assert set(found) <= {(1,) * count, (2,) * count}
+    assert found[-1] == (2,) * count
+
+
+def copy_of(metastore: SqliteMetaStore) -> SqliteMetaStore:
+    """What the next start finds: every commit of the MetaStore is durable."""
+    ours = metastore.identity
+    copy = SqliteMetaStore.open(MEMORY, node_id=ours.node_id, new_cluster_id=ours.cluster_id)
+    copy._connection.deserialize(metastore._connection.serialize())
+    return copy
+
+
+def committed_on(disk: SimulatedFileSystem, metastore) -> list[int]:
+    after = Broker(config=CONFIG)
+    after._file_system, after._metastore = disk, copy_of(metastore)
+    with after:
+        while after.call(lambda: after.server.groups.is_loading):
+            pass
+        return committed(after)
