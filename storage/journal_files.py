@@ -17,7 +17,7 @@ Rules of this file:
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from storage.commit_mark import CommitMark
@@ -26,6 +26,7 @@ from storage.io import Buffer, File, FileSystem
 from storage.journal_format import (
     BLOCK_BYTES,
     GROUP_HEADER_BYTES,
+    KIND_BATCHES,
     MAGIC,
     Entry,
     GroupHeader,
@@ -70,6 +71,23 @@ class GroupPlace:
     header: GroupHeader
 
 
+@dataclass(frozen=True, slots=True)
+class JournalLoss:
+    """An end of the journal that cannot be read, or was taken away, though it was durable.
+
+    It begins with the group ``first_sequence``; ``last_sequence`` is the last one known of, less
+    than the first if nothing that is needed is gone. ``is_known``: the mark beside the journal
+    says how far it came. ``ends`` are offsets that the lost groups reached, by partition id, as far
+    as some of them can still be read.
+    """
+
+    reason: str = field(compare=False)
+    first_sequence: int
+    last_sequence: int
+    is_known: bool
+    ends: dict[int, int]
+
+
 class PlacedGroup:
     """A group on its way to the disk: ``end`` and ``touched`` are bytes of its file."""
 
@@ -110,6 +128,7 @@ class JournalFiles:
         self._used: deque[JournalFile] = deque()
         self._free: deque[JournalFile] = deque(self._files)
         self._spare: JournalFile | None = None
+        self._is_given_up = False
 
     def _open(self, name: str) -> JournalFile:
         path = self._file_system.join(self._directory, name)
@@ -287,6 +306,30 @@ class JournalFiles:
         for _ in self.replay(from_sequence):
             pass
 
+    def give_up_end(self, from_sequence: int, reason: str) -> JournalLoss:
+        """Let the journal end at its first unreadable group, whatever was promised behind it.
+
+        What :meth:`verify` refused, and why, is the ``reason``. A new run has sequences that no
+        group of the lost end had, so that what is left of it never passes for part of the journal.
+        """
+        self._is_given_up = True
+        first = from_sequence
+        for header, _ in self.replay(from_sequence):
+            first = header.sequence + 1
+        ends: dict[int, int] = {}
+        for place in self._groups_from(first):
+            for entry in self._entries(place) or ():
+                if entry.kind == KIND_BATCHES:
+                    known = ends.get(entry.partition_id, 0)
+                    ends[entry.partition_id] = max(known, entry.next_offset)
+        last = max(self._mark.sequence, self._last_readable(first), first - 1)
+        return JournalLoss(reason, first, last, self._mark.problem is None, ends)
+
+    def _last_readable(self, from_sequence: int) -> int:
+        """The highest sequence there is from one on; 0 if there is none."""
+        sequences = (place.header.sequence for place in self._groups_from(from_sequence))
+        return max(sequences, default=0)
+
     def replay(self, from_sequence: int) -> Iterator[tuple[GroupHeader, list[Entry]]]:
         """Yield the groups from ``from_sequence`` on, in order, until the first unreadable one.
 
@@ -311,10 +354,14 @@ class JournalFiles:
             after = place.position + place.header.padded_bytes
             end = (place.journal_file.path, after)
             place = self._header_at(place.journal_file, after, expected) or self._find(expected)
-        self._refuse_later_groups(expected, end)
-        self._refuse_marked_groups(expected, end)
         # One is skipped for good: a torn group may carry ``expected`` in its header.
         self.next_sequence = expected + 1
+        if self._is_given_up:
+            known = max(expected, self._mark.sequence, self._last_readable(expected))
+            self.next_sequence = known + 1
+            return
+        self._refuse_later_groups(expected, end)
+        self._refuse_marked_groups(expected, end)
 
     def reaches(self, sequence: int) -> bool:
         """Whether a group ``sequence`` or a later one was ever durable.
@@ -359,18 +406,22 @@ class JournalFiles:
         return decode_entries(view, place.header)
 
     def _refuse_later_groups(self, expected: int, end: tuple[str, int] | None) -> None:
+        for place in self._groups_from(expected + 1):
+            path, damaged = end or (place.journal_file.path, 0)
+            raise Corrupt(
+                path,
+                damaged,
+                f"group {expected} is unreadable, yet group {place.header.sequence} "
+                f"at byte {place.position} of {place.journal_file.path} is whole",
+            )
+
+    def _groups_from(self, sequence: int) -> Iterator[GroupPlace]:
+        """Every group with a good header and this sequence or a later one, wherever it is."""
         for journal_file in self._files:
             for position in self._positions_of_magic(journal_file.file):
                 place = self._header_at(journal_file, position, None)
-                if place is None or place.header.sequence <= expected:
-                    continue
-                path, damaged = end or (journal_file.path, 0)
-                raise Corrupt(
-                    path,
-                    damaged,
-                    f"group {expected} is unreadable, yet group {place.header.sequence} "
-                    f"at byte {position} of {journal_file.path} is whole",
-                )
+                if place is not None and place.header.sequence >= sequence:
+                    yield place
 
     def _refuse_marked_groups(self, expected: int, end: tuple[str, int] | None) -> None:
         marked = self._mark.sequence

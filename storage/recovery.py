@@ -118,7 +118,7 @@ def open_store(
     # A clean stop's checkpoint may be all that is left of two: then a later run has appended.
     clean = checkpoint.clean and not files.reaches(checkpoint.journal_sequence)
     if not clean:
-        _verify_journal(file_system.join(root, CHECKPOINT_NAMES[0]), checkpoint, files)
+        _verify_journal(file_system.join(root, CHECKPOINT_NAMES[0]), checkpoint, files, salvage)
     wanted = {spec.directory_name: spec for spec in specs}
     progress = RecoveryProgress(len(wanted))
     store.leader_epoch = leader_epoch  # What is damaged is judged by it.
@@ -174,6 +174,8 @@ def _open_logs(
     for name, spec in wanted.items():
         log = store.new_log(spec)
         position = positions.get(spec.partition_id)
+        if salvage is not None and salvage.journal_loss is not None:
+            salvage.note_reach(log, position)
         if name in present or (position is not None and position.end_offset > 0):
             mine = swaps.get(spec.partition_id, ())
             open_log(log, position, mine, clean=clean, may_be_new=may_be_new, salvage=salvage)
@@ -186,11 +188,22 @@ def _opened(progress: RecoveryProgress, on_progress: Callable[[RecoveryProgress]
     on_progress(progress)
 
 
-def _verify_journal(path: str, checkpoint: Checkpoint, files: JournalFiles) -> None:
-    """Raise Corrupt unless the journal has all that was promised since ``checkpoint``."""
+def _verify_journal(
+    path: str, checkpoint: Checkpoint, files: JournalFiles, salvage: Salvage | None
+) -> None:
+    """Raise Corrupt unless the journal has all that was promised since ``checkpoint``.
+
+    With ``salvage`` it ends where it cannot be read: what is before that is one moment's state of
+    all logs, as a crash would have left it then.
+    """
     if checkpoint.generation == 0 and files.reaches(1):
         raise Corrupt(path, 0, "both checkpoint files are missing, yet there is a journal")
-    files.verify(checkpoint.journal_sequence, marked=checkpoint.marked)
+    try:
+        files.verify(checkpoint.journal_sequence, marked=checkpoint.marked)
+    except Corrupt as error:
+        if salvage is None:
+            raise
+        salvage.journal_loss = files.give_up_end(checkpoint.journal_sequence, str(error))
 
 
 def _names_a_stranger(

@@ -4,20 +4,25 @@ Rules of this file:
 
 1. What a start would refuse is noted, and so is what follows from it; nobody has agreed to anything
    yet. Whoever opens logs like this either throws the copy away or asks first (``check --repair``).
-2. All that is sound stays, in front of the damage and behind it. A segment keeps its place and its
-   offsets though its file is short or missing.
-3. Where nobody can read whether a transaction was ended, it counts as aborted there: what was
+2. All that is sound of a log stays, in front of the damage and behind it. A segment keeps its place
+   and its offsets though its file is short or missing.
+3. Of a journal stays what comes before the first group that is lost: that is one moment of all
+   logs together, and no promise is kept by half.
+4. Where nobody can read whether a transaction was ended, it counts as aborted there: what was
    aborted must never be seen, and what a marker behind the damage says is of another one perhaps.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from protocol.records import HEADER_BYTES, MAGIC, BatchHeader, read_header
+from crc32c import crc32c
+
+from protocol.records import CRC_START, HEADER_BYTES, MAGIC, BatchHeader, read_header
 from storage.checkpoint import PartitionCheckpoint
 from storage.damage import DamagedRange
 from storage.errors import Corrupt
 from storage.index import OffsetIndex
+from storage.journal_files import JournalLoss
 from storage.partition_log import PartitionLog
 from storage.producers import ProducerEntry
 from storage.repair import sound_batches
@@ -30,6 +35,7 @@ from storage.segment import (
     Segment,
     file_stem,
 )
+from storage.segment_read import scan_batches
 
 _STEM_DIGITS: Final = 20
 _OF_A_SEGMENT: Final = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
@@ -52,7 +58,40 @@ class Salvage:
         self.refusals: list[tuple[PartitionLog, str]] = []
         """Why a start would have ended, and at which log."""
         self.abandoned: list[tuple[PartitionLog, Abandoned]] = []
+        self.journal_loss: JournalLoss | None = None
+        self._reach: dict[PartitionLog, int] = {}
         self._damage: dict[Segment, tuple[DamagedRange, ...]] = {}
+
+    def note_reach(self, log: PartitionLog, position: PartitionCheckpoint | None) -> None:
+        """Note up to which offset the segment files of ``log`` are whole, before they are cut.
+
+        They may have more than what is left of the journal, but not all in one order.
+        """
+        names = log.directory.list_files()
+        if not log.directory.belongs_to_topic(names):
+            return
+        base, end, at = 0, 0, 0
+        if position is not None:
+            base, end, at = position.segment_base_offset, position.end_offset, position.position
+        while (name := file_stem(base) + LOG_SUFFIX) in names:
+            end = _end_of_whole_batches(log, name, at, end)
+            if end == base:
+                break
+            base, at = end, 0
+        self._reach[log] = end
+
+    def lost_offsets(self) -> Iterator[tuple[PartitionLog, int, int]]:
+        """Which offsets, from one up to another, a log has lost with the end of the journal.
+
+        As far as known; for after the recovery.
+        """
+        loss = self.journal_loss
+        if loss is None:
+            return
+        for log, reach in self._reach.items():
+            end = max(reach, loss.ends.get(log.partition_id, 0))
+            if end > log.next_offset:
+                yield log, log.next_offset, end
 
     def open_active(
         self, log: PartitionLog, segment: Segment, position: PartitionCheckpoint, error: Exception
@@ -152,6 +191,21 @@ class Salvage:
             abandoned = Abandoned(entry.producer_id, entry.transaction_first_offset, damaged)
             self.abandoned.append((log, abandoned))
             log.abandon_transaction(segment, entry.producer_id, offset)
+
+
+def _end_of_whole_batches(log: PartitionLog, name: str, start: int, offset: int) -> int:
+    """Up to which offset the batches in a log file go on, from byte ``start`` and ``offset`` on."""
+    file = log.directory.open(name)
+    try:
+        for _, header, batch in scan_batches(name, file.pread, start, file.size()):
+            if header.base_offset != offset or crc32c(batch[CRC_START:]) != header.crc:
+                break
+            offset = header.next_offset
+    except (Corrupt, OSError):
+        pass  # Here it ends: behind it may be room that was never written.
+    finally:
+        file.close()
+    return offset
 
 
 def _may_have_ended(

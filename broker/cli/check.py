@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +22,7 @@ from broker.cli import configuration
 from broker.cli.arguments import add_format
 from broker.cli.errors import FAILED, OK, USAGE, CommandError, report
 from broker.cli.output import Progress, count_text, print_json, print_table, time_text
-from broker.cli.repair import Cut, confirm, consequences, repair
+from broker.cli.repair import Cut, Repair, confirm, consequences, lost_of, repair
 from broker.cli.scratch import CHANGES, DATA, ScratchFileSystem, link_tree
 from broker.config import BrokerConfig
 from broker.config_types import ConfigError
@@ -53,7 +53,7 @@ class Checked:
     stopped: str
     report: RecoveryReport
     partitions: list[dict[str, Any]]
-    cuts: list[Cut]
+    repair: Repair
     consequences: list[str]
     is_refused: bool
     """Whether a broker would not start from it."""
@@ -61,7 +61,13 @@ class Checked:
     @property
     def problems(self) -> list[str]:
         """Everything that is wrong."""
-        return [problem for each in self.partitions for problem in each["problems"]]
+        loss = self.repair.journal_loss
+        problems = [_refusal(loss.reason)] if loss is not None else []
+        return problems + [problem for each in self.partitions for problem in each["problems"]]
+
+
+def _refusal(reason: str) -> str:
+    return f"{reason} (no broker starts from this)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -85,10 +91,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repair",
         action="store_true",
-        help="cut damaged ranges out of the logs, once it was agreed to",
+        help="cut damaged ranges out of the logs, let an end of the journal that is lost go, "
+        "once it was agreed to",
     )
     parser.add_argument("--yes", action="store_true", help="agree to that here")
-    parser.add_argument("--dry-run", action="store_true", help="only say what --repair would cut")
+    parser.add_argument("--dry-run", action="store_true", help="only say what --repair would do")
     add_format(parser)
 
 
@@ -118,19 +125,19 @@ def run(arguments: argparse.Namespace) -> int:
         _print(checked, arguments.format)
         for problem in checked.problems:
             report(_original(problem, scratch, directory), FAILED)
-    if arguments.repair and not arguments.dry_run and (checked.cuts or checked.is_refused):
+    if arguments.repair and not arguments.dry_run and (checked.repair.cuts or checked.is_refused):
         if checked.stopped == "kafka":
             raise CommandError(f"{directory}: let a broker start and stop in it before a repair")
-        confirm(checked.cuts, yes=arguments.yes)
-        return _repair(directory, config, checked.cuts)
+        confirm(yes=arguments.yes)
+        return _repair(directory, config, checked.repair)
     if checked.problems:
         raise CommandError(f"{directory}: {count_text(len(checked.problems), 'problem')}")
     return OK
 
 
-def _repair(directory: str, config: BrokerConfig, cuts: Sequence[Cut]) -> int:
+def _repair(directory: str, config: BrokerConfig, agreed: Repair) -> int:
     try:
-        kept = repair(directory, config, cuts)
+        kept = repair(directory, config, agreed)
     except (ConfigError, StorageError, MetaStoreError, OSError, AlreadyLocked) as error:
         raise CommandError(f"{directory}: not repaired: {error}") from None
     for path in kept:
@@ -229,13 +236,14 @@ def _check(directory: str, scratch: str, config: BrokerConfig, *, lines: bool = 
         stopped = "kafka" if is_kafkas else "clean" if found.clean else "crash"
         cuts: list[Cut] = []
         partitions = list(_verify_all(store, salvage, cuts, lines=lines))
+        lost = lost_of(salvage)
         return Checked(
             stopped,
             found,
             partitions,
-            cuts,
-            list(consequences(salvage, cuts)),
-            is_refused=bool(salvage.refusals),
+            Repair(cuts, salvage.journal_loss, lost),
+            list(consequences(salvage, [*cuts, *lost])),
+            is_refused=bool(salvage.refusals or salvage.journal_loss),
         )
     finally:
         store.abandon()
@@ -257,7 +265,7 @@ def _verify_all(
             )
             done_bytes += log.size_bytes
             refused = [reason for other, reason in salvage.refusals if other is log]
-            problems = [f"{reason} (no broker starts from this)" for reason in refused]
+            problems = [_refusal(reason) for reason in refused]
             problems += _problems_of(log)
             damaged = list(find_damage(log, lambda _size: None)) if problems else []
             cuts += [Cut(log.topic, log.partition, each) for each in damaged]
@@ -296,6 +304,7 @@ def _print(checked: Checked, output_format: str) -> None:
                 "journal_groups": found.journal_groups,
                 "batches_replayed": found.batches_replayed,
                 "partitions": checked.partitions,
+                "journal_loss": _described(checked.repair),
                 "consequences": checked.consequences,
             }
         )
@@ -321,12 +330,26 @@ def _print(checked: Checked, output_format: str) -> None:
             for each in checked.partitions
         ],
     )
-    if checked.cuts:
+    lines = list(checked.repair.lines())
+    if lines:
         print()
-    for cut in checked.cuts:
-        print(f"--repair would cut out {cut.text}")
+    for line in lines:
+        print(line)
     for line in checked.consequences:
         print(f"then {line}")
+
+
+def _described(agreed: Repair) -> dict[str, Any] | None:
+    loss = agreed.journal_loss
+    if loss is None:
+        return None
+    return {
+        "reason": loss.reason,
+        "first_group": loss.first_sequence,
+        "last_group": loss.last_sequence,
+        "is_known": loss.is_known,
+        "lost": [each._asdict() for each in agreed.lost],
+    }
 
 
 class _NoEngine:

@@ -22,6 +22,7 @@ from broker.identity import read_properties
 from broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from storage.damage import DamagedRange
 from storage.io import LocalFileSystem
+from storage.journal_files import JournalLoss
 from storage.log_store import LogStore, StoreCallbacks, StoreSettings
 from storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
 from storage.partition_log import PartitionLog
@@ -51,7 +52,62 @@ class Cut(NamedTuple):
         )
 
 
-def consequences(salvage: Salvage, cuts: Iterable[Cut]) -> Iterator[str]:
+class Lost(NamedTuple):
+    """Offsets of a partition that were in a lost end of the journal, and in nothing else."""
+
+    topic: str
+    partition: int
+    base_offset: int
+    end_offset: int
+
+    @property
+    def text(self) -> str:
+        """What would go, in one line."""
+        offsets = self.end_offset - self.base_offset
+        return (
+            f"{self.topic}-{self.partition}: offsets {self.base_offset} to {self.end_offset - 1}, "
+            f"at most {count_text(offsets, 'record')}"
+        )
+
+
+class Repair(NamedTuple):
+    """What there is to agree to."""
+
+    cuts: Sequence[Cut]
+    journal_loss: JournalLoss | None
+    lost: Sequence[Lost]
+
+    def lines(self) -> Iterator[str]:
+        """Say it."""
+        for cut in self.cuts:
+            yield f"--repair would cut out {cut.text}"
+        if self.journal_loss is not None:
+            yield f"--repair would let the journal end {_end_of(self.journal_loss)}"
+        for each in self.lost:
+            yield f"--repair would lose {each.text}"
+
+
+def _end_of(loss: JournalLoss) -> str:
+    groups = max(0, loss.last_sequence - loss.first_sequence + 1)
+    if not loss.is_known:
+        groups_text = f"at least {count_text(groups, 'group')}" if groups else "an unknown number"
+        return f"before group {loss.first_sequence}: {groups_text} may have followed"
+    if not groups:
+        return f"before group {loss.first_sequence}: nothing that is needed is missing"
+    return (
+        f"before group {loss.first_sequence}: {count_text(groups, 'group')} that had been "
+        "acknowledged would be gone"
+    )
+
+
+def lost_of(salvage: Salvage) -> list[Lost]:
+    """Return what is lost of each partition, in the order of their names."""
+    return sorted(
+        Lost(log.topic, log.partition, base, end) for log, base, end in salvage.lost_offsets()
+    )
+
+
+def consequences(salvage: Salvage, cuts: Iterable[Cut | Lost]) -> Iterator[str]:
     """What else follows from a cut, beside the records that are gone."""
     for log, each in salvage.abandoned:
         yield (
@@ -70,23 +126,23 @@ _MEANINGS = {
 }
 
 
-def confirm(cuts: Sequence[Cut], *, yes: bool) -> None:
+def confirm(*, yes: bool) -> None:
     """Have somebody agree to the loss; raises CommandError."""
     if yes:
         return
     if not sys.stdin.isatty():
         raise CommandError("nothing is changed without --yes")
-    print(f"Cut {count_text(len(cuts), 'range')} out for good? [y/N] ", end="", flush=True)
+    print("Let that go for good? [y/N] ", end="", flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise CommandError("nothing was changed")
 
 
-def repair(directory: str, config: BrokerConfig, cuts: Sequence[Cut]) -> list[str]:
-    """Cut exactly that out; return where the bytes are kept. Raises what a start would."""
-    return asyncio.run(_repair(directory, config, cuts))
+def repair(directory: str, config: BrokerConfig, agreed: Repair) -> list[str]:
+    """Let exactly that go; return where bytes cut out are kept. Raises what a start would."""
+    return asyncio.run(_repair(directory, config, agreed))
 
 
-async def _repair(directory: str, config: BrokerConfig, cuts: Sequence[Cut]) -> list[str]:
+async def _repair(directory: str, config: BrokerConfig, agreed: Repair) -> list[str]:
     files = LocalFileSystem()
     loop = asyncio.get_running_loop()
     failed: asyncio.Future[None] = loop.create_future()
@@ -107,7 +163,7 @@ async def _repair(directory: str, config: BrokerConfig, cuts: Sequence[Cut]) -> 
     try:
         metastore = _open_metastore(files, directory, config)
         try:
-            return await _cut(store, metastore, config, cuts, failed)
+            return await _cut(store, metastore, config, agreed, failed)
         finally:
             metastore.close()
     finally:
@@ -130,7 +186,7 @@ async def _cut(
     store: LogStore,
     metastore: SqliteMetaStore,
     config: BrokerConfig,
-    cuts: Sequence[Cut],
+    agreed: Repair,
     failed: asyncio.Future[None],
 ) -> list[str]:
     catalogue = Catalogue(metastore, store, config)
@@ -144,19 +200,21 @@ async def _cut(
         salvage=salvage,
     )
     metastore.raise_boot_epoch(store.leader_epoch)
+    if salvage.journal_loss != agreed.journal_loss or lost_of(salvage) != agreed.lost:
+        raise CommandError("the loss is not what it was")
     refused = {log for log, _ in salvage.refusals}
-    agreed: dict[PartitionLog, list[DamagedRange]] = {}
+    damaged: dict[PartitionLog, list[DamagedRange]] = {}
     for log in list(store.logs.values()):
-        ranges = [each.damaged for each in cuts if each[:2] == (log.topic, log.partition)]
+        ranges = [each.damaged for each in agreed.cuts if each[:2] == (log.topic, log.partition)]
         if not ranges and log not in refused:
             continue
         if list(find_damage(log, lambda _size: None)) != ranges:
             raise CommandError(f"{log.topic}-{log.partition}: the damage is not what it was")
         if any(each.segment == log.active.base_offset for each in ranges):
             log.roll(store.journal.group_for(0))
-        agreed[log] = ranges
+        damaged[log] = ranges
     await _checkpoint(store, failed)
-    kept = [path for log, ranges in agreed.items() for path in cut_out(log, ranges)]
+    kept = [path for log, ranges in damaged.items() for path in cut_out(log, ranges)]
     # The first checkpoint puts the new segments in place, the last says that the stop was orderly.
     await _checkpoint(store, failed)
     await _checkpoint(store, failed, clean=True)

@@ -314,3 +314,126 @@ def test_a_hole_is_all_that_is_left_of_a_missing_segment():
     assert [(each.base_offset, each.next_offset) for each in holes] == [
         (segment.base_offset, segment.end_offset)
     ]
+
+
+# ------------------------------------------------------------------------------------- the journal
+
+
+def written_in_two_topics():
+    """A killed host; each turn is one group with a batch for each topic."""
+    host = Host(WIDE, topics=("first", "second"))
+    host.boot()
+    for number in range(200):
+        for log in host.store.logs.values():
+            log.append(from_producer(7, number, value=b"%d" % number * 1000))
+        host.step()
+        if number == 49:
+            host.checkpoint()
+    ends = [log.next_offset for log in host.store.logs.values()]
+    assert ends == [200, 200]
+    host.kill()
+    return host
+
+
+JOURNAL_DAMAGE = ("missing", "short", "zeros", "flipped", "as before")
+
+
+def lose_journal(host, how):
+    """Do something to the newest file of the journal that is used."""
+    paths = host.files("barnabas-journal-", directory="")
+    path = max(paths, key=lambda path: host.disk.read_file(path).rstrip(b"\0")[16:24][::-1])
+    file = host.disk.open(path)
+    if how == "missing":
+        host.disk.unlink(path)
+    elif how == "short":
+        file.truncate(8192)
+    elif how == "zeros":
+        file.pwritev([bytes(file.size())], 0)
+    elif how == "flipped":
+        host.flip(path, 8192 + 4)
+    else:
+        for each in paths:
+            other = host.disk.open(each)
+            other.pwritev([bytes(other.size())], 0)
+
+
+@pytest.mark.parametrize("how", JOURNAL_DAMAGE)
+def test_a_lost_end_of_the_journal(how):
+    host = written_in_two_topics()
+    lose_journal(host, how)
+    image = host.disk.crash(Keep())
+    with pytest.raises(Corrupt):
+        host.boot()
+    host.disk = image
+    salvage = Salvage()
+    host.boot(salvage)
+    loss = salvage.journal_loss
+    assert loss is not None
+    assert loss.is_known
+    assert loss.last_sequence >= loss.first_sequence
+    first, second = host.store.logs.values()
+    assert first.next_offset == second.next_offset, "one moment of both"
+    end = first.next_offset
+    assert 50 <= end < 200
+    lost = [(log, base, reach) for log, base, reach in salvage.lost_offsets()]
+    assert lost == [(first, end, 200), (second, end, 200)]
+    # The producers are as they were then: what is sent again is taken, once.
+    for number in range(end, 210):
+        for log in host.store.logs.values():
+            assert log.append(from_producer(7, number)).base_offset == number
+        host.step()
+    for _ in range(2):
+        for log in host.store.logs.values():
+            assert log.next_offset == 210
+            assert verify(log) == []
+            assert [each.base_offset for each, _ in read_all(log)] == list(range(210))
+        host.kill()
+        host.boot()
+
+
+@pytest.mark.parametrize("loss", ["kill", "power"])
+def test_a_crash_while_the_end_of_the_journal_is_let_go(loss):
+    host = written_in_two_topics()
+    lose_journal(host, "flipped")
+    images = []
+
+    def after(operation):
+        draw = Keep(operation.number) if loss == "kill" else Random(operation.number)
+        images.append(host.disk.crash(draw))
+
+    host.disk = host.disk.crash(Keep())
+    host.disk.after = after
+    salvage = Salvage()
+    end = host.boot(salvage).next_offset
+    host.shut_down()
+    host.disk.after = None
+    outcomes = set()
+    for image in images:
+        again = Host(WIDE, disk=image.crash(Keep()), topics=("first", "second"))
+        again.boots = host.boots
+        try:
+            again.boot()
+            outcomes.add("starts")
+        except Corrupt:
+            outcomes.add("refused")
+            again = Host(WIDE, disk=image, topics=("first", "second"))
+            again.boots = host.boots
+            again.boot(Salvage())
+        assert [log.next_offset for log in again.store.logs.values()] == [end, end]
+        assert [verify(log) for log in again.store.logs.values()] == [[], []]
+    assert outcomes == {"starts", "refused"}
+
+
+def test_a_mark_that_is_missing():
+    host = written_in_two_topics()
+    host.disk.unlink("/data/barnabas-commit-mark")
+    with pytest.raises(Corrupt):
+        host.boot()
+    host.kill()
+    salvage = Salvage()
+    assert host.boot(salvage).next_offset == 200
+    assert salvage.journal_loss is not None
+    assert not salvage.journal_loss.is_known
+    assert list(salvage.lost_offsets()) == []
+    host.kill()
+    assert host.boot().next_offset == 200

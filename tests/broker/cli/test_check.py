@@ -201,8 +201,8 @@ def test_damage_in_the_journal(check, killed_copy):
     groups = [row for row in map(json.loads, dumped.splitlines()) if row["row"] == "group"]
     middle = groups[len(groups) // 2]
     flip(path, middle["position"] + middle["size"] - 1)
-    error = check("-d", killed_copy).error
-    assert error.startswith(f"{path} is corrupt at byte {middle['position']}: group ")
+    error = check("-d", killed_copy).stderr
+    assert error.startswith(f"barnabas: {path} is corrupt at byte {middle['position']}: group ")
 
 
 @pytest.mark.parametrize("left", [None, 0.0, 0.5])
@@ -215,14 +215,17 @@ def test_a_journal_that_has_lost_its_end(check, killed_copy, left):
     else:
         os.truncate(path, int(size * left))
         expected = f"{path} is corrupt at byte {int(size * left)}: the file ends here"
-    assert check("-d", killed_copy).error.startswith(expected)
+    ended = check("-d", killed_copy)
+    assert ended.exit_code == 1
+    assert ended.stderr.startswith(f"barnabas: {expected}")
+    assert re.search(r"journal end before group \d+: nothing that is needed is ", ended.stdout)
 
 
 def test_a_journal_file_as_it_was_before(check, killed_copy):
     """All of its groups are gone, and its size is right."""
     for path in killed_copy.glob("barnabas-journal-*"):
         path.write_bytes(bytes(path.stat().st_size))
-    assert "was durable" in check("-d", killed_copy).error
+    assert "was durable" in check("-d", killed_copy).stderr
 
 
 def test_metadata_that_has_lost_commits(check, killed_copy):
@@ -358,6 +361,42 @@ def test_what_a_start_refuses_is_repaired(check, crashed, tmp_path, monkeypatch,
     lost = {offset for each in damaged for offset in range(each["base_offset"], each["end_offset"])}
     assert lost
     assert offsets == [offset for offset in range(end) if offset not in lost]
+
+
+def test_a_lost_end_of_the_journal_is_let_go(check, killed_copy, monkeypatch):
+    """Exactly what was said is gone; what comes next gets the offsets of what is gone."""
+    (killed_copy / "barnabas-journal-0000").unlink()
+    before = content(killed_copy)
+    ended = check("-d", killed_copy, "--repair")
+    assert "nothing is changed without --yes" in ended.stderr
+    plan = check("-d", killed_copy, "--repair", "--dry-run", "--format", "json")
+    assert content(killed_copy) == before
+    found = json.loads(plan.stdout)
+    assert found["journal_loss"]["last_group"] > found["journal_loss"]["first_group"]
+    text = check("-d", killed_copy).stdout
+    assert re.search(r"journal end before group \d+: \d+ groups that had been ackn", text)
+    assert re.search(r"--repair would lose orders-[01]: offsets 0 to \d+, at most [\d,]+ r", text)
+    lost = {each["partition"]: each for each in found["journal_loss"]["lost"]}
+    assert check("-d", killed_copy, "--repair", "--yes").exit_code == 0
+    again = check("-d", killed_copy)
+    assert (again.exit_code, again.stderr) == (0, "")
+    total = 0
+    for partition in found["partitions"]:
+        if partition["topic"] == "orders":
+            index = partition["partition"]
+            offsets, end = offsets_of(monkeypatch, killed_copy, index)
+            assert end == partition["end_offset"]
+            assert offsets == list(range(end))
+            if index in lost:
+                assert end == lost[index]["base_offset"]
+            total += lost[index]["end_offset"] if index in lost else end
+    assert total == 16_000, "what the files of the segments had is counted"
+    with Broker(storage=killed_copy) as broker:
+        broker.crash()
+        broker.restart()
+        shell = Shell(monkeypatch, broker.bootstrap_servers)
+        fill(shell, "orders", 100)
+    assert check("-d", killed_copy).exit_code == 0
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex"])
