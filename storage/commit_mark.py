@@ -42,11 +42,12 @@ _FILES_MAX: Final = (_FILES_SLOT_BYTES - _HEADER.size) // _NAMED.size
 
 _SEQUENCE: Final = struct.Struct("<Q")
 _MARK: Final = struct.Struct("<QI")
-_MARKS_AT: Final = 2 * _FILES_SLOT_BYTES
+MARKS_AT: Final = 2 * _FILES_SLOT_BYTES
+"""Where in the file the marks are."""
 _MARK_SLOT_BYTES: Final = 4096
 MARK_BYTES: Final = 2 * _MARK_SLOT_BYTES
 """What two slots of a mark take."""
-FILE_BYTES: Final = _MARKS_AT + MARK_BYTES
+FILE_BYTES: Final = MARKS_AT + MARK_BYTES
 _FULL_DISK: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -74,12 +75,11 @@ class CommitMark:
         data = file.pread(FILE_BYTES, 0)
         if len(data) < FILE_BYTES:
             return f"it has {len(data)} bytes, not {FILE_BYTES}"
-        found = [_decode_files(data, slot * _FILES_SLOT_BYTES) for slot in range(2)]
-        whole = [each for each in found if each is not None]
+        whole = [each for each in read_files(data) if each is not None]
         if not whole:
             return "neither list of files in it can be read"
         self._generation, self.files = max(whole, key=lambda each: each[0])
-        mark = read_mark(data, _MARKS_AT)
+        mark = read_mark(data, MARKS_AT)
         if mark is None:
             return "neither mark in it can be read"
         self.sequence = mark
@@ -118,12 +118,12 @@ class CommitMark:
         """Mark that the group ``sequence`` is durable. Not synced."""
         assert self._file is not None, "the mark is not begun"
         self.sequence = sequence
-        write_mark(self._file, _MARKS_AT, sequence)
+        write_mark(self._file, MARKS_AT, sequence)
 
     def start_writeback(self) -> None:
         """Have the disk begin to take in the newest mark; guarantees nothing."""
         if self._file is not None:
-            self._file.start_writeback(_MARKS_AT, MARK_BYTES)
+            self._file.start_writeback(MARKS_AT, MARK_BYTES)
 
     def sync(self) -> None:
         """Make the newest mark durable."""
@@ -156,6 +156,11 @@ def _encode_files(generation: int, files: Mapping[int, int]) -> bytes:
     return _HEADER.pack(*fields, crc) + table
 
 
+def read_files(data: bytes) -> list[tuple[int, dict[int, int]] | None]:
+    """Generation, and bytes of each journal file by number, of both slots; None: unreadable."""
+    return [_decode_files(data, slot * _FILES_SLOT_BYTES) for slot in range(2)]
+
+
 def _decode_files(data: bytes, position: int) -> tuple[int, dict[int, int]] | None:
     """Generation and files of the slot at ``position``; None if it cannot be read."""
     magic, version, reserved, count, generation, crc = _HEADER.unpack_from(data, position)
@@ -182,8 +187,13 @@ def write_mark(file: File, position: int, number: int) -> None:
 
 def read_mark(data: bytes, position: int) -> int | None:
     """The newest number in the two slots at ``position``, 0 if there is none; None: unreadable."""
-    marks = [_decode_mark(data, position + slot * _MARK_SLOT_BYTES) for slot in range(2)]
+    marks = read_marks(data, position)
     return None if marks == [None, None] else max(mark or 0 for mark in marks)
+
+
+def read_marks(data: bytes, position: int) -> list[int | None]:
+    """The numbers in both slots at ``position``, 0 where there is none; None: unreadable."""
+    return [_decode_mark(data, position + slot * _MARK_SLOT_BYTES) for slot in range(2)]
 
 
 def _decode_mark(data: bytes, position: int) -> int | None:

@@ -23,6 +23,8 @@ from storage.checkpoint import (
     decode_offset_checkpoint,
     decode_partition_metadata,
 )
+from storage.commit_mark import FILE_BYTES, MARK_BYTES, MARKS_AT, read_files, read_marks
+from storage.commit_mark import FILE_NAME as COMMIT_MARK
 from storage.dump_batches import Problem, Row, dump_batches, headers_of
 from storage.dump_journal import dump_journal
 from storage.index import TIME_ENTRY, TRANSACTION_ENTRY, TRANSACTION_VERSION
@@ -30,6 +32,8 @@ from storage.io import File, FileSystem
 from storage.journal_files import FILE_NAME_PREFIX
 from storage.log_directory import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 from storage.log_store import CHECKPOINT_NAMES
+from storage.metastore.commit_count import SUFFIX as COUNT_SUFFIX
+from storage.metastore.sqlite import FILE_NAME as METADATA
 from storage.producers import CorruptSnapshot, ProducerEntry, decode_snapshot
 from storage.segment import (
     INDEX_SUFFIX,
@@ -283,6 +287,53 @@ def _dump_checkpoint(source: Source) -> Iterator[Item]:
         yield Row("swap", swap._asdict())
 
 
+def _dump_commit_mark(source: Source) -> Iterator[Item]:
+    """Which journal files there must be, and how far the journal has come."""
+    data = source.read()
+    if len(data) < FILE_BYTES:
+        yield Problem(len(data), f"the file ends here, it should have {FILE_BYTES} bytes")
+        return
+    slots = read_files(data)
+    newest = max((each for each in slots if each is not None), default=None, key=lambda it: it[0])
+    for number, slot in enumerate(slots):
+        yield Row(
+            "journal files",
+            {
+                "slot": number,
+                "generation": -1 if slot is None else slot[0],
+                "files": -1 if slot is None else len(slot[1]),
+                "valid": slot is not None,
+                "newest": slot is not None and slot == newest,
+            },
+        )
+    if newest is None:
+        yield Problem(0, "neither list of files can be read")
+    else:
+        for number, size in sorted(newest[1].items()):
+            yield Row("journal file", {"number": number, "size": size})
+    yield from _marks(data, MARKS_AT, "group")
+
+
+def _dump_commit_count(source: Source) -> Iterator[Item]:
+    """How many commits the metadata store has seen."""
+    yield from _marks(source.read().ljust(MARK_BYTES, b"\0"), 0, "commits")
+
+
+def _marks(data: bytes, position: int, what: str) -> Iterator[Item]:
+    marks = read_marks(data, position)
+    newest = max((mark for mark in marks if mark is not None), default=None)
+    for number, mark in enumerate(marks):
+        fields = {
+            "slot": number,
+            what: -1 if mark is None else mark,
+            "valid": mark is not None,
+            "newest": mark is not None and mark == newest,
+        }
+        yield Row("mark", fields)
+    if newest is None:
+        yield Problem(position, "neither mark can be read")
+
+
 def _dump_leader_epochs(source: Source) -> Iterator[Item]:
     for epoch, start_offset in decode_leader_epochs(source.read()):
         yield Row("leader epoch", {"epoch": epoch, "start_offset": start_offset})
@@ -326,6 +377,8 @@ _DUMPERS: Final[dict[str, Dumper]] = {
     _OFFSET + re.escape(SNAPSHOT_SUFFIX): _dump_snapshot,
     re.escape(FILE_NAME_PREFIX) + r"\d+": _dump_journal,
     "|".join(map(re.escape, CHECKPOINT_NAMES)): _small(_dump_checkpoint),
+    re.escape(COMMIT_MARK): _small(_dump_commit_mark),
+    re.escape(METADATA + COUNT_SUFFIX): _small(_dump_commit_count),
     re.escape(LEADER_EPOCH_CHECKPOINT): _small(_dump_leader_epochs),
     r"[a-z-]+-offset-checkpoint|recovery-point-offset-checkpoint": _small(_dump_offset_checkpoint),
     re.escape(PARTITION_METADATA): _small(_dump_partition_metadata),

@@ -30,7 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "barnabas dump-log FILE... [options]"
     parser.epilog = (
         "Files: .log, .index, .timeindex, .txnindex, .snapshot, barnabas-journal-*, "
-        "barnabas-checkpoint-*, and Kafka's small ones; of a directory all that are in it. "
+        "barnabas-checkpoint-*, barnabas-commit-mark, barnabas-metadata.sqlite-mark, and Kafka's "
+        "small ones; of a directory all that are in it. "
         "Indexes are compared with the log beside them. Exit code 1: something is damaged."
     )
     parser.add_argument("files", metavar="FILE", nargs="+", help=argparse.SUPPRESS)

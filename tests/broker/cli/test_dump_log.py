@@ -1,7 +1,9 @@
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
+from contextlib import closing
 
 import pytest
 
@@ -68,7 +70,9 @@ def test_a_whole_directory(dump, written):
     shown = {os.path.relpath(title, written) for title in titles}
     assert {
         "barnabas-checkpoint-0",
+        "barnabas-commit-mark",
         "barnabas-journal-0000",
+        "barnabas-metadata.sqlite-mark",
         "log-start-offset-checkpoint",
         "meta.properties",
         f"orders-1/{STEM}.log",
@@ -200,6 +204,42 @@ def test_the_journal(dump, written):
     assert sum(row["next_offset"] - row["base_offset"] for row in entries) == 6
     assert found[-1]["row"] == "rest"
     assert dump("-r", written / "barnabas-journal-0000").lines[-1].endswith("older groups, or none")
+
+
+def test_how_far_journal_and_metadata_have_come(dump, written):
+    path = written / "barnabas-commit-mark"
+    found = rows(dump(path, "--format", "json"))
+    (listed,) = [row for row in found if row["row"] == "journal files" and row["newest"]]
+    files = {row["number"]: row["size"] for row in found if row["row"] == "journal file"}
+    assert files == {
+        int(each.name.rpartition("-")[2]): each.stat().st_size
+        for each in written.glob("barnabas-journal-*")
+    }
+    assert listed["files"] == len(files)
+    groups = rows(dump(written / "barnabas-journal-0000", "--format", "json"))
+    newest = max(row["sequence"] for row in groups if row["row"] == "group")
+    assert [row["group"] for row in found if row["row"] == "mark" and row["newest"]] == [newest]
+    marks = rows(dump(written / "barnabas-metadata.sqlite-mark", "--format", "json"))
+    with closing(sqlite3.connect(written / "barnabas-metadata.sqlite")) as connection:
+        ((commits,),) = connection.execute("SELECT number FROM commits")
+    assert max(row["commits"] for row in marks) == commits
+
+
+def test_damaged_marks(dump, written, tmp_path):
+    mark = bytearray((written / "barnabas-commit-mark").read_bytes())
+    for position in (20, 16384 + 20, 32768, 36864):
+        mark[position] ^= 1
+    assert damage_of(dump(planted(tmp_path, "barnabas-commit-mark", bytes(mark)))) == [
+        "0: neither list of files can be read",
+        "32768: neither mark can be read",
+    ]
+    assert damage_of(dump(planted(tmp_path, "barnabas-commit-mark", bytes(mark[:100])))) == [
+        "100: the file ends here, it should have 40960 bytes"
+    ]
+    count = b"\x01" * 8192
+    assert damage_of(dump(planted(tmp_path, "barnabas-metadata.sqlite-mark", count))) == [
+        "0: neither mark can be read"
+    ]
 
 
 def test_markers_and_transactions(dump, tmp_path):
