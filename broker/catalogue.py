@@ -28,6 +28,7 @@ from broker.config_types import ConfigError, UpdateMode, Value
 from broker.group_configs import check_group_configs, group_value
 from broker.topic_configs import check_topic_configs, log_config
 from broker.topic_names import CLUSTER_METADATA, INTERNAL, collision_key, name_problem
+from broker.turns import next_turn
 from coordinator.transactions.state import TopicPartition
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.metadata import MetadataResponsePartition
@@ -536,6 +537,7 @@ class Catalogue:
 
     async def _exclusively(self, change: Callable[[], Awaitable[Result]]) -> Result:
         async with self._changing:
+            await next_turn()  # Each waits for the disk: those of many clients are not one turn.
             try:
                 return await change()
             except KafkaError:
