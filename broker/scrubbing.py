@@ -10,7 +10,8 @@ Rules of this file:
 3. A segment that somebody could not read goes before all others, at more speed: until it has been
    looked at nobody knows what of it can be served.
 4. Damage is told once, in one line for each range, and stays in the log's list: no reader gets it.
-   Damaged segments are looked at again every ten minutes: a disk may only have been away.
+   Damaged segments are looked at again every ten minutes. A disk may only have been away: what it
+   did not give is tried again some seconds later if somebody still wants it, scrubber or not.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ from typing import Final, TypeVar
 from broker.clock import Clock, Timer
 from broker.metrics.families import COUNTER, GAUGE, Family, value
 from storage.damage import DamagedRange
+from storage.errors import OffsetOffline
 from storage.log_store import LogStore
 from storage.partition_log import PartitionLog
 from storage.scrub import (
     SegmentCheck,
     Verdict,
+    can_be_read,
     check_segment,
     is_complete,
     plan_check,
@@ -65,6 +68,9 @@ NOTE_INTERVAL_MS: Final = 300_000
 
 SUSPECTED_AGAIN_MS: Final = 60_000
 """A segment that was just found to be sound is not looked at again for every read that fails."""
+
+UNREADABLE_AGAIN_MS: Final = 5_000
+"""A range that the disk did not give is not tried again for every read that is refused."""
 
 WORK_SECONDS: Final = 0.001
 REST_FACTOR: Final = 50
@@ -142,6 +148,21 @@ class _Due:
 
 
 _order = attrgetter("order")
+
+
+def _is_offline(error: Exception | None) -> bool:
+    """Whether what somebody met is known already: a range that could not be read before."""
+    return isinstance(error, OffsetOffline)
+
+
+def _wanted(due: _Due) -> tuple[DamagedRange, ...]:
+    """The ranges that are to be tried before the whole segment is looked at once more."""
+    if not _is_offline(due.error):
+        return ()
+    base_offset = due.segment.base_offset
+    return tuple(
+        each for each in due.log.damaged if each.segment == base_offset and each.is_unreadable
+    )
 
 
 class LogScrubber:
@@ -277,10 +298,11 @@ class LogScrubber:
             self._threads.shutdown(wait=True, cancel_futures=True)
 
     def suspect(self, log: PartitionLog, base_offset: int, error: Exception) -> None:
-        """Look at a segment as soon as possible: reading it failed."""
+        """Look at a segment as soon as possible: reading it failed, or had (OffsetOffline)."""
         segment = log.segments[log.segment_at(base_offset)]
         cleared_ms = self._cleared.get(segment)
-        if cleared_ms is not None and self._clock.now_ms() - cleared_ms < SUSPECTED_AGAIN_MS:
+        pause_ms = UNREADABLE_AGAIN_MS if _is_offline(error) else SUSPECTED_AGAIN_MS
+        if cleared_ms is not None and self._clock.now_ms() - cleared_ms < pause_ms:
             return
         if self._running is not None and self._running.segment is segment:
             return
@@ -350,7 +372,7 @@ class LogScrubber:
         self._running = due
         plan = plan_check(due.log, due.segment)
         self._run(
-            partial(self._check, plan, urgent=due.error is not None),
+            partial(self._check, plan, _wanted(due), urgent=due.error is not None),
             partial(self._checked, due, plan),
         )
 
@@ -409,18 +431,27 @@ class LogScrubber:
             and log.segments[log.segment_at(segment.base_offset)] is segment
         )
 
-    def _check(self, plan: SegmentCheck, *, urgent: bool) -> Verdict:
+    def _check(
+        self, plan: SegmentCheck, wanted: tuple[DamagedRange, ...], *, urgent: bool
+    ) -> Verdict | None:
+        """Look at a segment; None if only ``wanted`` is asked for, and cannot be read still."""
         self._pace.begin(urgent=urgent)
-        return check_segment(self._store.file_system, plan, self._pace)
+        files = self._store.file_system
+        if wanted and not can_be_read(files, plan, wanted, self._pace):
+            return None
+        return check_segment(files, plan, self._pace)
 
-    def _checked(self, due: _Due, plan: SegmentCheck, done: Future[Verdict]) -> None:
+    def _checked(self, due: _Due, plan: SegmentCheck, done: Future[Verdict | None]) -> None:
         self._running = None
         error = done.exception()
         if error is not None:
             # Nothing is known now; the next pass tries again.
             logger.error("not verified log=%s error=%r", due.log, error)
+            self._clear(due, is_sound=False)
+        elif (verdict := done.result()) is None:
+            self._clear(due, is_sound=False)
         elif self._is_there(due):
-            self._take_over(due, plan, done.result())
+            self._take_over(due, plan, verdict)
 
     def _take_over(self, due: _Due, plan: SegmentCheck, verdict: Verdict) -> None:
         log, segment = due.log, due.segment
@@ -445,7 +476,8 @@ class LogScrubber:
             segment.index_checksum = verdict.index_checksum
         if due.error is not None:
             log.cleaning.failure = None  # If this was why: now it is known where to stop.
-            self._clear(due, is_sound=not verdict.damaged and not verdict.wrong_files)
+            is_sound = not verdict.damaged and not verdict.wrong_files
+            self._clear(due, is_sound=is_sound and not _is_offline(due.error))
 
     def _write_indexes(self, log: PartitionLog, segment: Segment, verdict: Verdict) -> None:
         self.counts.indexes_rebuilt += 1

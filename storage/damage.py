@@ -13,6 +13,10 @@ from typing import Final, NamedTuple
 _end_offset: Final = attrgetter("end_offset")
 
 
+UNREADABLE: Final = "it cannot be read: "
+"""How the reason begins where reading failed."""
+
+
 class DamagedRange(NamedTuple):
     """Offsets from ``base_offset`` up to ``end_offset`` that are not served.
 
@@ -27,6 +31,11 @@ class DamagedRange(NamedTuple):
     position: int
     end_position: int
     reason: str
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether the disk did not give the bytes: it may again."""
+        return self.reason.startswith(UNREADABLE)
 
     def __str__(self) -> str:
         """What an operator has to know, but for the directory."""

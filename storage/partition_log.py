@@ -628,7 +628,10 @@ class PartitionLog:
         """
         following = first_at_or_after(self.damaged, offset)
         if following is not None and following.base_offset <= offset:
-            raise OffsetOffline(f"{self.topic}-{self.partition}: {following}")
+            offline = OffsetOffline(f"{self.topic}-{self.partition}: {following}")
+            if following.is_unreadable:
+                self._environment.on_suspected(self, following.segment, offline)
+            raise offline
         before = last_before(self.damaged, offset)
         begin, stop = 0, segment.written_bytes
         if before is not None and before.segment == segment.base_offset:

@@ -12,7 +12,7 @@ Rules of this file:
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,7 +26,7 @@ from protocol.records import (
     BatchHeader,
     read_header,
 )
-from storage.damage import DamagedRange, from_offset, with_findings
+from storage.damage import UNREADABLE, DamagedRange, from_offset, with_findings
 from storage.index import (
     NO_TIMESTAMP,
     CorruptIndex,
@@ -56,6 +56,9 @@ PIECE_BYTES: Final = CHUNK_BYTES - PAGE_BYTES
 UNREADABLE_PAGES_MAX: Final = 256
 """After so many pages in a row that the disk does not give, the rest of a file is not tried: each
 may take it seconds."""
+
+PROBE_BYTES: Final = 1024 * 1024
+"""So much of a range that could not be read is tried before all of its segment is."""
 
 _MAGIC_POSITION: Final = 16
 _MAGIC_BYTE: Final = bytes([MAGIC])
@@ -162,6 +165,29 @@ def check_segment(file_system: FileSystem, plan: SegmentCheck, pace: Pace) -> Ve
         index_checksum=None if wrong else index_files.checksum,
         data_end_offset=walk.data_end_offset,
     )
+
+
+def can_be_read(
+    file_system: FileSystem, plan: SegmentCheck, ranges: Iterable[DamagedRange], pace: Pace
+) -> bool:
+    """Whether the disk gives the bytes of any of these ranges of a segment again."""
+    file = file_system.open(file_system.join(plan.path, file_stem(plan.base_offset) + LOG_SUFFIX))
+    try:
+        return any(_is_given(file, each, pace) for each in ranges)
+    finally:
+        file.close()
+
+
+def _is_given(file: File, damaged: DamagedRange, pace: Pace) -> bool:
+    end = min(damaged.end_position, damaged.position + PROBE_BYTES)
+    for position in range(damaged.position, end, CHUNK_BYTES):
+        size = min(CHUNK_BYTES, end - position)
+        pace(size)
+        try:
+            file.pread_passing(size, position)
+        except OSError:
+            return False
+    return True
 
 
 def _missing(plan: SegmentCheck) -> Verdict:
@@ -280,7 +306,7 @@ class _Walk:
         segment = self._plan.base_offset
         for place, error in self._source.failures:
             if position < place + PAGE_BYTES and place < end_position:
-                reason = f"it cannot be read: {error}"
+                reason = f"{UNREADABLE}{error}"
         self.damaged.append(DamagedRange(base, end, segment, position, end_position, reason))
 
     def _look(self, position: int, expected: int) -> tuple[BatchHeader | None, str]:

@@ -1,8 +1,11 @@
 """The scrubber of a running broker on real files: it finds all damage, and the rest is served."""
 
+import errno
 import json
 import logging
+import os
 import time
+from collections import deque
 from random import Random
 from urllib.request import urlopen
 
@@ -13,6 +16,7 @@ from broker.testing import Broker
 from protocol.errors import ErrorCode
 from protocol.messages.list_offsets import LIST_OFFSETS
 from protocol.records import iterate_batches
+from storage.io import LocalFile
 from storage.segment_read import SLICE_BYTES_MIN
 from tests.broker.data_plane import (
     NOW_MS,
@@ -279,6 +283,79 @@ def test_it_can_be_switched_off(tmp_path):
         # Who reads it gets it looked at all the same.
         assert wire.fetch_one(topic, log.segments[2].base_offset).error_code == OFFLINE
         until(lambda: log.damaged)
+
+
+def fail_reads(monkeypatch, path):
+    """Let reads of a file fail with EIO until the answer's ``clear`` is called; it notes them."""
+    failed = deque([False])
+
+    def failing(real):
+        def read(file, size, position):
+            if failed and os.readlink(f"/proc/self/fd/{file._descriptor}") == path:
+                failed.append(True)
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            return real(file, size, position)
+
+        return read
+
+    for name in ("pread", "pread_cached"):
+        monkeypatch.setattr(LocalFile, name, failing(getattr(LocalFile, name)))
+    return failed
+
+
+@pytest.mark.parametrize("scrubber", ["100000000", "0"])
+def test_a_disk_that_was_away_is_asked_again_soon(tmp_path, monkeypatch, caplog, scrubber):
+    """With the next reads, at a pace; nobody waits ten minutes, or for a restart."""
+    caplog.set_level(logging.INFO)
+    config = {**CONFIG, "barnabas.scrub.bytes.per.second": scrubber}
+    with Broker(storage=tmp_path, config=config) as broker, Wire(broker.address) as wire:
+        topic = create(broker, "t")
+        fill(broker, wire, topic, 60)
+        log = log_of(broker, topic)
+        segment = log.segments[2]
+        offset = segment.base_offset
+        failed = fail_reads(monkeypatch, segment.log_path)
+        assert wire.fetch_one(topic, offset).error_code == OFFLINE
+        until(lambda: log.damaged)
+        settled(broker)
+        for _ in range(3):
+            broker.clock.advance(seconds=6)
+            before = len(failed)
+            for _ in range(20):
+                assert wire.fetch_one(topic, offset).error_code == OFFLINE
+            settled(broker)
+            assert 1 <= len(failed) - before <= 2, "one try, not one for each read"
+        failed.clear()
+        assert wire.fetch_one(topic, offset).error_code == OFFLINE, "it was tried just now"
+        settled(broker)
+        assert log.damaged
+        broker.clock.advance(seconds=6)
+        assert wire.fetch_one(topic, offset).error_code == OFFLINE
+        until(lambda: not log.damaged)
+        assert positions(wire.fetch_one(topic, offset))[0] == offset
+    told = [each.getMessage() for each in caplog.records if " topic=t " in each.getMessage()]
+    assert [line.split(" topic")[0] for line in told] == ["log damaged", "log mended"]
+
+
+def settled(broker):
+    """Wait until the scrubber has nothing in hand."""
+    scrubber = broker.server.scrubber
+    until(lambda: broker.call(lambda: not scrubber._is_running and not scrubber._suspected))
+
+
+def test_what_is_damaged_is_not_read_again_for_every_reader(broker, wire, topic):
+    """Only what the disk did not give: bytes that are wrong stay wrong."""
+    fill(broker, wire, topic, 60)
+    log = log_of(broker, topic)
+    flip(log.segments[2], 70)
+    a_pass(broker)
+    settled(broker)
+    before = broker.server.scrubber.counts.segments
+    broker.clock.advance(seconds=6)
+    for _ in range(5):
+        assert wire.fetch_one(topic, log.damaged[0].base_offset).error_code == OFFLINE
+    settled(broker)
+    assert broker.server.scrubber.counts.segments == before
 
 
 def checkpoint(broker):

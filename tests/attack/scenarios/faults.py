@@ -312,12 +312,8 @@ class Hurting:
         self.sent["records verified"] += len(found) + len(paid)
 
     def _values(self, topic: str) -> Acknowledged:
-        """Read a topic. What could not be read is offline until somebody has read it again.
-
-        After a start that is done at once, else with the next round of the scrubber.
-        """
+        """Read a topic. What could not be read is offline until a read has it tried again."""
         until_s = time.monotonic() + MENDED_S
-        restarted = False
         while True:
             try:
                 return self._workshop.values(self._broker, topic)
@@ -325,10 +321,6 @@ class Hurting:
                 offline = f"error {ErrorCode.KAFKA_STORAGE_ERROR.value}" in str(error)
                 if not offline or time.monotonic() > until_s:
                     raise
-            if not restarted:
-                restarted = True
-                self._broker.kill()
-                self._start(None)
             time.sleep(0.2)
 
     def _size_of_output(self) -> int:
