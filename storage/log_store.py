@@ -389,6 +389,7 @@ class LogStore:
         if self._checkpointing:
             return
         self._checkpointing = True
+        self.synced = self.to_sync = 0
         self._expect_next_checkpoint()
         if clean:
             self.is_closing = True
@@ -399,7 +400,8 @@ class LogStore:
         for log in self.logs.values():
             self._prepare(log, work, clean=clean)
         group = self.journal.group_for(0)
-        group.operations.append(lambda: work.begin(group.sequence))
+        work.last_group = group
+        group.operations.append(work.begin)
         group.awaited = True
         self.journal.flush()
 
@@ -417,7 +419,7 @@ class LogStore:
         work.obsolete += [segment.remove for segment in log.take_dropped_segments()]
         for name in log.take_superseded_snapshots():
             work.obsolete.append(partial(log.directory.unlink, name))
-        if clean and log.active.indexed_bytes != log.active.size_bytes:
+        if clean and log.active.awaits_last_indexes:
             # After a crash nobody would look at them.
             self.journal.add_operation(log.active.index_operation())
         work.partitions.append(checkpoint_of(log))
@@ -536,12 +538,16 @@ class _CheckpointWork:
         self.log_starts: dict[tuple[str, int], int] = {}
         self.clean_offsets: dict[tuple[str, int], int] = {}
         self.swaps: list[SegmentSwap] = []
+        self.last_group: CommitGroup | None = None
+        """Replay starts with it. The group knows this work, too: they part when it begins."""
         self._sequence = 0
         self._written: list[tuple[LogDirectory, set[str]]] = []
 
-    def begin(self, sequence: int) -> None:
+    def begin(self) -> None:
         """On the segment thread: all writes noted have been made, none is synced."""
-        self._sequence = sequence
+        group, self.last_group = self.last_group, None
+        assert group is not None
+        self._sequence = group.sequence
         self._written = [(directory, directory.take_written()) for directory in self.directories]
         self._store.engine.run_aside(self._run)
 

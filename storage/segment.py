@@ -347,6 +347,18 @@ class Segment:
         self._allocated_bytes = end + step
         self.file.allocate(end, step)
 
+    @property
+    def is_read_without_indexes(self) -> bool:
+        """Whether a start goes by the log itself: faster than files that have little to say."""
+        return not self.sealed and self.size_bytes <= self.index_interval_bytes
+
+    @property
+    def awaits_last_indexes(self) -> bool:
+        """Whether a clean stop has to write index files: thousands of tiny logs need none."""
+        return self.indexed_bytes != self.size_bytes and (
+            not self.is_read_without_indexes or len(self.transactions) > 0
+        )
+
     def index_operation(self) -> Callable[[], None]:
         """On the loop: capture the indexes as they are; the operation writes them, unsynced."""
         aborted = self.transactions.encode()
@@ -494,8 +506,8 @@ class Segment:
 
         Raises Corrupt where they have to be made anew and the log is damaged.
         """
-        if not self.sealed and self.size_bytes <= self.index_interval_bytes:
-            return self._index_of_log()  # It is read faster than files that have little to say.
+        if self.is_read_without_indexes:
+            return self._index_of_log()
         try:
             index = self._prove(self._read_indexes())
         except (CorruptIndex, FileNotFoundError):

@@ -1,10 +1,12 @@
 """What thousands of partitions cost a store: files, syncs and looks at the disk, not time."""
 
+import gc
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 
+from storage.checkpoint import PartitionCheckpoint
 from storage.config import LogConfig
 from storage.log_store import PartitionSpec
 from storage.simulated import SimulatedFileSystem
@@ -14,7 +16,7 @@ PARTITIONS = 2000
 LOOKS_PER_PARTITION = 5
 """One list of its directory, and its topic id, log, producers and leader epochs, each once."""
 WRITES_PER_PARTITION = 20
-"""Directory, topic id, epochs, log; at a clean stop also producers and two indexes."""
+"""Directory, topic id, epochs, log; at a clean stop also producers."""
 
 
 class CountedHost(Host):
@@ -83,6 +85,45 @@ def test_a_stop_syncs_all_partitions_together():
     seen = host.counted(host.shut_down)
     assert syncs(seen) < 20, seen
     assert sum(seen.values()) < WRITES_PER_PARTITION * PARTITIONS, seen
+
+
+def test_a_stop_makes_one_file_for_each_tiny_log():
+    """Its producers. Index files of so little log are never read, nor made."""
+    host = CountedHost()
+    host.boot()
+    host.write_to_all()
+    seen = host.counted(host.shut_down)
+    assert seen["create"] < PARTITIONS + 20, seen
+    assert not host.files("index")
+
+
+def test_a_tiny_log_with_an_aborted_transaction_keeps_it_over_a_clean_stop():
+    host = CountedHost(partitions=1)
+    host.boot()
+    host.append(from_producer(9, 0, transactional=True))
+    host.marker(9, commit=False)
+    host.shut_down()
+    again = host.after(host.disk.kill())
+    again.boot()
+    assert again.report.clean
+    (aborted,) = again.log.aborted_transactions(0, again.log.next_offset)
+    assert aborted.producer_id == 9
+
+
+def test_a_checkpoint_leaves_nothing_for_the_collector():
+    """Of thousands of partitions that would be a long look at every one of them."""
+    host = CountedHost(partitions=50)
+    host.boot()
+    host.write_to_all()
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(isinstance(each, PartitionCheckpoint) for each in gc.get_objects())
+        host.checkpoint()
+        after = sum(isinstance(each, PartitionCheckpoint) for each in gc.get_objects())
+    finally:
+        gc.enable()
+    assert after <= before
 
 
 def test_a_disk_that_is_not_synced_as_a_whole_is_synced_file_by_file():
