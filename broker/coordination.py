@@ -186,6 +186,9 @@ class Coordination:
         self._parked: dict[int, _Waiting] = {}
         self._last_ticket = 0
         self._closed = False
+        self.replayed = asyncio.Event()
+        """Whether a start has nothing left to read: what is not loaded then never will be."""
+        self.partitions_replayed = 0
         self.records_replayed = 0
 
     # --------------------------------------------------------------------------------------- start
@@ -194,19 +197,39 @@ class Coordination:
         """Replay the topic, if there is one; call it before clients come."""
         topic = self._catalogue.topic(self.topic_name)
         if topic is None:
+            self.replayed.set()
             return
         self._topic = topic
         self._shards = [
             Shard(partition.log, self._make_machine()) for partition in topic.partitions
         ]
+        self.replayed.clear()
+        self.partitions_replayed = self.records_replayed = 0
         loading = self._load()
         if self._goes_on_after(LOAD_BEFORE_READY_MS, loading):
             self._spawn(self._load_the_rest(topic, loading), f"load {self.topic_name}")
+        else:
+            self.replayed.set()
 
     async def _load_the_rest(self, topic: Topic, loading: Iterator[None]) -> None:
+        logger.info("loading %s", self.describe_replay())
         while self._topic is topic and self._goes_on_after(LOAD_TURN_MS, loading):  # noqa: ASYNC110
             await asyncio.sleep(0)
+        self.replayed.set()
         logger.info("loaded topic=%s records=%d", self.topic_name, self.records_replayed)
+
+    def describe_replay(self) -> str:
+        """How far a start has come with the topic."""
+        done = f"{self.partitions_replayed} of {len(self._shards)} partitions"
+        return f"{self.topic_name}: {done}, {self.records_replayed} records replayed"
+
+    @property
+    def unreadable(self) -> list[str]:
+        """The partitions that could not be loaded: their keys are refused until the next start."""
+        if not self.replayed.is_set():
+            return []
+        logs = [shard.log for shard in self._shards if not shard.is_loaded]
+        return [f"{log.topic}-{log.partition}" for log in logs]
 
     def _goes_on_after(self, turn_ms: int, loading: Iterator[None]) -> bool:
         """Load for a while; False once everything is loaded."""
@@ -227,9 +250,10 @@ class Coordination:
                 if isinstance(error, Corrupt):
                     shard.log.suspect(shard.log.log_start_offset, error)
                 shard.machine = self._make_machine()
-                continue
-            shard.is_loaded = True
-            self._take_effects(shard.machine.begin(self._now()))
+            else:
+                shard.is_loaded = True
+                self._take_effects(shard.machine.begin(self._now()))
+            self.partitions_replayed += 1
 
     def _replay(self, shard: Shard) -> Iterator[None]:
         """Apply what the partition holds. Waits for the disk."""

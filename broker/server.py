@@ -51,6 +51,9 @@ from storage.recovery import RecoveryProgress, RecoveryReport, lock_directory, o
 
 logger = logging.getLogger("broker.server")
 
+PROGRESS_TOLD_EVERY_S: Final = 5
+"""How often the log says how far a recovery has come."""
+
 COLLECT_EVERY: Final = 10_000
 """So many objects must be alive that the collector has not seen before it looks for cycles. At its
 default, 700, it went through the batches of every other transaction on their way to the disk."""
@@ -103,6 +106,7 @@ class BrokerServer:
         self.stage = Stage.OPENING
         self.recovery: RecoveryProgress | None = None
         """How far recovery has come, once it has begun."""
+        self._progress_told_s = 0.0
         self.http: HttpServer | None = None
         self.failure: BaseException | None = None
         self._given_metastore = metastore
@@ -219,6 +223,11 @@ class BrokerServer:
         self.sockets.cut_off()
         self._ended.set()
 
+    async def coordinators_loaded(self) -> None:
+        """Return when everything is read that coordinators go by."""
+        await self.groups.replayed.wait()
+        await self.transactions.replayed.wait()
+
     async def wait_for_failure(self) -> BaseException:
         """Return what ended this broker, if anything ever does."""
         await self._ended.wait()
@@ -287,9 +296,14 @@ class BrokerServer:
         self.recovery = progress
         if self._gives_up:
             raise RecoveryGivenUp
+        now_s = self.clock.monotonic()
+        if now_s - self._progress_told_s >= PROGRESS_TOLD_EVERY_S:
+            self._progress_told_s = now_s
+            logger.info("recovering %s", progress.describe())
 
     def _open_storage(self) -> RecoveryReport:
         config = self.config
+        self._progress_told_s = self.clock.monotonic()
         self.logs = LogStore(
             self.file_system,
             config.data_directory,
@@ -479,26 +493,34 @@ async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ask, number)
     # What a start makes stays: the collector need not look at it, now or later.
+    gc.collect()
     gc.disable()
     if not await _started(server, asked):
         return 0
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(COLLECT_EVERY)
-    gc.enable()
     on_ready(server.ready_line)
+    collecting = loop.create_task(_collect_once_loaded(server))
     failure = loop.create_task(server.wait_for_failure())
     stopping = loop.create_task(asked.wait())
     await asyncio.wait({failure, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
+    collecting.cancel()
     if not failure.done():
         logger.info("broker stops")
+        gc.freeze()  # There is nothing left to gain from looking at what there is.
         if not await server.stop() and server.failure is None:
             end_process(0)
     if server.failure is not None:
         end_process(1)
     failure.cancel()
     return 0
+
+
+async def _collect_once_loaded(server: BrokerServer) -> None:
+    """Let the collector work on what comes after the start, of which the coordinators are part."""
+    await server.coordinators_loaded()
+    gc.freeze()
+    gc.set_threshold(COLLECT_EVERY)
+    gc.enable()
 
 
 async def _started(server: BrokerServer, asked: asyncio.Event) -> bool:

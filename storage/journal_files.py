@@ -266,6 +266,11 @@ class JournalFiles:
     def _path(self, number: int) -> str:
         return self._file_system.join(self._directory, f"{FILE_NAME_PREFIX}{number:04d}")
 
+    @property
+    def size_bytes(self) -> int:
+        """What all files hold together, whether it is still needed or not."""
+        return sum(self._sizes().values())
+
     def _sizes(self) -> dict[int, int]:
         """Bytes of each file, by its number."""
         return {each.number: each.file.size() for each in self._files}
@@ -291,11 +296,12 @@ class JournalFiles:
 
     # Recovery
 
-    def verify(self, from_sequence: int, *, marked: bool) -> None:
+    def verify(self, from_sequence: int, *, marked: bool) -> Iterator[int]:
         """Raise Corrupt unless every group from ``from_sequence`` on is there that may be promised.
 
         ``marked``: a broker that keeps a mark was here. Reads all of it and changes nothing, so
-        that nothing is touched for the sake of a journal that cannot give it back.
+        that nothing is touched for the sake of a journal that cannot give it back. Yields the size
+        in bytes of one group after the other.
         """
         mark = self._mark
         if mark.problem is not None:
@@ -303,8 +309,8 @@ class JournalFiles:
                 raise Corrupt(mark.path, 0, mark.problem)
         else:
             mark.refuse_other_files(self._sizes(), {each: self._path(each) for each in mark.files})
-        for _ in self.replay(from_sequence):
-            pass
+        for header, _ in self.replay(from_sequence):
+            yield header.padded_bytes
 
     def give_up_end(self, from_sequence: int, reason: str) -> JournalLoss:
         """Let the journal end at its first unreadable group, whatever was promised behind it.

@@ -69,6 +69,18 @@ class RecoveryProgress:
     """How many of the partitions are open."""
     batches: int = 0
     """How many batches the journal gave back so far."""
+    is_verifying: bool = False
+    """Whether the journal is being read before anything is changed."""
+    verified_bytes: int = 0
+    journal_bytes: int = 0
+    """Size of the journal's files: no more than that is to be verified."""
+
+    def describe(self) -> str:
+        """What is being done, and how much of how much is done."""
+        if self.is_verifying:
+            return f"{self.verified_bytes} of at most {self.journal_bytes} bytes of journal checked"
+        opened = f"{self.opened} of {self.partitions} partitions open"
+        return f"{opened}, {self.batches} batches of the journal replayed"
 
 
 def lock_directory(store: LogStore) -> None:
@@ -117,10 +129,13 @@ def open_store(
     files = JournalFiles(file_system, root, store.settings.journal_file_bytes)
     # A clean stop's checkpoint may be all that is left of two: then a later run has appended.
     clean = checkpoint.clean and not files.reaches(checkpoint.journal_sequence)
-    if not clean:
-        _verify_journal(file_system.join(root, CHECKPOINT_NAMES[0]), checkpoint, files, salvage)
     wanted = {spec.directory_name: spec for spec in specs}
-    progress = RecoveryProgress(len(wanted))
+    progress = RecoveryProgress(len(wanted), journal_bytes=files.size_bytes)
+    if not clean:
+        path = file_system.join(root, CHECKPOINT_NAMES[0])
+        progress.is_verifying = True
+        _verify_journal(path, checkpoint, files, salvage, partial(_verified, progress, on_progress))
+        progress.is_verifying = False
     store.leader_epoch = leader_epoch  # What is damaged is judged by it.
     present = file_system.list_directory(root)
     removed = _sweep(store, present, wanted, removable)
@@ -188,18 +203,30 @@ def _opened(progress: RecoveryProgress, on_progress: Callable[[RecoveryProgress]
     on_progress(progress)
 
 
+def _verified(
+    progress: RecoveryProgress, on_progress: Callable[[RecoveryProgress], None], group_bytes: int
+) -> None:
+    progress.verified_bytes += group_bytes
+    on_progress(progress)
+
+
 def _verify_journal(
-    path: str, checkpoint: Checkpoint, files: JournalFiles, salvage: Salvage | None
+    path: str,
+    checkpoint: Checkpoint,
+    files: JournalFiles,
+    salvage: Salvage | None,
+    on_verified: Callable[[int], None],
 ) -> None:
     """Raise Corrupt unless the journal has all that was promised since ``checkpoint``.
 
     With ``salvage`` it ends where it cannot be read: what is before that is one moment's state of
-    all logs, as a crash would have left it then.
+    all logs, as a crash would have left it then. ``on_verified`` hears the bytes of each group.
     """
     if checkpoint.generation == 0 and files.reaches(1):
         raise Corrupt(path, 0, "both checkpoint files are missing, yet there is a journal")
     try:
-        files.verify(checkpoint.journal_sequence, marked=checkpoint.marked)
+        for group_bytes in files.verify(checkpoint.journal_sequence, marked=checkpoint.marked):
+            on_verified(group_bytes)
     except Corrupt as error:
         if salvage is None:
             raise

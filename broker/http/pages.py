@@ -38,7 +38,7 @@ def pages(server: BrokerServer) -> dict[str, Callable[[], Answer]]:
         return _health({"loop": OK, "storage": _failure(server) or OK})
 
     def ready() -> Answer:
-        return _health(readiness(server), _warnings(server))
+        return _health(readiness(server), _warnings(server), _progress(server))
 
     def metrics() -> Answer:
         # A sync that failed may have been that of what the logs already count.
@@ -75,10 +75,7 @@ def readiness(server: BrokerServer) -> dict[str, str]:
 def _recovering(server: BrokerServer) -> str:
     """Say how far recovery has come."""
     progress = server.recovery
-    if progress is None:
-        return "recovering"
-    opened = f"{progress.opened} of {progress.partitions} partitions open"
-    return f"recovering: {opened}, {progress.batches} batches of the journal replayed"
+    return "recovering" if progress is None else f"recovering: {progress.describe()}"
 
 
 def _stopping(server: BrokerServer) -> str:
@@ -111,15 +108,43 @@ def _warnings(server: BrokerServer) -> dict[str, str]:
 
     Damage of one log is no reason to keep them from all the others.
     """
-    damage = server.scrubber.describe_damage() if server.stage >= Stage.RECOVERED else None
-    return {} if damage is None else {"damage": damage}
+    if server.stage < Stage.PREPARED:
+        return {}
+    damage = server.scrubber.describe_damage()
+    unreadable = server.groups.unreadable + server.transactions.unreadable
+    found = {} if damage is None else {"damage": damage}
+    if unreadable:
+        found["coordinators"] = f"cannot be loaded, their keys are refused: {', '.join(unreadable)}"
+    return found
 
 
-def _health(checks: dict[str, str], warnings: dict[str, str] | None = None) -> Answer:
+def _progress(server: BrokerServer) -> dict[str, str]:
+    """Return what is still to come although clients are served.
+
+    The keys of partitions that are not loaded yet are answered COORDINATOR_LOAD_IN_PROGRESS, and
+    every client asks again: no reason to send them elsewhere.
+    """
+    if server.stage is not Stage.LISTENING:
+        return {}
+    loading = [
+        each.describe_replay()
+        for each in (server.groups, server.transactions)
+        if not each.replayed.is_set()
+    ]
+    return {"coordinators": f"loading {'; '.join(loading)}"} if loading else {}
+
+
+def _health(
+    checks: dict[str, str],
+    warnings: dict[str, str] | None = None,
+    progress: dict[str, str] | None = None,
+) -> Answer:
     well = all(found == OK for found in checks.values())
     body: dict[str, object] = {"status": OK if well else "unavailable", "checks": checks}
     if warnings:
         body |= {"status": "degraded" if well else body["status"], "warnings": warnings}
+    if progress:
+        body["progress"] = progress
     return json_answer(200 if well else 503, body)
 
 

@@ -578,6 +578,8 @@ def test_a_start_reads_the_last_record_of_each_key_where_that_says_it_all(opened
     spoiled = opened.make(ManualClock(), latest_counts=True)
     spoiled.open()
     assert spoiled.is_loading
+    assert spoiled.replayed.is_set()
+    assert spoiled.unreadable == [f"{spoiled.topic_name}-0"]
 
 
 def test_a_start_sets_the_timers_of_what_it_found(opened):
@@ -625,6 +627,11 @@ def test_what_takes_long_is_replayed_in_the_background():
     slow = coordinator.make(SlowClock(0))
     slow.open()
     assert slow.is_loading
+    assert not slow.replayed.is_set()
+    assert slow.unreadable == []
+    told = slow.describe_replay()
+    assert told.startswith(f"{slow.topic_name}: {slow.partitions_replayed} of 8 partitions, ")
+    assert 0 < slow.partitions_replayed < 8
     refusals = {key: slow.refusal(key) for key in keys}
     assert set(refusals.values()) == {ErrorCode.NONE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
     for key, code in refusals.items():
@@ -635,6 +642,8 @@ def test_what_takes_long_is_replayed_in_the_background():
     assert not slow.is_loading
     assert {slow.refusal(key) for key in keys} == {ErrorCode.NONE}
     assert slow.records_replayed == len(keys)
+    assert slow.replayed.is_set()
+    assert slow.partitions_replayed == 8
 
 
 # ------------------------------------------------------------------------- the topic comes and goes

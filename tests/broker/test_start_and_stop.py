@@ -117,6 +117,44 @@ async def test_a_start_answers_probes_and_says_how_far_it_is(machine):
     await server.stop()
 
 
+async def test_a_start_says_how_much_of_the_journal_it_has_checked(machine, caplog, monkeypatch):
+    monkeypatch.setattr("broker.server.PROGRESS_TOLD_EVERY_S", 0)
+    caplog.set_level(logging.INFO, "broker.server")
+    first = machine.broker()
+    await first.start()
+    await machine.fill(first)
+    await first.crash()
+    server = machine.broker()
+    await server.start()
+    assert server.recovery is not None
+    assert 0 < server.recovery.verified_bytes <= server.recovery.journal_bytes
+    told = [each for each in caplog.messages if each.startswith("recovering ")]
+    assert told[0].endswith(f" of at most {server.recovery.journal_bytes} bytes of journal checked")
+    assert told[-1].endswith(f"{PARTITIONS} partitions open, 20 batches of the journal replayed")
+    await server.stop()
+
+
+async def test_probes_are_told_which_coordinators_still_load_and_which_never_will(machine):
+    server = machine.broker()
+    await server.start()
+    await server.groups.ensure()
+    assert server.groups.is_coordinator()
+    server.groups.replayed.clear()
+    status, said = await asyncio.to_thread(ask, server, "/readyz")
+    assert (status, said["status"]) == (200, "ok")
+    assert said["progress"] == {
+        "coordinators": "loading __consumer_offsets: 50 of 50 partitions, 0 records replayed"
+    }
+    server.groups.replayed.set()
+    await asyncio.wait_for(server.coordinators_loaded(), 30)
+    assert "progress" not in (await asyncio.to_thread(ask, server, "/readyz"))[1]
+    server.groups._shards[7].is_loaded = False
+    status, said = await asyncio.to_thread(ask, server, "/readyz")
+    assert (status, said["status"]) == (200, "degraded")
+    assert said["warnings"]["coordinators"].endswith("are refused: __consumer_offsets-7")
+    await server.stop()
+
+
 async def test_a_start_that_is_cancelled_lets_go_of_everything(machine):
     unheard = []
     asyncio.get_running_loop().set_exception_handler(lambda _loop, told: unheard.append(told))
