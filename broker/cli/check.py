@@ -35,7 +35,7 @@ from storage.io import AlreadyLocked, LocalFileSystem
 from storage.journal import CommitGroup
 from storage.log_store import CHECKPOINT_NAMES, LOCK_NAME, LogStore
 from storage.metastore.interface import MetaStoreError
-from storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
+from storage.metastore.sqlite import FILE_NAME, SqliteMetaStore, describe_damage
 from storage.partition_log import PartitionLog
 from storage.recovery import RecoveryReport, open_store
 from storage.repair import find_damage
@@ -63,6 +63,8 @@ class Checked:
         """Everything that is wrong."""
         loss = self.repair.journal_loss
         problems = [_refusal(loss.reason)] if loss is not None else []
+        if tables := list(self.repair.damaged_tables):
+            problems.insert(0, _refusal(f"{FILE_NAME}: {describe_damage(tables)}"))
         return problems + [problem for each in self.partitions for problem in each["problems"]]
 
 
@@ -218,6 +220,7 @@ def _check(directory: str, scratch: str, config: BrokerConfig, *, lines: bool = 
         files.join(root, FILE_NAME),
         node_id=properties.node_id if properties is not None else config.node_id,
         new_cluster_id=properties.cluster_id if properties is not None else new_cluster_id(),
+        accept_damage=True,  # Of this copy.
     )
     store = LogStore(files, root, engine=_NoEngine(), now_ms=lambda: 0)
     salvage = Salvage()
@@ -241,9 +244,9 @@ def _check(directory: str, scratch: str, config: BrokerConfig, *, lines: bool = 
             stopped,
             found,
             partitions,
-            Repair(cuts, salvage.journal_loss, lost),
+            Repair(metastore.accepted, cuts, salvage.journal_loss, lost),
             list(consequences(salvage, [*cuts, *lost])),
-            is_refused=bool(salvage.refusals or salvage.journal_loss),
+            is_refused=bool(salvage.refusals or salvage.journal_loss or metastore.accepted),
         )
     finally:
         store.abandon()

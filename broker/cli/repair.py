@@ -73,12 +73,17 @@ class Lost(NamedTuple):
 class Repair(NamedTuple):
     """What there is to agree to."""
 
+    damaged_tables: Sequence[str]
+    """Of the metadata."""
     cuts: Sequence[Cut]
     journal_loss: JournalLoss | None
     lost: Sequence[Lost]
 
     def lines(self) -> Iterator[str]:
         """Say it."""
+        if self.damaged_tables:
+            tables = ", ".join(self.damaged_tables)
+            yield f"--repair would take the metadata as they are now, with what is in {tables}"
         for cut in self.cuts:
             yield f"--repair would cut out {cut.text}"
         if self.journal_loss is not None:
@@ -161,7 +166,7 @@ async def _repair(directory: str, config: BrokerConfig, agreed: Repair) -> list[
     )
     lock_directory(store)
     try:
-        metastore = _open_metastore(files, directory, config)
+        metastore = _open_metastore(files, directory, config, agreed.damaged_tables)
         try:
             return await _cut(store, metastore, config, agreed, failed)
         finally:
@@ -172,13 +177,14 @@ async def _repair(directory: str, config: BrokerConfig, agreed: Repair) -> list[
 
 
 def _open_metastore(
-    files: LocalFileSystem, directory: str, config: BrokerConfig
+    files: LocalFileSystem, directory: str, config: BrokerConfig, damaged: Sequence[str]
 ) -> SqliteMetaStore:
     properties = read_properties(files, directory)
     return SqliteMetaStore.open(
         files.join(directory, FILE_NAME),
         node_id=properties.node_id if properties is not None else config.node_id,
         new_cluster_id=properties.cluster_id if properties is not None else new_cluster_id(),
+        accept_damage=bool(damaged),
     )
 
 

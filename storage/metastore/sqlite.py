@@ -16,6 +16,7 @@ from itertools import starmap
 from typing import Self
 
 from storage.metastore.commit_count import SUFFIX, CommitCount
+from storage.metastore.content_digest import ContentDigest
 from storage.metastore.interface import (
     PRODUCER_ID_BLOCK,
     Identity,
@@ -95,6 +96,7 @@ class _Connection(sqlite3.Connection):
 
     path = ""
     count: CommitCount | None = None
+    digest: ContentDigest | None = None
 
 
 class SqliteMetaStore:
@@ -104,13 +106,18 @@ class SqliteMetaStore:
         """Take over an opened connection; use ``open`` instead."""
         self._connection = connection
         self._identity = identity
+        self.accepted: list[str] = []
+        """Tables that were not what was committed when it was opened."""
 
     @classmethod
-    def open(cls, path: str, *, node_id: int, new_cluster_id: str) -> Self:
+    def open(
+        cls, path: str, *, node_id: int, new_cluster_id: str, accept_damage: bool = False
+    ) -> Self:
         """Open the store at ``path``, making it when it is not there.
 
         ``new_cluster_id`` is used only for a new store. Raises IdentityMismatch when the store
-        belongs to another node id, MetaStoreError when it cannot be read or has lost commits.
+        belongs to another node id, MetaStoreError when it cannot be read or has lost commits, or
+        when rows have changed that nobody has committed: ``accept_damage`` takes those as they are.
         """
         count = None if path == MEMORY else CommitCount(path)
         if count is not None and count.lacks_store:
@@ -135,6 +142,13 @@ class SqliteMetaStore:
                 identity = _read_or_create_identity(connection, node_id, new_cluster_id)
                 for statement in LATER_TABLES.split(";"):
                     connection.execute(statement)
+                digest = ContentDigest(connection)
+                damaged = digest.compare()
+                if damaged:
+                    _judge_damage(path, damaged, digest, accept_damage=accept_damage)
+            with _translated_errors(path):
+                digest.follow()
+            connection.digest = digest
             if count is not None:
                 with _translated_errors(path):
                     count.begin()
@@ -142,7 +156,9 @@ class SqliteMetaStore:
         except BaseException:
             connection.close()
             raise
-        return cls(connection, identity)
+        store = cls(connection, identity)
+        store.accepted = damaged
+        return store
 
     @property
     def identity(self) -> Identity:
@@ -316,11 +332,15 @@ def _transaction(connection: _Connection, *, counts: bool = True) -> Iterator[sq
     """
     with _translated_errors(connection.path):
         connection.execute("BEGIN IMMEDIATE")
+        if connection.digest is not None:
+            connection.digest.begin()
         try:
             yield connection
             if counts:
                 connection.execute("UPDATE commits SET number = number + 1")
                 number = _scalar(connection.execute("SELECT number FROM commits"))
+                if connection.digest is not None:
+                    connection.digest.commit()
             connection.execute("COMMIT")
             if counts and connection.count is not None:
                 connection.count.advance(number)
@@ -351,6 +371,22 @@ def _refuse_lost_commits(connection: _Connection, count: CommitCount) -> None:
             f"metadata store {connection.path}: {count.number} commits were made, {found} are "
             "there; it or its -wal file is an older one, missing or damaged"
         )
+
+
+def _judge_damage(
+    path: str, tables: list[str], digest: ContentDigest, *, accept_damage: bool
+) -> None:
+    """Raise MetaStoreError, or take what is damaged for what was committed."""
+    if not accept_damage:
+        raise MetaStoreError(
+            f"metadata store {path}: {describe_damage(tables)}; the file is damaged"
+        )
+    digest.accept()
+
+
+def describe_damage(tables: list[str]) -> str:
+    """Say which tables are not what was committed."""
+    return f"the content of {', '.join(tables)} is not what was committed"
 
 
 def _read_or_create_identity(

@@ -13,6 +13,7 @@ from broker.testing import Broker
 from storage.check import verify
 from storage.errors import Corrupt
 from storage.metastore.commit_count import CommitCount
+from storage.metastore.interface import MetaStoreError
 from tests.broker.cli.command import Served, barnabas, command, environment
 from tests.broker.cli.inline import Shell
 from tests.broker.data_plane import until
@@ -242,6 +243,25 @@ def test_damaged_metadata(check, copy):
         path.write_bytes(b"damaged " * 1024)
     error = check("-d", copy).error
     assert f"{copy}/barnabas-metadata.sqlite" in error
+
+
+def test_metadata_with_a_flipped_bit(check, copy):
+    """Its structure is whole; what it says is taken once somebody agrees."""
+    path = copy / "barnabas-metadata.sqlite"
+    path.write_bytes(path.read_bytes().replace(b"segment.bytes1048576", b"segment.bytes1048577"))
+    before = content(copy)
+    said = "the content of topic_configs is not what was committed"
+    with pytest.raises(MetaStoreError, match=said), Broker(storage=copy):
+        pass
+    ended = check("-d", copy, "--repair", "--dry-run")
+    assert said in ended.stderr
+    assert "--repair would take the metadata as they are now, with what is in to" in ended.stdout
+    assert content(copy) == before
+    assert check("-d", copy, "--repair", "--yes").exit_code == 0
+    assert check("-d", copy).exit_code == 0
+    with Broker(storage=copy) as broker:
+        topic = broker.server.catalogue.topics["orders"]
+        assert topic.partitions[0].log.config.segment_bytes == 1048577
 
 
 def test_metadata_that_is_missing(check, copy):
