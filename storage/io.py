@@ -333,7 +333,13 @@ class LocalFile:
         return OSError(errno.EIO, "the file has become shorter", self.path)
 
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
-        """Write all buffers, in as many system calls as it takes."""
+        """Write all buffers, in as many system calls as it takes: nearly always one."""
+        if len(buffers) <= IOV_MAX:
+            written = os.pwritev(self._descriptor, buffers, position)
+            if written == sum(map(len, buffers)):
+                return
+            buffers = window(buffers, written)
+            position += written
         for batch in _batches(buffers):
             remaining: Sequence[Buffer] = batch
             while remaining:
