@@ -51,22 +51,22 @@ Result = TypeVar("Result")
 Configs = Mapping[str, str]
 ConfigsChange = Callable[[Configs], Configs]
 
-PARTITIONS_PER_CHANGE_MAX = 10_000
+PARTITIONS_PER_CHANGE_MAX: Final = 10_000
 """Kafka's limit on the partitions that one change may add."""
 
-GROUPS_WITH_SETTINGS_MAX = 10_000
+GROUPS_WITH_SETTINGS_MAX: Final = 10_000
 """Groups need not exist to have settings, so somebody has to stop."""
 
-LOGS_PER_TURN = 256
+LOGS_PER_TURN: Final = 256
 """Logs made or removed before the loop gets a turn; their directories follow on another thread."""
 
-PRODUCER_IDS_LOW = 500
+PRODUCER_IDS_LOW: Final = 500
 """When fewer are left the next block is fetched."""
 
 NO_EPOCH: Final = -1
 """What a client says that does not know a partition's leader epoch."""
 
-CLUSTER_ENTITY = ""
+CLUSTER_ENTITY: Final = ""
 """The MetaStore's name for broker settings that hold for the whole cluster."""
 
 

@@ -62,21 +62,23 @@ logger = logging.getLogger("broker.connection")
 
 Plan: TypeAlias = tuple[Route, RequestContext, int, bool, bool, Any, Any, Any, Shortcut | None]
 
-_request_header = Struct(">iih").unpack_from  # key and version in one, correlation id, client id
-HEADER_BYTES = 10
+_request_header: Final = Struct(
+    ">iih"
+).unpack_from  # key and version in one, correlation id, client id
+HEADER_BYTES: Final = 10
 
-WRITE_BYTES = 256 * 1024
+WRITE_BYTES: Final = 256 * 1024
 """Answers are handed to the transport once they add up to this much, so that a burst of requests
 cannot pile up answers behind the transport's flow control."""
 
-JOIN_BYTES = 64 * 1024
+JOIN_BYTES: Final = 64 * 1024
 """Up to this much, one joined string is cheaper than a vector of small pieces."""
 
-TURN_REQUESTS = 200
+TURN_REQUESTS: Final = 200
 """Requests of one connection handled in a row: about 2 ms. A full ring of the smallest requests
 would hold up everyone else for 30 ms, and the disk, which starts when the turn ends."""
 
-TURN_NS = 5_000_000
+TURN_NS: Final = 5_000_000
 """What costs more than the smallest is handled no longer than this in a row."""
 
 # Why a connection handles nothing at the moment.
@@ -288,9 +290,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         route = deferred.route
         assert route is not None
-        if (route.api.key > FETCH_KEY or deferred.large) and is_long(
-            deferred.response, LONG_ELEMENTS
-        ):
+        if (deferred.large or not route.short) and is_long(deferred.response, LONG_ELEMENTS):
             self._server.start_request(self._server.large.encode(self, deferred))
             return
         try:
@@ -411,22 +411,25 @@ class Connection(asyncio.BufferedProtocol):
         """Handle whole frames until something mutes the connection or its turn is over."""
         frames = self._frames
         frame: memoryview | None = None
-        begun_ns = perf_counter_ns()
+        begun_ns = now_ns = perf_counter_ns()
         try:
             for _ in range(TURN_REQUESTS):
                 if self._mute:
                     break
-                if perf_counter_ns() - begun_ns > TURN_NS:
+                if now_ns - begun_ns > TURN_NS:
                     self._queue_delivery()
                     break
-                if self._repeated is not None and self._take_short(*self._repeated):
+                repeated = self._repeated
+                if repeated is not None and self._take_short(repeated[0], repeated[1], now_ns):
+                    now_ns = perf_counter_ns()
                     continue
                 frame = frames.next_frame()
                 if frame is None:
                     if frames.wanted_bytes:
                         self._intake.begin_large()
                     break
-                self._handle(frame)
+                self._handle(frame, now_ns)
+                now_ns = perf_counter_ns()
                 if frames.frame_is_owned and not self._decoding:
                     self._intake.handled()
             else:  # the others' turn; the rest waits in the buffer
@@ -437,11 +440,10 @@ class Connection(asyncio.BufferedProtocol):
             self.bug(self._describe(frame).removeprefix("api=").strip(), error)
         if self._out:
             self._write()
-        self._delivery.spend(perf_counter_ns() - begun_ns)
+        self._delivery.spend(now_ns - begun_ns)
 
-    def _take_short(self, route: Route, shortcut: Shortcut) -> bool:
+    def _take_short(self, route: Route, shortcut: Shortcut, begun_ns: int) -> bool:
         """Let the latest request's shortcut take what comes next; False: that is not like it."""
-        begun_ns = perf_counter_ns()
         pending = shortcut.take(self._frames)
         if pending is None:
             return False
@@ -454,9 +456,8 @@ class Connection(asyncio.BufferedProtocol):
             self._hold_back()
         return True
 
-    def _handle(self, frame: memoryview) -> None:
+    def _handle(self, frame: memoryview, begun_ns: int) -> None:
         """Decode one request, call its handler, and answer or note that an answer is owed."""
-        begun_ns = perf_counter_ns()
         key_and_version, correlation_id, client_size = _request_header(frame)
         position = HEADER_BYTES
         client = None
@@ -500,7 +501,7 @@ class Connection(asyncio.BufferedProtocol):
         elif route.is_coroutine:
             self._start(response, route, request, version, correlation_id, begun_ns)
             return
-        if route.api.key > FETCH_KEY and is_long(response, LONG_ELEMENTS):
+        if not route.short and is_long(response, LONG_ELEMENTS):
             aside: Deferred[Any] = Deferred()
             aside.begun_ns = begun_ns
             self._defer(aside, route, version, correlation_id)

@@ -24,7 +24,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from broker import failpoints
 from broker.key_hash import java_hash
@@ -72,14 +72,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-UNREADABLE = (KafkaError, Malformed, Corrupt, CorruptBatch, InvalidBatch, ValueError)
+UNREADABLE: Final = (KafkaError, Malformed, Corrupt, CorruptBatch, InvalidBatch, ValueError)
 """What comes of a log whose content makes no sense; an error of the disk is none of these."""
 
-RETRY_MS = 1000
+RETRY_MS: Final = 1000
 """A timer whose records cannot be written (the disk is full) comes again after this time."""
 
-LOAD_BEFORE_READY_MS = 200
-LOAD_TURN_MS = 5
+LOAD_BEFORE_READY_MS: Final = 200
+LOAD_TURN_MS: Final = 5
 """How long the loop is held for replaying: before clients come, and in one turn after that."""
 
 RECORDS_PER_SLICE = 250

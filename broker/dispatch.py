@@ -22,7 +22,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from broker.division import Divide
 from protocol.api import Api
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 Request = TypeVar("Request")
 Response = TypeVar("Response")
 
-PRODUCE_KEY = 0
-FETCH_KEY = 1
-API_VERSIONS_KEY = 18
+PRODUCE_KEY: Final = 0
+FETCH_KEY: Final = 1
+API_VERSIONS_KEY: Final = 18
 
 
 class CloseConnection(Exception):
@@ -78,7 +78,7 @@ class Deferred(Generic[Response]):
 
     parked: ClassVar[bool] = False
     large: ClassVar[bool] = False
-    """Whether an answer to Fetch may be long (the others' are looked at)."""
+    """Whether the answer may be long although its route is ``short``: that of a fetch session."""
     requests = 1
     """How many requests this answers."""
 
@@ -204,6 +204,8 @@ class Route:
     """The handler itself takes a large request in slices."""
     long_handler: LongHandler[Any, Any] | None = None
     """Takes requests of very many elements, in slices, in place of ``handler``."""
+    short: bool = False
+    """Whether the answer to a small request is small too; the others' answers are looked at."""
     requests: int = 0
     times: Histogram = field(default_factory=Histogram)
     """How long requests took, from their decoding until the answer is written; in nanoseconds."""
@@ -271,6 +273,7 @@ class Routes:
         divide: Divide | None = None,
         sliced: bool = False,
         long_handler: LongHandler[Request, Response] | None = None,
+        short: bool = False,
     ) -> Callable[[Handler[Request, Response]], Handler[Request, Response]]:
         """Register a handler for ``api``, answering ``versions`` (both ends included).
 
@@ -278,6 +281,8 @@ class Routes:
         that leaves the handler becomes. ``divide``: large requests may be handled in parts, with
         other requests in between, or the handler does that itself: ``sliced``, or another one that
         gets those with very many elements: ``long_handler`` (broker/large.py).
+        other requests in between, or the handler does that itself: ``sliced`` (broker/large.py).
+        ``short``: what answers a small request is small, so nobody has to look (``Route.short``).
         """
 
         def register(handler: Handler[Request, Response]) -> Handler[Request, Response]:
@@ -293,6 +298,7 @@ class Routes:
                     divide=divide,
                     sliced=sliced,
                     long_handler=long_handler,
+                    short=short,
                 )
             )
             return handler

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from broker.connection import Connection
 
 
-TURN_NS = 20_000_000
+TURN_NS: Final = 20_000_000
 """How long connections handle requests in one iteration of the loop. Then the sockets are looked at
 again, whatever else there is to do: /livez, other connections, the disk's answers."""
 
-NOTICED_NS = 100_000
+NOTICED_NS: Final = 100_000
 
 
 class Delivery:

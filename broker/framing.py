@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from struct import Struct
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from broker.dispatch import API_VERSIONS_KEY, Route
 from protocol.errors import ErrorCode, Malformed
@@ -13,8 +13,8 @@ Chunks: TypeAlias = list[Any]
 """Pieces of an answer: bytes, bytearrays or memoryviews of bytes, and slices of files in a Fetch's
 (``storage.io.FileSlice``), which are sent from where they are."""
 
-_pack_answer_header = Struct(">ii").pack_into
-_pack_range_answer = Struct(">iihihhh").pack
+_pack_answer_header: Final = Struct(">ii").pack_into
+_pack_range_answer: Final = Struct(">iihihhh").pack
 
 
 def answers_flexibly(route: Route, version: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker.config import BrokerConfig
 from broker.coordination import Coordination
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from broker.server import BrokerServer
     from storage.transaction_marker import TransactionMarker
 
-GROUP_ID_MAX_BYTES = 32_767
+GROUP_ID_MAX_BYTES: Final = 32_767
 """What the records of ``__consumer_offsets`` can hold."""
-GROUPS_PER_TURN = 64
+GROUPS_PER_TURN: Final = 64
 """Groups asked for what has expired before the loop gets a turn."""
 
 

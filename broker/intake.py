@@ -21,7 +21,7 @@ from protocol.frame import FrameBuffer, RingPool
 if TYPE_CHECKING:
     import asyncio
 
-SLOWEST_BYTES_PER_SECOND = 32 * 1024
+SLOWEST_BYTES_PER_SECOND: Final = 32 * 1024
 """What a connection must at least receive to keep an incomplete frame alive beyond its time."""
 
 PEER_HAS_GONE: Final = POLLERR | POLLHUP | 0x2000

@@ -49,7 +49,8 @@ a thread and back (0.1 ms) is little."""
 
 VERY_LARGE_BYTES: Final = 256 * 1024
 
-PLACES, PLACES_FOR_VERY_LARGE = 16, 4
+PLACES: Final = 16
+PLACES_FOR_VERY_LARGE: Final = 4
 """Large requests that are decoded or handled at a time: what they are made of is in memory, and is
 what Python's collector looks through."""
 

@@ -63,11 +63,11 @@ _INDEX_AND_SIZE_BYTES: Final = 4 + 5
 _SENTINEL: Final = 0x7EADBEEF
 """Stands for the partition index while an answer is learned; the bytes behind it never hold it."""
 
-_integer = Struct(">i").unpack_from
-_producer = Struct(">qh").unpack_from
-_index_and_size = Struct(">ii").unpack_from
-_pack_correlation_id = Struct(">i").pack_into
-_pack_result = Struct(">ihqqq").pack_into
+_integer: Final = Struct(">i").unpack_from
+_producer: Final = Struct(">qh").unpack_from
+_index_and_size: Final = Struct(">ii").unpack_from
+_pack_correlation_id: Final = Struct(">i").pack_into
+_pack_result: Final = Struct(">ihqqq").pack_into
 
 
 class ShortProduce(ShortAnswers):

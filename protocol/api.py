@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from protocol.errors import ErrorCode, KafkaError, Malformed
 from protocol.wire import Chunks
@@ -24,16 +24,16 @@ Encoder = Callable[[T, bytearray], Chunks]
 
 # What decoding raises when bytes do not add up; any other exception is a fault of ours. Mapped to
 # Malformed here and for headers in protocol.header.
-BROKEN_BYTES = (IndexError, struct.error, UnicodeDecodeError)
+BROKEN_BYTES: Final = (IndexError, struct.error, UnicodeDecodeError)
 
 # The flexible_from of what has no flexible version: above every int16.
-NEVER = 0x8000
+NEVER: Final = 0x8000
 
 # Requests that may be followed by more bytes. librdkafka (2.16 and before) asks for all topics with
 # a null array of four bytes where a flexible version has one; Kafka reads one and ignores the rest.
-TRAILING_BYTES_IGNORED = frozenset({"MetadataRequest"})
+TRAILING_BYTES_IGNORED: Final = frozenset({"MetadataRequest"})
 
-_VERSION = struct.Struct(">h")
+_VERSION: Final = struct.Struct(">h")
 
 
 class Message(Generic[T]):

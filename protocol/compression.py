@@ -23,19 +23,19 @@ from typing import Final, Protocol, cast
 
 Buffer = bytes | bytearray | memoryview
 
-NONE = 0
-GZIP = 1
-SNAPPY = 2
-LZ4 = 3
-ZSTD = 4
+NONE: Final = 0
+GZIP: Final = 1
+SNAPPY: Final = 2
+LZ4: Final = 3
+ZSTD: Final = 4
 
-NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
+NAMES: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 """Kafka's names of the codecs, by the number in a batch's attributes."""
 
-_GZIP_WINDOW = 31  # zlib: 15 bits of window, plus 16 for the gzip header and trailer
-_XERIAL_MAGIC = b"\x82SNAPPY\x00"
-_XERIAL_HEADER = struct.Struct(">8sii")  # magic, version, oldest version that can read it
-_XERIAL_BLOCK_BYTES = 32 * 1024
+_GZIP_WINDOW: Final = 31  # zlib: 15 bits of window, plus 16 for the gzip header and trailer
+_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER: Final = struct.Struct(">8sii")  # magic, version, oldest version that can read it
+_XERIAL_BLOCK_BYTES: Final = 32 * 1024
 PIECE_BYTES: Final = 64 * 1024
 """The largest piece that :func:`expand` yields."""
 ZSTD_WINDOW_BYTES_MAX: Final = 128 * 1024 * 1024
@@ -44,7 +44,7 @@ _GIVEN_BYTES: Final = 16 * 1024
 """How much the libraries get at a time: what they did not take up yet they copy."""
 _SNAPPY_RATIO_MAX: Final = 22
 """No block of Snappy expands further: three bytes stand for 64 at most."""
-_BLOCK_LENGTH = struct.Struct(">i")
+_BLOCK_LENGTH: Final = struct.Struct(">i")
 
 
 class CompressionError(Exception):

@@ -21,29 +21,30 @@ A frame is a 4-byte big-endian length and that many bytes. Rules of this file:
 from __future__ import annotations
 
 from struct import Struct
+from typing import Final
 
 from protocol.buffers import LargeBuffers
 
-RING_BYTES = 256 * 1024
+RING_BYTES: Final = 256 * 1024
 """Size of a ring: large enough that one ``recv`` empties a socket's usual receive buffer."""
 
-MIN_FRAME_BYTES = 10
+MIN_FRAME_BYTES: Final = 10
 """The shortest request header: key, version, correlation id and a null client id."""
 
-STASH_BYTES = 2048
+STASH_BYTES: Final = 2048
 """What is left of an incomplete frame is kept in a string of its own up to this size, so that a
 trickle of a few bytes does not hold a ring; above it, copying twice costs more than it saves."""
 
-MIN_RECEIVE_BYTES = 32 * 1024
+MIN_RECEIVE_BYTES: Final = 32 * 1024
 """A little room at the end of the ring is worth moving a short rest to the front for."""
 
-PIECE_BYTES = 1024 * 1024
+PIECE_BYTES: Final = 1024 * 1024
 """Most of a frame with a buffer of its own that is received at once."""
 
-LENGTH_BYTES = 4
-_length = Struct(">i").unpack_from
-_length_and_key = Struct(">ih").unpack_from
-_NOTHING = memoryview(b"")
+LENGTH_BYTES: Final = 4
+_length: Final = Struct(">i").unpack_from
+_length_and_key: Final = Struct(">ih").unpack_from
+_NOTHING: Final = memoryview(b"")
 
 
 class FrameRefused(Exception):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import struct
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from protocol.api import BROKEN_BYTES, NEVER, Api
 from protocol.errors import Malformed
@@ -19,13 +19,13 @@ from protocol.wire import Chunks, skip_tags
 Request = TypeVar("Request")
 Response = TypeVar("Response")
 
-API_VERSIONS_KEY = 18
+API_VERSIONS_KEY: Final = 18
 
-_FLEXIBLE_FROM = {entry.key: entry.flexible_from for entry in ENTRIES.values()}
-_REQUEST_HEADER = struct.Struct(">hhih")
+_FLEXIBLE_FROM: Final = {entry.key: entry.flexible_from for entry in ENTRIES.values()}
+_REQUEST_HEADER: Final = struct.Struct(">hhih")
 _unpack_request_header = _REQUEST_HEADER.unpack_from
-_LENGTH = struct.Struct(">i")
-_LENGTH_AND_CORRELATION_ID = struct.Struct(">ii")
+_LENGTH: Final = struct.Struct(">i")
+_LENGTH_AND_CORRELATION_ID: Final = struct.Struct(">ii")
 
 
 @dataclasses.dataclass(slots=True)

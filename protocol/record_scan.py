@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 _INT64_MIN: Final = -(1 << 63)
 _INT64_MAX: Final = (1 << 63) - 1
+_NEAR: Final = 1 << 61
+"""Two numbers up to this size add up to one of 64 bits. Compiled code has it as a number of the
+machine; those above are objects to it, to be looked at anew each time."""
 _MAX_VARLONG_BYTES: Final = 10
 _KEPT_BYTES: Final = 32 * 1024
 _LENGTH_BYTES: Final = 5
@@ -56,11 +59,12 @@ class RecordScan:
         self._keyless: i64 = 0
         self._smallest_delta: i64 = 0
         self._largest_delta: i64 = 0
-        self._first_after_epoch: i64 = _INT64_MAX
+        largest = _largest()
+        self._first_after_epoch: i64 = largest
         """The delta from which on a timestamp is not negative."""
-        if base_timestamp > -_INT64_MAX:
+        if base_timestamp > -largest:
             self._first_after_epoch = -base_timestamp
-        self._oldest_delta: i64 = _INT64_MAX
+        self._oldest_delta: i64 = largest
         self._kept = b""
         self._in_large = False
         self._stage = _HEAD
@@ -108,6 +112,8 @@ class RecordScan:
         if self._index < self._count:
             raise InvalidBatch(f"{self._index} records where {self._count} are announced")
         base: i64 = self._base_timestamp
+        if -_NEAR < base < _NEAR and self._smallest_delta > -_NEAR and self._largest_delta < _NEAR:
+            return
         # Neither side of these overflows, as one of the two is not negative.
         if self._smallest_delta < _INT64_MIN - min(base, 0) or (
             self._largest_delta > _INT64_MAX - max(base, 0)
@@ -253,6 +259,12 @@ class RecordScan:
         self._largest_delta = max(self._largest_delta, delta)
         if delta >= self._first_after_epoch:
             self._oldest_delta = min(self._oldest_delta, delta)
+
+
+def _largest() -> i64:
+    """2^63-1, made of numbers that compiled code has as such."""
+    quarter: i64 = _NEAR
+    return quarter - 1 + quarter + quarter + quarter
 
 
 def _after_value(data: bytes, start: i64, end: i64) -> i64:

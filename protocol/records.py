@@ -22,64 +22,66 @@ Layout, with the offset of each field::
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
 from protocol import compression as codecs
 from protocol.compression import Buffer, CompressionError
 
-HEADER = struct.Struct(">qiibIhiqqqhii")
-HEADER_BYTES = 61
-LENGTH_OVERHEAD = 12
+HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+HEADER_BYTES: Final = 61
+LENGTH_OVERHEAD: Final = 12
 """Bytes of a batch that ``batch_length`` does not count: base offset and the length itself."""
-MAGIC = 2
+MAGIC: Final = 2
 
-COMPRESSION_MASK = 0x07
-TIMESTAMP_TYPE_BIT = 0x08
-TRANSACTIONAL_BIT = 0x10
-CONTROL_BIT = 0x20
-DELETE_HORIZON_BIT = 0x40
+COMPRESSION_MASK: Final = 0x07
+TIMESTAMP_TYPE_BIT: Final = 0x08
+TRANSACTIONAL_BIT: Final = 0x10
+CONTROL_BIT: Final = 0x20
+DELETE_HORIZON_BIT: Final = 0x40
 
-CREATE_TIME = 0
-LOG_APPEND_TIME = 1
+CREATE_TIME: Final = 0
+LOG_APPEND_TIME: Final = 1
 
-NO_PRODUCER_ID = -1
-NO_PRODUCER_EPOCH = -1
-NO_SEQUENCE = -1
-NO_TIMESTAMP = -1
-NO_LEADER_EPOCH = -1
-MAX_SEQUENCE = 2_147_483_647
+NO_PRODUCER_ID: Final = -1
+NO_PRODUCER_EPOCH: Final = -1
+NO_SEQUENCE: Final = -1
+NO_TIMESTAMP: Final = -1
+NO_LEADER_EPOCH: Final = -1
+MAX_SEQUENCE: Final = 2_147_483_647
 
-_SMALLEST_LENGTH = HEADER_BYTES - LENGTH_OVERHEAD
-CRC_START = 21
+_SMALLEST_LENGTH: Final = HEADER_BYTES - LENGTH_OVERHEAD
+CRC_START: Final = 21
 """A batch's checksum covers its bytes from here on."""
-ATTRIBUTES_LOW_BYTE = 22
+ATTRIBUTES_LOW_BYTE: Final = 22
 """Where codec, transactional and control bits stand: for who looks at one byte of a batch."""
-PRODUCER_ID_POSITION = 43
-_INT64_MIN = -(1 << 63)
-_INT64_MAX = (1 << 63) - 1
-_UINT64_MAX = (1 << 64) - 1
-_NULL = 1  # length -1 as a varint
-_MAX_VARINT_BYTES = 5
-_MAX_VARLONG_BYTES = 10
-_LARGEST_CODEC = codecs.ZSTD
-_SMALLEST_RECORD_BYTES = 7  # length, attributes, two deltas, key length, value length, header count
+PRODUCER_ID_POSITION: Final = 43
+_INT64_MIN: Final = -(1 << 63)
+_INT64_MAX: Final = (1 << 63) - 1
+_UINT64_MAX: Final = (1 << 64) - 1
+_NULL: Final = 1  # length -1 as a varint
+_MAX_VARINT_BYTES: Final = 5
+_MAX_VARLONG_BYTES: Final = 10
+_LARGEST_CODEC: Final = codecs.ZSTD
+_SMALLEST_RECORD_BYTES: Final = (
+    7  # length, attributes, two deltas, key length, value length, header count
+)
 
-_PLACED = struct.Struct(">qii")
+_PLACED: Final = struct.Struct(">qii")
 """Base offset, length, leader epoch."""
-_PLACED_BYTES = 16
-_CRC = struct.Struct(">I")
-_PACK_UNCOVERED = struct.Struct(">qiibI").pack
-_PACK_COVERED = struct.Struct(">hiqqqhii").pack
-_ATTRIBUTES = struct.Struct(">h")
-_MAX_TIMESTAMP = struct.Struct(">q")
-_PRODUCER = struct.Struct(">qh")
-_MARKER_KEY = struct.Struct(">hh")
-_MARKER_VALUE = struct.Struct(">hi")
+_PLACED_BYTES: Final = 16
+_CRC: Final = struct.Struct(">I")
+_PACK_UNCOVERED: Final = struct.Struct(">qiibI").pack
+_PACK_COVERED: Final = struct.Struct(">hiqqqhii").pack
+_ATTRIBUTES: Final = struct.Struct(">h")
+_MAX_TIMESTAMP: Final = struct.Struct(">q")
+_PRODUCER: Final = struct.Struct(">qh")
+_MARKER_KEY: Final = struct.Struct(">hh")
+_MARKER_VALUE: Final = struct.Struct(">hi")
 
-_ABORT = 0
-_COMMIT = 1
+_ABORT: Final = 0
+_COMMIT: Final = 1
 
 
 class CorruptBatch(Exception):
@@ -578,9 +580,9 @@ def varint(value: int) -> bytes:
     return bytes(output)
 
 
-_ONE_BYTE = [bytes([number]) for number in range(0x80)]
-_NULL_SIZE = varint(-1)
-_NULL_SIZED = _NULL_SIZE, b""
+_ONE_BYTE: Final = [bytes([number]) for number in range(0x80)]
+_NULL_SIZE: Final = varint(-1)
+_NULL_SIZED: Final = _NULL_SIZE, b""
 
 
 class Marker(NamedTuple):

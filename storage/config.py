@@ -7,14 +7,15 @@ Defaults are Kafka 4.3.0's. The keys' names, their parsing and the broker-wide d
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-LONG_MAX = 9_223_372_036_854_775_807
-DAY_MS = 24 * 60 * 60 * 1000
+LONG_MAX: Final = 9_223_372_036_854_775_807
+DAY_MS: Final = 24 * 60 * 60 * 1000
 
-DELETE = "delete"
-COMPACT = "compact"
-CREATE_TIME = "CreateTime"
-LOG_APPEND_TIME = "LogAppendTime"
+DELETE: Final = "delete"
+COMPACT: Final = "compact"
+CREATE_TIME: Final = "CreateTime"
+LOG_APPEND_TIME: Final = "LogAppendTime"
 
 
 @dataclass(frozen=True, slots=True)

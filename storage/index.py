@@ -21,11 +21,11 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-TIME_ENTRY = struct.Struct(">qi")
-TRANSACTION_ENTRY = struct.Struct(">hqqqq")
-TRANSACTION_VERSION = 0
-NO_TIMESTAMP = -1
-MAX_RELATIVE_OFFSET = 2_147_483_647
+TIME_ENTRY: Final = struct.Struct(">qi")
+TRANSACTION_ENTRY: Final = struct.Struct(">hqqqq")
+TRANSACTION_VERSION: Final = 0
+NO_TIMESTAMP: Final = -1
+MAX_RELATIVE_OFFSET: Final = 2_147_483_647
 
 
 class CorruptIndex(Exception):

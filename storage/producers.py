@@ -446,21 +446,23 @@ def _marker_epoch_fits(entry: ProducerEntry, epoch: int, transaction_version: in
 
 SNAPSHOT_VERSION: Final = 1
 
-_SNAPSHOT_HEAD = struct.Struct(">hI")
-_COUNT = struct.Struct(">i")
-_SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
-_CHECKED_FROM = _SNAPSHOT_HEAD.size
+_SNAPSHOT_HEAD: Final = struct.Struct(">hI")
+_COUNT: Final = struct.Struct(">i")
+_SNAPSHOT_ENTRY: Final = struct.Struct(">qhiqiqiq")
+_CHECKED_FROM: Final = _SNAPSHOT_HEAD.size
 
 # Behind Kafka's entries, under Kafka's checksum, which covers the rest of the file: what Kafka's
 # format has no room for. Kafka 4.3.0 reads its entries and ignores what follows them.
-_TRAILER_MAGIC = b"BARNPROD"
-_TRAILER_HEAD = struct.Struct(">8sh")
-_TRAILER_VERSION = 1
-_NO_BATCH = CachedBatch(NO_SEQUENCE, NO_OFFSET, 0, -1)
-_TRAILER_ENTRY = struct.Struct(">qb")
-_TRAILER_BATCH = struct.Struct(">iqiq")
+_TRAILER_MAGIC: Final = b"BARNPROD"
+_TRAILER_HEAD: Final = struct.Struct(">8sh")
+_TRAILER_VERSION: Final = 1
+_NO_BATCH: Final = CachedBatch(NO_SEQUENCE, NO_OFFSET, 0, -1)
+_TRAILER_ENTRY: Final = struct.Struct(">qb")
+_TRAILER_BATCH: Final = struct.Struct(">iqiq")
 # One call for an entry with all its batches: a roll encodes every producer of the partition.
-_TRAILER_ENTRIES = [struct.Struct(">qb" + "iqiq" * count) for count in range(CACHED_BATCHES + 1)]
+_TRAILER_ENTRIES: Final = [
+    struct.Struct(">qb" + "iqiq" * count) for count in range(CACHED_BATCHES + 1)
+]
 
 
 class CorruptSnapshot(Exception):

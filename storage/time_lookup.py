@@ -23,7 +23,7 @@ from storage.partition_log import READ_UNCOMMITTED, PartitionLog
 from storage.segment import Segment
 from storage.segment_read import FileSpan, LoadedSpan, read_waiting
 
-_PIECE_BYTES = 256 * 1024
+_PIECE_BYTES: Final = 256 * 1024
 RECORDS_IN_A_ROW: Final = 1024
 """How many are looked at before the interpreter is let go, for the loop to have it: 0.3 ms."""
 

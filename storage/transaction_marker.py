@@ -1,8 +1,10 @@
 """The end of a producer's transaction, as it is written to every partition that took part."""
 
+from typing import Final
+
 from protocol.records import control_batch
 
-_NOT_ENCODED = -1
+_NOT_ENCODED: Final = -1
 
 
 class TransactionMarker:

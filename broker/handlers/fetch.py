@@ -73,7 +73,7 @@ def refuse_fetch(request: FetchRequest, code: ErrorCode, message: str | None) ->
     )
 
 
-@serves(FETCH, versions=(4, 18), refuse=refuse_fetch)
+@serves(FETCH, versions=(4, 18), refuse=refuse_fetch, short=True)
 def fetch(context: RequestContext, request: FetchRequest) -> FetchAnswer:
     """Answer the batches asked for, or park until there are enough of them."""
     broker = context.broker

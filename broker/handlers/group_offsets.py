@@ -113,7 +113,7 @@ async def _commit_long(
     return await answered
 
 
-@serves(OFFSET_COMMIT, versions=(2, 10), long_handler=offset_commit_long)
+@serves(OFFSET_COMMIT, versions=(2, 10), long_handler=offset_commit_long, short=True)
 def offset_commit(
     context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:

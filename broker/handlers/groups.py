@@ -120,7 +120,7 @@ def _refuse_sync(code: ErrorCode) -> SyncGroupResponse:
     return SyncGroupResponse(error_code=code)
 
 
-@serves(HEARTBEAT, versions=(0, 4))
+@serves(HEARTBEAT, versions=(0, 4), short=True)
 def heartbeat(
     context: RequestContext, request: HeartbeatRequest
 ) -> HeartbeatResponse | Deferred[HeartbeatResponse]:

@@ -67,7 +67,13 @@ def refuse_list_offsets(
     )
 
 
-@serves(LIST_OFFSETS, versions=(1, 11), refuse=refuse_list_offsets, divide=by("topics.partitions"))
+@serves(
+    LIST_OFFSETS,
+    versions=(1, 11),
+    refuse=refuse_list_offsets,
+    divide=by("topics.partitions"),
+    short=True,
+)
 def list_offsets(
     context: RequestContext, request: ListOffsetsRequest
 ) -> ListOffsetsResponse | Parked[ListOffsetsResponse]:

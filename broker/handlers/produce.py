@@ -64,9 +64,9 @@ SLICE_SECONDS: Final = 0.005
 
 SMALL_BYTES: Final = 16 * 1024
 """Uncompressed batches up to this size are left to the logs: to look into one takes 40 us."""
-TOPIC_IDS_SINCE = 13
-ZSTD_SINCE = 7
-NO_OFFSET = -1
+TOPIC_IDS_SINCE: Final = 13
+ZSTD_SINCE: Final = 7
+NO_OFFSET: Final = -1
 
 
 def refuse_produce(
@@ -85,7 +85,7 @@ def refuse_produce(
     )
 
 
-@serves(PRODUCE, versions=(3, 13), refuse=refuse_produce, shortcut=ProduceShortcut)
+@serves(PRODUCE, versions=(3, 13), refuse=refuse_produce, shortcut=ProduceShortcut, short=True)
 def produce(
     context: RequestContext, request: ProduceRequest
 ) -> ProduceResponse | Deferred[ProduceResponse] | None:

@@ -37,7 +37,7 @@ def refuse_init_producer_id(
     return InitProducerIdResponse(error_code=code, producer_epoch=NO_PRODUCER_EPOCH)
 
 
-@serves(INIT_PRODUCER_ID, versions=(0, 6), refuse=refuse_init_producer_id)
+@serves(INIT_PRODUCER_ID, versions=(0, 6), refuse=refuse_init_producer_id, short=True)
 async def init_producer_id(
     context: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse:

@@ -12,6 +12,7 @@ the moment of the append, because a commit may have to wait behind others of its
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 from broker.dispatch import Deferred, Parked, RequestContext, serves
 from broker.division import by
@@ -38,14 +39,16 @@ from protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 
-LOADING_SINCE = 2
-ABORTABLE_SINCE = 4
-ADDS_SINCE = 5
+LOADING_SINCE: Final = 2
+ABORTABLE_SINCE: Final = 4
+ADDS_SINCE: Final = 5
 
 
 # Parts are as good as one: no offset counts before its transaction is committed (O2), which the
 # producer asks for behind the answer.
-@serves(TXN_OFFSET_COMMIT, versions=(0, 5), divide=by("topics.partitions", elements=2000))
+@serves(
+    TXN_OFFSET_COMMIT, versions=(0, 5), divide=by("topics.partitions", elements=2000), short=True
+)
 def txn_offset_commit(
     context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:

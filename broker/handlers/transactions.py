@@ -9,6 +9,7 @@ INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from broker.dispatch import Deferred, RequestContext, serves
 from broker.key_hash import java_hash
@@ -39,9 +40,9 @@ from protocol.messages.add_partitions_to_txn import (
 )
 from protocol.messages.end_txn import END_TXN, EndTxnRequest, EndTxnResponse
 
-FENCED_SINCE = 2
-BATCHED_SINCE = 4
-EPOCH_EACH_SINCE = 5
+FENCED_SINCE: Final = 2
+BATCHED_SINCE: Final = 4
+EPOCH_EACH_SINCE: Final = 5
 """From this version of EndTxn on each transaction has an epoch of its own (KIP-890)."""
 
 Errors = dict[TopicPartition, ErrorCode]
@@ -57,7 +58,7 @@ def _sent(error: ErrorCode, version: int) -> ErrorCode:
 # ----------------------------------------------------------------------------- AddPartitionsToTxn
 
 
-@serves(ADD_PARTITIONS_TO_TXN, versions=(0, 5))
+@serves(ADD_PARTITIONS_TO_TXN, versions=(0, 5), short=True)
 def add_partitions_to_txn(
     context: RequestContext, request: AddPartitionsToTxnRequest
 ) -> Deferred[AddPartitionsToTxnResponse]:
@@ -169,7 +170,7 @@ def refuse_add_offsets(
     return AddOffsetsToTxnResponse(error_code=code)
 
 
-@serves(ADD_OFFSETS_TO_TXN, versions=(0, 4), refuse=refuse_add_offsets)
+@serves(ADD_OFFSETS_TO_TXN, versions=(0, 4), refuse=refuse_add_offsets, short=True)
 async def add_offsets_to_txn(
     context: RequestContext, request: AddOffsetsToTxnRequest
 ) -> AddOffsetsToTxnResponse:
@@ -203,7 +204,7 @@ def offsets_partition(context: RequestContext, group_id: str) -> TopicPartition:
 # ------------------------------------------------------------------------------------------ EndTxn
 
 
-@serves(END_TXN, versions=(0, 5))
+@serves(END_TXN, versions=(0, 5), short=True)
 def end_txn(context: RequestContext, request: EndTxnRequest) -> Deferred[EndTxnResponse]:
     """Commit or abort; answered when the decision is durable."""
     transactions = context.broker.transactions

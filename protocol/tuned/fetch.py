@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from struct import Struct
+from typing import Final
 
 from protocol.api import Chunks
 from protocol.messages.fetch import (
@@ -22,25 +23,27 @@ from protocol.messages.fetch import (
 from protocol.wire import ZERO_UUID, put_varint
 
 # Compact lengths are one more than what they count.
-_NULL, _EMPTY, _ONE = 0, 1, 2
-_FAR_AWAY = 0x7FFF_FFFF_FFFF_FFFF
+_NULL: Final = 0
+_EMPTY: Final = 1
+_ONE: Final = 2
+_FAR_AWAY: Final = 0x7FFF_FFFF_FFFF_FFFF
 
 # Wait, least and most bytes, isolation level, session id and epoch, number of topics, topic id,
 # number of partitions; the partition: index, leader epoch, offset, last epoch, log start, most
 # bytes, tags; tags of the topic, number of forgotten topics, length of the rack, tags.
-_unpack_request = Struct(">iiibiiB16sBiiqiqiBBBBB").unpack_from
-_REQUEST_BYTES = 76
+_unpack_request: Final = Struct(">iiibiiB16sBiiqiqiBBBBB").unpack_from
+_REQUEST_BYTES: Final = 76
 
 # Throttle time, error, session id, number of topics, length of the topic's name.
-_pack_head = Struct(">ihiBB").pack
+_pack_head: Final = Struct(">ihiBB").pack
 # Number of partitions; index, error, high watermark, last stable and log start offset, number of
 # aborted transactions or null, preferred replica.
-_pack_partition = Struct(">BihqqqBi").pack
+_pack_partition: Final = Struct(">BihqqqBi").pack
 # All of it with a topic id in place of the name.
-_pack_by_id = Struct(">ihiB16sBihqqqBi").pack
+_pack_by_id: Final = Struct(">ihiB16sBihqqqBi").pack
 # Null instead of records, and no tags in partition, topic and response.
-_NO_RECORDS = bytes(4)
-_NO_TAGS = bytes(3)
+_NO_RECORDS: Final = bytes(4)
+_NO_TAGS: Final = bytes(3)
 
 
 def _decode_request(view: memoryview, position: int) -> tuple[FetchRequest, int] | None:

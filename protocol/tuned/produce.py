@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from struct import Struct
+from typing import Final
 
 from protocol.api import Chunks
 from protocol.messages.produce import (
@@ -19,24 +20,26 @@ from protocol.messages.produce import (
 from protocol.wire import FEW_ELEMENTS, ZERO_UUID, long_count, put_varint
 
 # Compact lengths are one more than what they count.
-_NULL, _EMPTY, _ONE = 0, 1, 2
+_NULL: Final = 0
+_EMPTY: Final = 1
+_ONE: Final = 2
 
 # Acks, timeout, number of topics, then the length of the topic's name, or its id.
-_unpack_named = Struct(">hiBB").unpack_from
-_NAMED_BYTES = 8
-_unpack_by_id = Struct(">hiB16s").unpack_from
-_BY_ID_BYTES = 23
+_unpack_named: Final = Struct(">hiBB").unpack_from
+_NAMED_BYTES: Final = 8
+_unpack_by_id: Final = Struct(">hiB16s").unpack_from
+_BY_ID_BYTES: Final = 23
 # Index, first two bytes of the length of the records.
-_unpack_partition = Struct(">iBB").unpack_from
-_LEAST_PARTITION_BYTES = 6
+_unpack_partition: Final = Struct(">iBB").unpack_from
+_LEAST_PARTITION_BYTES: Final = 6
 # No tagged fields in topic and request.
-_unpack_tags = Struct(">2s").unpack_from
-_NO_TAGS = bytes(2)
+_unpack_tags: Final = Struct(">2s").unpack_from
+_NO_TAGS: Final = bytes(2)
 
 # Index, error, offset, append time, log start, number of record errors, no message, no tags.
-_pack_partition = Struct(">ihqqqBxx").pack
+_pack_partition: Final = Struct(">ihqqqBxx").pack
 # No tags in the topic; throttle time, no tags.
-_pack_end = Struct(">xix").pack
+_pack_end: Final = Struct(">xix").pack
 
 
 def decode_named(view: memoryview, position: int) -> tuple[ProduceRequest, int]:

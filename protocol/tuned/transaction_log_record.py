@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from struct import Struct, pack
+from typing import Final
 
 from protocol.api import Chunks
 from protocol.messages.transaction_log_record import (
@@ -14,18 +15,18 @@ from protocol.messages.transaction_log_record import (
 )
 from protocol.wire import put_varint
 
-_pack_size = Struct(">h").pack
+_pack_size: Final = Struct(">h").pack
 # Producer id and epoch, timeout, state.
-_pack_head = Struct(">qhib").pack
+_pack_head: Final = Struct(">qhib").pack
 # Last update, start, number of tagged fields.
-_pack_times = Struct(">qqB").pack
+_pack_times: Final = Struct(">qqB").pack
 # Tags, each behind its number and its size.
-_pack_previous_id = Struct(">BBq").pack
-_pack_generation = Struct(">BBh").pack
-_pack_last_epoch = Struct(">HBh").pack
-_LAST_EPOCH_TAG = 0xE807
+_pack_previous_id: Final = Struct(">BBq").pack
+_pack_generation: Final = Struct(">BBh").pack
+_pack_last_epoch: Final = Struct(">HBh").pack
+_LAST_EPOCH_TAG: Final = 0xE807
 """1000 as a varint."""
-_NONE = -1
+_NONE: Final = -1
 
 
 def encode_key(message: TransactionLogKey, out: bytearray) -> Chunks:
