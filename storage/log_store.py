@@ -412,7 +412,7 @@ class LogStore:
             self.journal.add_operation(log.snapshot_operation())
         dirty = log.take_dirty_segments()
         work.segments += dirty
-        work.directories.append(log.directory)
+        work.logs.append(log)
         for pending in log.cleaning.take_pending():
             work.swaps.append(pending.swap)
             work.obsolete.append(partial(self._finish_swap, log, pending))
@@ -423,9 +423,6 @@ class LogStore:
             # After a crash nobody would look at them.
             self.journal.add_operation(log.active.index_operation())
         work.partitions.append(checkpoint_of(log))
-        work.log_starts[log.topic, log.partition] = work.partitions[-1].log_start_offset
-        if log.cleaning.clean_offset:
-            work.clean_offsets[log.topic, log.partition] = log.cleaning.clean_offset
 
     def _finish_swap(self, log: PartitionLog, pending: PendingSwap) -> None:
         """On the segment thread: give a cleaned segment's files their names."""
@@ -532,11 +529,10 @@ class _CheckpointWork:
         store.generation += 1
         self._generation = store.generation
         self.segments: list[Segment] = []
-        self.directories: list[LogDirectory] = []
+        self.logs: list[PartitionLog] = []
+        """Of the loop's, so off the loop only what never changes is read: name and directory."""
         self.obsolete: list[Operation] = []
         self.partitions: list[PartitionCheckpoint] = []
-        self.log_starts: dict[tuple[str, int], int] = {}
-        self.clean_offsets: dict[tuple[str, int], int] = {}
         self.swaps: list[SegmentSwap] = []
         self.last_group: CommitGroup | None = None
         """Replay starts with it. The group knows this work, too: they part when it begins."""
@@ -548,7 +544,7 @@ class _CheckpointWork:
         group, self.last_group = self.last_group, None
         assert group is not None
         self._sequence = group.sequence
-        self._written = [(directory, directory.take_written()) for directory in self.directories]
+        self._written = [(log.directory, log.directory.take_written()) for log in self.logs]
         self._store.engine.run_aside(self._run)
 
     def _run(self) -> None:
@@ -589,10 +585,23 @@ class _CheckpointWork:
         file_system.write_file_atomically(path, encode_checkpoint(checkpoint))
         # For Apache Kafka's eyes: what it looks for when it opens this directory.
         for name, offsets in (
-            (LOG_START_CHECKPOINT, self.log_starts),
-            (CLEANER_CHECKPOINT, self.clean_offsets),
+            (LOG_START_CHECKPOINT, self._log_starts()),
+            (CLEANER_CHECKPOINT, self._clean_offsets()),
         ):
             if self._store.offsets_written.get(name) != offsets:
                 path = file_system.join(root, name)
                 file_system.write_file_atomically(path, encode_offset_checkpoint(offsets))
                 self._store.offsets_written[name] = offsets
+
+    def _log_starts(self) -> dict[tuple[str, int], int]:
+        return {
+            (log.topic, log.partition): at.log_start_offset
+            for log, at in zip(self.logs, self.partitions, strict=True)
+        }
+
+    def _clean_offsets(self) -> dict[tuple[str, int], int]:
+        return {
+            (log.topic, log.partition): at.clean_offset
+            for log, at in zip(self.logs, self.partitions, strict=True)
+            if at.clean_offset
+        }

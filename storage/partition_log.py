@@ -542,6 +542,8 @@ class PartitionLog:
 
         As Kafka does, those at the start of a living segment are kept.
         """
+        if self.snapshot_offsets <= {self.snapshot_offset}:
+            return []  # As with most of thousands of logs that a checkpoint walks over.
         starts = {segment.base_offset for segment in self.segments}
         superseded = {
             offset
@@ -659,6 +661,8 @@ class PartitionLog:
 
     def sealed_bytes(self, start_offset: int) -> int:
         """Size of the sealed segments that reach past an offset, in bytes."""
+        if len(self.segments) == 1:
+            return 0
         return sum(
             segment.size_bytes
             for segment in self.segments[:-1]
