@@ -632,8 +632,8 @@ class BrokerConfig(StorageConfig):
         "barnabas.request.undivided.elements.max",
         INT,
         40_000,
-        "The same for requests that are handled in one go (Fetch, JoinGroup, DeleteTopics and so "
-        "on), which all others wait for; and most partitions of one fetch session.",
+        "The same for requests that are handled in one go (JoinGroup, LeaveGroup, DeleteTopics and "
+        "so on), which all others wait for; and most partitions of one fetch session.",
         at_least(1000),
     )
     connection_pipeline_max_requests: int = setting(

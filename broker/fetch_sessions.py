@@ -105,15 +105,27 @@ class FetchSessions:
         """How many sessions there are."""
         return len(self._sessions)
 
-    def plan(self, request: FetchRequest, *, by_id: bool, now_ms: int, exists: Exists) -> FetchPlan:
-        """Say what ``request`` asks for; raises KafkaError where session or epoch are wrong."""
+    def plan(
+        self,
+        request: FetchRequest,
+        *,
+        by_id: bool,
+        now_ms: int,
+        exists: Exists,
+        asked: list[Asked] | None = None,
+    ) -> FetchPlan:
+        """Say what ``request`` asks for; raises KafkaError where session or epoch are wrong.
+
+        ``asked``: what ``asked_of`` makes of the request, where that took more than one turn.
+        """
+        if asked is None:
+            asked = asked_of(request)
         if request.session_epoch in {INITIAL_EPOCH, FINAL_EPOCH}:
             self._drop(request.session_id)
-            asked = _asked(request)
             if request.session_epoch == FINAL_EPOCH:
                 return FetchPlan(asked, None, incremental=False)
             session = None
-            if _is_worth_it(asked, exists):
+            if len(asked) <= self._session_max and _is_worth_it(asked, exists):
                 session = self._new(asked, by_id=by_id, now_ms=now_ms)
             return FetchPlan(asked, session, incremental=False)
         session = self._sessions.get(request.session_id)
@@ -123,8 +135,8 @@ class FetchSessions:
             raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.by_id != by_id:
             raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
-        self._update(session, request, now_ms)
-        if request.topics and not self._fits(session, now_ms, exists):
+        is_larger = self._update(session, request, asked, now_ms)
+        if is_larger and not self._fits(session, now_ms, exists):
             # The client asks for everything anew, and for a session if it can have one.
             self._drop(session.session_id)
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
@@ -135,8 +147,7 @@ class FetchSessions:
 
     def _new(self, asked: list[Asked], *, by_id: bool, now_ms: int) -> FetchSession | None:
         """A session for a client that asked for one; None when there is no room."""
-        partitions = OrderedDict((partition.key, partition) for partition in asked)
-        count = len(partitions)
+        count = len(asked)
         if count > self._session_max or not self._make_room(count, count, now_ms):
             return None
         if len(self._sessions) >= self._slots:
@@ -144,9 +155,9 @@ class FetchSessions:
         session_id = NO_SESSION
         while session_id == NO_SESSION or session_id in self._sessions:
             session_id = self._random.randrange(1, 2**31)
-        session = FetchSession(
-            session_id, by_id, _next_epoch(INITIAL_EPOCH), now_ms, now_ms, partitions
-        )
+        session = FetchSession(session_id, by_id, _next_epoch(INITIAL_EPOCH), now_ms, now_ms)
+        for each in asked:
+            session.partitions[each.key] = each
         self._sessions[session_id] = session
         self.partitions += count
         return session
@@ -193,21 +204,28 @@ class FetchSessions:
             self._drop(each.session_id)
         return True
 
-    def _update(self, session: FetchSession, request: FetchRequest, now_ms: int) -> None:
+    def _update(
+        self, session: FetchSession, request: FetchRequest, asked: list[Asked], now_ms: int
+    ) -> bool:
+        """Take in what a request changes; return whether it has added partitions."""
         before = len(session.partitions)
         session.epoch = _next_epoch(session.epoch)
         session.last_used_ms = now_ms
         self._sessions.move_to_end(session.session_id)
-        for asked in _asked(request):
-            known = session.partitions.get(asked.key)
+        partitions = session.partitions
+        for each in asked:
+            key = each.key
+            known = partitions.get(key)
             if known is None:
-                session.partitions[asked.key] = asked
+                partitions[key] = each
             else:
-                known.request = asked.request
+                known.request = each.request
+        is_larger = len(partitions) > before
         for topic in request.forgotten_topics_data:
             for partition in topic.partitions:
                 session.partitions.pop((topic.topic, topic.topic_id, partition), None)
         self.partitions += len(session.partitions) - before
+        return is_larger
 
     def _fits(self, session: FetchSession, now_ms: int, exists: Exists) -> bool:
         """Whether a session that got more partitions may keep them."""
@@ -241,7 +259,7 @@ def served_first(session: FetchSession, served: Iterable[Asked]) -> None:
             session.partitions.move_to_end(asked.key)
 
 
-def _asked(request: FetchRequest) -> list[Asked]:
+def asked_of(request: FetchRequest) -> list[Asked]:
     """Each partition once; of one named twice the last word counts, as with Apache Kafka."""
     asked = [
         Asked(topic.topic, topic.topic_id, partition)

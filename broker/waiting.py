@@ -131,7 +131,7 @@ class ParkedFetch(Parked[Response]):
     ) -> None:
         super().__init__()
         self._waits = waits
-        self._logs = tuple(logs)
+        self._logs = [*logs]
         self._read = read
         self._read_if_enough = read_if_enough
         self._gone = False
@@ -139,6 +139,12 @@ class ParkedFetch(Parked[Response]):
         self.is_due = False
         self._timer: Timer = waits.clock.call_later(wait_ms, self.answer)
         waits.add(self, self._logs)
+
+    def wait_on(self, logs: list[Any]) -> None:
+        """Wait on more logs, unless the waiting is over."""
+        if not self._gone:
+            self._logs += logs
+            self._waits.add(self, logs)
 
     def hurry(self) -> None:
         """Answer at once: another request waits behind this one."""

@@ -7,19 +7,23 @@ Knowingly absent: fetching by replicas (there is one copy), preferred read repli
 A fetch reads what is there; when that is less than ``min_bytes`` it is parked until more becomes
 visible, its time is up, or another kind of request queues behind it. Data that is not in the page
 cache is read on a thread, as much as an answer may copy in one go, then the fetch starts over with
-that at hand.
+that at hand. Very many partitions, of a request or of its session, are read and answered in slices.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
 
 from broker.catalogue import Catalogue, Partition, Topic
 from broker.dispatch import Parked, RequestContext, serves
-from broker.fetch_sessions import Asked, FetchPlan, Key, served_first
+from broker.division import by, parts
+from broker.fetch_sessions import Asked, FetchPlan, Key, asked_of, served_first
 from broker.storage_errors import error_code_of
+from broker.turns import next_turn
 from broker.waiting import ParkedFetch
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.fetch import (
@@ -48,7 +52,12 @@ fetch waits on the loop for what is still missing."""
 COPIED_BYTES_MAX: Final = 4 * 1024 * 1024
 """Of one answer, what cannot be sent from the page cache and so is in memory until the client has
 read it: where many ask for much and read nothing, each keeps no more than this and one batch."""
+PARTITIONS_AT_ONCE: Final = 2000
+"""More are read in slices."""
+PARTITIONS_PER_SLICE: Final = 250
+BY_PARTITION: Final = by("topics.partitions")
 _NOTHING: Final = memoryview(b"")
+_BYTES_NOBODY_WRITES: Final = 1 << 62
 
 FetchAnswer: TypeAlias = FetchResponse | Parked[FetchResponse]
 
@@ -73,23 +82,41 @@ def refuse_fetch(request: FetchRequest, code: ErrorCode, message: str | None) ->
     )
 
 
-@serves(FETCH, versions=(4, 18), refuse=refuse_fetch, short=True)
+async def fetch_long(context: RequestContext, request: FetchRequest) -> FetchAnswer:
+    """Handle a request that names very many partitions."""
+    named: dict[Key, Asked] = {}
+    for part, _ in parts(request, BY_PARTITION):
+        for each in asked_of(part):
+            named[each.key] = each
+        await next_turn()
+    return _fetch(context, request, list(named.values()))
+
+
+@serves(FETCH, versions=(4, 18), refuse=refuse_fetch, long_handler=fetch_long, short=True)
 def fetch(context: RequestContext, request: FetchRequest) -> FetchAnswer:
     """Answer the batches asked for, or park until there are enough of them."""
+    return _fetch(context, request, None)
+
+
+def _fetch(
+    context: RequestContext, request: FetchRequest, asked: list[Asked] | None
+) -> FetchAnswer:
     broker = context.broker
     if not READ_UNCOMMITTED <= request.isolation_level <= READ_COMMITTED:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     by_id = context.api_version >= TOPIC_IDS_SINCE
     catalogue = broker.catalogue
 
-    def exists(asked: Asked) -> bool:
-        topic = catalogue.topic_by_id(asked.topic_id) if by_id else catalogue.topic(asked.topic)
-        return topic is not None and 0 <= asked.request.partition < len(topic.partitions)
+    def exists(each: Asked) -> bool:
+        topic = catalogue.topic_by_id(each.topic_id) if by_id else catalogue.topic(each.topic)
+        return topic is not None and 0 <= each.request.partition < len(topic.partitions)
 
     plan = broker.fetch_sessions.plan(
-        request, by_id=by_id, now_ms=broker.clock.now_ms(), exists=exists
+        request, by_id=by_id, now_ms=broker.clock.now_ms(), exists=exists, asked=asked
     )
     reader = _Reader(catalogue, request, plan, by_id=by_id)
+    if len(plan.asked) > PARTITIONS_AT_ONCE:
+        return _LongFetch(broker, reader)
     result = reader.read()
     if reader.cold:
         return _ColdFetch(broker, reader)
@@ -150,12 +177,33 @@ class _Reader:
         """Read every partition within the request's bounds; what is cold is only noted."""
         result = _Result()
         self.cold = []
-        for asked in self.plan.asked:
+        self._read_some(self.plan.asked, result)
+        return result
+
+    async def read_in_slices(self, looked_at: Callable[[list[PartitionLog]], bool]) -> _Result:
+        """As ``read``; ``looked_at`` hears of logs in the turn in which they are read.
+
+        It returns whether to go on. In an incremental session only what is news is kept.
+        """
+        result = _Result()
+        self.cold = []
+        asked, incremental = self.plan.asked, self.plan.incremental
+        for start in range(0, len(asked), PARTITIONS_PER_SLICE):
+            before, read = len(result.data), len(result.logs)
+            self._read_some(asked[start : start + PARTITIONS_PER_SLICE], result)
+            if incremental:
+                result.data[before:] = [each for each in result.data[before:] if _is_news(*each)]
+            if not looked_at(result.logs[read:]):
+                break
+            await next_turn()
+        return result
+
+    def _read_some(self, some: list[Asked], result: _Result) -> None:
+        for asked in some:
             data = self._read_partition(asked, result)
             if data.error_code or data.diverging_epoch is not None:
                 result.urgent = True
             result.data.append((asked, data))
-        return result
 
     def missing_bytes(self, result: _Result) -> int:
         """How many bytes more the reader wants to wait for."""
@@ -171,6 +219,10 @@ class _Reader:
         self._may_wait = True
         result = self.read()
         return self.respond(result) if self.missing_bytes(result) <= 0 else None
+
+    def wait_for_the_disk(self) -> None:
+        """From now on wait on the loop for what is cold."""
+        self._may_wait = True
 
     def warm(self) -> None:
         """Load what was cold, on a thread; errors come out where the data would have been used."""
@@ -297,11 +349,28 @@ class _Reader:
 
     def respond(self, result: _Result) -> FetchResponse:
         """Build the response; in an incremental session only of what is new."""
-        session = self.plan.session
         response = FetchResponse(session_id=self.plan.session_id)
+        self._respond_some(response, result.data)
+        self._count(result)
+        return response
+
+    async def respond_in_slices(self, result: _Result) -> FetchResponse:
+        """As ``respond``."""
+        response = FetchResponse(session_id=self.plan.session_id)
+        for start in range(0, len(result.data), PARTITIONS_PER_SLICE):
+            self._respond_some(response, result.data[start : start + PARTITIONS_PER_SLICE])
+            await next_turn()
+        self._count(result)
+        return response
+
+    def _respond_some(
+        self, response: FetchResponse, some: list[tuple[Asked, PartitionData]]
+    ) -> None:
+        session = self.plan.session
         served: list[Asked] = []
-        last: FetchableTopicResponse | None = None
-        for asked, data in result.data:
+        topics = response.responses
+        last = topics[-1] if topics else None
+        for asked, data in some:
             if session is not None:
                 if self.plan.incremental and not _is_news(asked, data):
                     continue
@@ -311,13 +380,14 @@ class _Reader:
                     served.append(asked)
             if last is None or last.topic != asked.topic or last.topic_id != asked.topic_id:
                 last = FetchableTopicResponse(asked.topic, asked.topic_id, [])
-                response.responses.append(last)
+                topics.append(last)
             last.partitions.append(data)
         if session is not None:
             served_first(session, served)
+
+    def _count(self, result: _Result) -> None:
         for log, size_bytes in result.sent:
             log.counts.read_bytes += size_bytes
-        return response
 
 
 def _is_news(asked: Asked, data: PartitionData) -> bool:
@@ -416,3 +486,126 @@ class _ColdFetch(Parked[FetchResponse]):
     def abandoned(self) -> None:
         """Nobody waits any more."""
         self._gone = True
+
+
+class _LongFetch(Parked[FetchResponse]):
+    """A fetch of very many partitions: read and answered in slices, with waits as for any other.
+
+    It waits on each log from the turn on in which it has read it, so that nothing is missed.
+    """
+
+    __slots__ = (
+        "_broker",
+        "_deadline",
+        "_gone",
+        "_over",
+        "_reader",
+        "_waiting",
+        "_watch",
+        "_woken",
+    )
+
+    large: ClassVar[bool] = True
+
+    def __init__(self, broker: BrokerServer, reader: _Reader) -> None:
+        super().__init__()
+        self._broker = broker
+        self._reader = reader
+        self._deadline = broker.clock.monotonic() + reader.request.max_wait_ms / 1000
+        self._gone = False
+        self._over = reader.request.max_wait_ms <= 0
+        self._watch: ParkedFetch[bool] | None = None
+        self._woken = False
+        self._waiting: asyncio.Future[None] | None = None
+        broker.spawn(self._run(), "fetch")
+
+    def hurry(self) -> None:
+        """Wait no longer: another request waits behind this one."""
+        self._wake(over=True)
+
+    def abandoned(self) -> None:
+        """Nobody waits any more."""
+        self._gone = True
+        self._wake(over=True)
+
+    async def _run(self) -> None:
+        try:
+            response = await self._answer()
+        except Exception as error:  # noqa: BLE001  a bug in one fetch ends its connection, no more
+            self.fail(error)
+            return
+        finally:
+            self._stop_watching()
+        if not self._gone:
+            self.complete(response)
+
+    async def _answer(self) -> FetchResponse:
+        reader = self._reader
+        while True:
+            self._start_watching()
+            result = await self._read()
+            missing_bytes = reader.missing_bytes(result)
+            if missing_bytes <= 0 or self._over:
+                return await reader.respond_in_slices(result)
+            await self._until_woken(missing_bytes)
+            self._stop_watching()
+
+    async def _read(self) -> _Result:
+        """Read, and read again what a thread had to be asked for."""
+        reader = self._reader
+        for _ in range(COLD_ROUNDS_MAX):
+            result = await reader.read_in_slices(self._looked_at)
+            if self._gone or not reader.cold:
+                return result
+            warmed: asyncio.Future[None] = self._broker.loop.create_future()
+            self._broker.readers.run(reader.warm, partial(_set, warmed))
+            await warmed
+        reader.wait_for_the_disk()
+        return await reader.read_in_slices(self._looked_at)
+
+    def _looked_at(self, logs: list[PartitionLog]) -> bool:
+        if self._watch is not None:
+            self._watch.wait_on(logs)
+        return not self._gone
+
+    def _start_watching(self) -> None:
+        self._woken = False
+        if self._over:
+            return
+        left_ms = max(0.0, (self._deadline - self._broker.clock.monotonic()) * 1000)
+        self._watch = ParkedFetch(
+            self._broker.fetch_waits,
+            (),
+            min_bytes=_BYTES_NOBODY_WRITES,
+            wait_ms=left_ms,
+            read=lambda: self._wake(over=True),
+            read_if_enough=lambda: self._wake(over=False),
+        )
+
+    def _stop_watching(self) -> None:
+        if self._watch is not None:
+            self._watch.abandoned()
+            self._watch = None
+
+    async def _until_woken(self, missing_bytes: int) -> None:
+        """Wait until so much more can be read than there was, or the waiting is over."""
+        watch = self._watch
+        assert watch is not None
+        watch.missing_bytes -= _BYTES_NOBODY_WRITES - missing_bytes
+        if watch.missing_bytes > 0 and not self._woken:
+            self._waiting = self._broker.loop.create_future()
+            await self._waiting
+            self._waiting = None
+
+    def _wake(self, *, over: bool) -> bool:
+        """Look again; ``over``: for the last time."""
+        self._woken = True
+        self._over = self._over or over
+        if self._waiting is not None:
+            _set(self._waiting)
+        return True
+
+
+def _set(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

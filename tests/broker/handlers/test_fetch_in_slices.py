@@ -1,0 +1,14 @@
+"""Every test of Fetch once more, with each fetch taken in slices of one partition."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.handlers import fetch
+from tests.broker.handlers.test_fetch import *  # noqa: F403
+
+
+@pytest.fixture(autouse=True)
+def slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "PARTITIONS_AT_ONCE", 0)
+    monkeypatch.setattr(fetch, "PARTITIONS_PER_SLICE", 1)
