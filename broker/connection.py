@@ -62,9 +62,8 @@ logger = logging.getLogger("broker.connection")
 
 Plan: TypeAlias = tuple[Route, RequestContext, int, bool, bool, Any, Any, Any, Shortcut | None]
 
-_request_header: Final = Struct(
-    ">iih"
-).unpack_from  # key and version in one, correlation id, client id
+# Key and version in one, correlation id, client id.
+_request_header: Final = Struct(">iih").unpack_from
 HEADER_BYTES: Final = 10
 
 WRITE_BYTES: Final = 256 * 1024
