@@ -33,6 +33,9 @@ QUIET_CPU_SHARE: Final = 0.02
 BUSY_CPU_SHARE: Final = 0.5
 PATIENCE_LOOKS: Final = 4
 """So many times in a row there is too much, and it goes though the process is not quiet."""
+PAUSE_LOOKS: Final = 12
+PAUSE_LOOKS_MOST: Final = 120
+"""So many looks lie between two searches when the process has not grown: a minute, later ten."""
 RETURN_FROM_BYTES: Final = 32 * 1024 * 1024
 """Less than that is not worth looking for: a burst of answers takes it again."""
 
@@ -80,20 +83,54 @@ def return_freed_memory(quiet_seconds: float = QUIET_SECONDS) -> None:
 
 
 def _watch_memory(trim: Callable[[int], int], floor_bytes: int, quiet_seconds: float) -> None:
+    watch = MemoryWatch(floor_bytes)
     cpu_s = time.process_time()
-    looks = 0
     while True:
         time.sleep(quiet_seconds)
         before_s, cpu_s = cpu_s, time.process_time()
-        cpu_share = (cpu_s - before_s) / quiet_seconds
         _, resident_bytes = memory_bytes()
-        floor_bytes = min(floor_bytes, resident_bytes)
-        looks = looks + 1 if resident_bytes - floor_bytes >= RETURN_FROM_BYTES else 0
-        patience = PATIENCE_LOOKS if cpu_share >= QUIET_CPU_SHARE else 1
-        if looks >= patience and cpu_share < BUSY_CPU_SHARE:
+        if watch.is_due((cpu_s - before_s) / quiet_seconds, resident_bytes):
             trim(0)
-            _, floor_bytes = memory_bytes()
-            looks = 0
+            watch.trimmed(resident_bytes, memory_bytes()[1])
+
+
+class MemoryWatch:
+    """When freed memory is worth looking for, judged by looks at regular times.
+
+    From outside nobody can tell what is free of what a process has: what was in use when it was
+    looked for may be free an hour later. So it is looked for again, in quiet, less often each time
+    that nothing was found.
+    """
+
+    def __init__(self, resident_bytes: int) -> None:
+        """``resident_bytes`` is what the process has without any load."""
+        self._least_bytes = self._floor_bytes = resident_bytes
+        self._looks = 0
+        self._looks_since = 0
+        self._pause_looks = PAUSE_LOOKS
+
+    def is_due(self, cpu_share: float, resident_bytes: int) -> bool:
+        """Take a look in; return whether freed memory is to be looked for now."""
+        self._floor_bytes = min(self._floor_bytes, resident_bytes)
+        self._least_bytes = min(self._least_bytes, resident_bytes)
+        self._looks_since += 1
+        is_quiet = cpu_share < QUIET_CPU_SHARE
+        if resident_bytes - self._floor_bytes >= RETURN_FROM_BYTES:
+            self._looks += 1
+            return cpu_share < BUSY_CPU_SHARE and (is_quiet or self._looks >= PATIENCE_LOOKS)
+        self._looks = 0
+        return (
+            is_quiet
+            and self._looks_since >= self._pause_looks
+            and resident_bytes - self._least_bytes >= RETURN_FROM_BYTES
+        )
+
+    def trimmed(self, before_bytes: int, after_bytes: int) -> None:
+        """Take in what the process had before freed memory was given back, and what it has now."""
+        found = before_bytes - after_bytes >= RETURN_FROM_BYTES
+        self._pause_looks = PAUSE_LOOKS if found else min(2 * self._pause_looks, PAUSE_LOOKS_MOST)
+        self._floor_bytes = after_bytes
+        self._looks = self._looks_since = 0
 
 
 def raise_open_files_limit() -> int:

@@ -63,12 +63,53 @@ def test_freed_memory_stays_with_the_process():
         assert int(untuned_faults) > 10_000
 
 
+IN_USE_FIRST = GIVE_BACK.replace("kept = blocks[-1]", "time.sleep(1)\nkept = blocks[-1]")
+
+
+def test_memory_that_was_in_use_at_first_is_given_back_too():
+    tuned, held_bytes, left_bytes = run(IN_USE_FIRST.replace("{work_s}", "0"))
+    if tuned == "True":
+        assert int(held_bytes) > 150_000_000
+        assert int(left_bytes) < 80_000_000
+
+
 @pytest.mark.parametrize("work_s", [0.0, 0.005], ids=["quiet", "not busy"])
 def test_freed_memory_is_given_back_after_the_load(work_s):
     tuned, held_bytes, left_bytes = run(GIVE_BACK.replace("{work_s}", str(work_s)))
     if tuned == "True":
         assert int(held_bytes) > 150_000_000
         assert int(left_bytes) < 80_000_000
+
+
+MEGABYTE = 1 << 20
+
+
+def due_looks(watch, count, *, cpu_share=0.0, resident=200 * MEGABYTE):
+    """At which of some looks freed memory is looked for; nothing is found."""
+    found = []
+    for number in range(count):
+        if watch.is_due(cpu_share, resident):
+            found.append(number)
+            watch.trimmed(resident, resident)
+    return found
+
+
+def test_memory_that_was_in_use_when_it_was_looked_for_is_looked_for_again_less_and_less_often():
+    watch = process.MemoryWatch(50 * MEGABYTE)
+    assert due_looks(watch, 400) == [0, 24, 72, 168, 288]
+    watch.trimmed(200 * MEGABYTE, 60 * MEGABYTE)
+    assert due_looks(watch, 20) == [0]  # Grown again.
+
+
+def test_memory_is_looked_for_again_in_quiet_only():
+    watch = process.MemoryWatch(50 * MEGABYTE)
+    assert due_looks(watch, 400, cpu_share=0.1) == [process.PATIENCE_LOOKS - 1]
+    assert due_looks(watch, 400, cpu_share=0.9, resident=300 * MEGABYTE) == []
+    assert due_looks(watch, 1, resident=300 * MEGABYTE) == [0]
+
+
+def test_a_process_that_has_not_grown_is_left_alone():
+    assert due_looks(process.MemoryWatch(200 * MEGABYTE), 400) == []
 
 
 @pytest.mark.parametrize(
