@@ -6,7 +6,7 @@ A handler registers itself beside its code::
     def metadata(context: RequestContext, request: MetadataRequest) -> MetadataResponse: ...
 
 What is registered here is what ApiVersions advertises, so an API without a handler cannot be
-advertised. Four ways to answer:
+advertised. Five ways to answer:
 
 * return the response: it is on its way when the handler returns;
 * ``async def``: the connection handles nothing else until the coroutine is done;
@@ -281,7 +281,6 @@ class Routes:
         that leaves the handler becomes. ``divide``: large requests may be handled in parts, with
         other requests in between, or the handler does that itself: ``sliced``, or another one that
         gets those with very many elements: ``long_handler`` (broker/large.py).
-        other requests in between, or the handler does that itself: ``sliced`` (broker/large.py).
         ``short``: what answers a small request is small, so nobody has to look (``Route.short``).
         """
 

@@ -36,6 +36,9 @@ from protocol.frame import LENGTH_BYTES, PIECE_BYTES
 
 JUDGE_SECONDS: Final = 0.25
 """How long a frame that is received may stand still while others wait."""
+LATE_SECONDS: Final = 2 * JUDGE_SECONDS
+"""What stood still longer than this since it was looked at last is looked at once more: nobody was
+waiting, or the loop was held and has not received what is there."""
 LEAD_SECONDS: Final = 1.0
 """How long a frame may wait before it is one of those that go on beyond the limit, in turn."""
 FINISH_SECONDS: Final = 10.0
@@ -289,6 +292,8 @@ class FrameBudget:
             return claim.sender.is_stuck
         pace = (claim.held_bytes - claim.marked_bytes) / span_s
         self._mark(claim, now_s)
+        if span_s > LATE_SECONDS:
+            return False
         return pace < SLOW_BYTES_PER_SECOND and pace * FINISH_SECONDS < claim.missing_bytes
 
     def _share(self, now_s: float) -> None:

@@ -124,6 +124,19 @@ def test_nobody_is_closed_while_nobody_waits():
     assert holder.reason is None
 
 
+def test_what_nobody_has_looked_at_for_long_is_looked_at_once_more():
+    world = World()
+    holders = [world.sender(100 * MIB, 80 * MIB) for _ in range(3)]
+    good = world.sender(20 * MIB)
+    good.send(20 * MIB)
+    assert world.budget.waiting
+    world.now += 0.6  # The loop was held: what the holders have sent meanwhile is not received.
+    world.budget.judge()
+    assert not any(holder.reason for holder in holders)
+    world.pass_judgement()
+    assert any(holder.reason for holder in holders)
+
+
 def test_halves_that_fill_memory_together_let_a_good_one_through():
     world = World()
     for _ in range(1000):
