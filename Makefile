@@ -12,7 +12,7 @@ SHELL := /bin/bash
 unexport PYTHONDONTWRITEBYTECODE
 
 # The first Python of 3.11 or newer; PYTHON=... chooses another one.
-PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; do \
+PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
 	then echo $$name; break; fi; done)
 
@@ -40,7 +40,7 @@ endef
 
 .PHONY: help
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # ------------------------------------------------------------------------------------ the two that matter
 
@@ -54,7 +54,7 @@ test: check-and-prepare unit property crash compiled attack-small interop packag
 
 # Compiling keeps one processor busy, the rest another.
 .PHONY: check-and-prepare
-check-and-prepare: $(VENV)/.dev $(VENV)/.compiler
+check-and-prepare: $(VENV)/.dev $(VENV)/.compiler ## What `make test` begins with: the checks, beside them the compiling
 	@$(MAKE) --no-print-directory $(COMPILED)/.built & compiling=$$!; \
 	{ $(MAKE) --no-print-directory check && $(MAKE) --no-print-directory $(VENV)/.counterparts; } \
 		|| { kill $$compiling; exit 1; }; \
@@ -108,7 +108,7 @@ setup: $(VENV)/.counterparts ## Install everything the tests need
 check: format-check lint types imports check-generated tidy ## All checks that run no broker
 
 .PHONY: format-check
-format-check: $(VENV)/.dev
+format-check: $(VENV)/.dev ## Is the code laid out as `make format` does it?
 	$(call heading,format)
 	@$(BIN)/ruff format --check . || { echo "make: run 'make format'" >&2; exit 1; }
 
