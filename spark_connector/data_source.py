@@ -1,4 +1,4 @@
-"""The sink ``df.writeStream.format("barnabas")``: tasks write in parallel, the driver decides (P2).
+"""The sink ``df.writeStream.format("barnabas")``: tasks write in parallel, the driver decides.
 
 What Spark does that shapes this file (measured, and hardly documented):
 

@@ -1,10 +1,10 @@
 """The sinks for ``df.writeStream.foreachBatch(...)``, which run in the driver's own process.
 
-``single_transaction`` (P1) needs no more than Kafka's transactions: executors encode, the driver
+``single_transaction`` needs no more than Kafka's transactions: executors encode, the driver
 sends everything in one transaction. What is sent passes through the driver, a partition of the
 DataFrame at a time, so one must fit into its memory, twice.
 
-``two_phase`` (P2) is the protocol of the data source ``barnabas``. Here the driver recovers before
+``two_phase`` is the protocol of the data source ``barnabas``. Here the driver recovers before
 it launches any task, and does not evaluate a batch that was decided.
 
 Both evaluate the DataFrame once. The query's id comes from Spark, so a sink that is made once may
@@ -105,7 +105,7 @@ class _Kept(Generic[Sink]):
         return sink
 
 
-# --------------------------------------------------------------------------------------------- P1
+# ----------------------------------------------------------------------------- single transaction
 
 
 class _SingleTransaction:
@@ -151,7 +151,7 @@ def _as_row(batch: EncodedBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=_ENCODED_ARROW)
 
 
-# --------------------------------------------------------------------------------------------- P2
+# -------------------------------------------------------------------------------------- two phases
 
 
 class _TwoPhase:

@@ -1,4 +1,4 @@
-"""P1: a batch, its ledger entry and its source's offsets in one transaction of one producer.
+"""A batch, its ledger entry and its source's offsets in one transaction of one producer.
 
 Fence first, then read the ledger, then write. A crash before EndTxn leaves nothing visible, one
 after it leaves a ledger that says so; nothing depends on a batch being the same when it is run

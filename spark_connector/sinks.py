@@ -1,7 +1,7 @@
 """Where a pipeline writes, and how each kind of sink is started.
 
-`two_phase`: tasks write in parallel, the driver decides (P2). `single_transaction`: the driver
-writes each batch in one transaction (P1). Both exactly once. `stock`: Spark's own Kafka sink, at
+`two_phase`: tasks write in parallel, the driver decides. `single_transaction`: the driver
+writes each batch in one transaction. Both exactly once. `stock`: Spark's own Kafka sink, at
 least once. `auto` is `two_phase` where the broker offers two-phase commit (KIP-939), otherwise
 `single_transaction`: without it a decided transaction could still run out of its time.
 """

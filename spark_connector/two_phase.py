@@ -1,9 +1,10 @@
-"""P2: tasks write in transactions of their own, the driver decides about all of them at once.
+"""Tasks write in transactions of their own, the driver decides about all of them at once.
 
 A task leaves its transaction open and tells the driver (:class:`Participant`). The driver fences
 (C1), reads the ledger (C2), takes the transactions over so that none can time out (C3, KIP-939),
 commits one entry that lists them (C4: the decision) and then each of them (C5). Whatever crashes,
 the next driver reads the ledger: what is listed is committed, the rest is aborted.
+C1 to C5 are steps of this protocol and names of failpoints, not rules of docs/invariants.md.
 """
 
 from __future__ import annotations

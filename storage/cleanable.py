@@ -1,6 +1,6 @@
 """What of a log may be compacted, whether it is time to, and the plan for it. All on the loop.
 
-Rules of this file (Kafka's, transactions.md section 12):
+Rules of this file (1 and 2 are Kafka's):
 
 1. Only sealed segments, wholly below the last stable offset, none of whose records is younger than
    ``min.compaction.lag.ms`` (K2).

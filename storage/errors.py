@@ -43,7 +43,7 @@ class InvalidProducerEpoch(Refused):
 
 
 class InvalidTransactionState(Refused):
-    """The batch does not fit its producer's transaction on this partition (P4, P6)."""
+    """The batch does not fit its producer's transaction on this partition (P4)."""
 
 
 class TransactionCoordinatorFenced(Refused):

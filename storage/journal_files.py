@@ -341,7 +341,7 @@ class JournalFiles:
 
         Raises Corrupt when a readable group with a higher sequence lies behind the end, or when one
         behind it is marked as durable: then the unreadable one is damage in the middle, or the end
-        was taken away; it is not the torn tail of a crash (design §3).
+        was taken away; it is not the torn tail of a crash (D7).
         Afterwards ``next_sequence`` is safe to start a new run with.
         """
         expected = from_sequence

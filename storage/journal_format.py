@@ -10,7 +10,7 @@ Rules of this format (version 1):
    batch's CRC (from byte 21 on) and, before byte 21, by the table: its batches must follow each
    other from the entry's base offset to its next offset, have its leader epoch, and fill its body.
    So no byte of a group goes unchecked, and no byte is summed twice.
-4. Only one group is in flight at a time, so only the last one can be torn (storage design §3). An
+4. Only one group is in flight at a time, so only the last one can be torn (D7). An
    unreadable group followed by a readable one is corruption, never a torn tail.
 
 ```

@@ -6,7 +6,7 @@ Rules of this file:
    active segment is certain; what lies beyond is cut off, segments born later are dropped, and the
    journal gives all of it back.
 2. The journal ends at its first unreadable group; a readable group behind that one means damage,
-   and the broker refuses to start (design §3).
+   and the broker refuses to start (D7).
 3. Recovering twice changes nothing (D3): nothing is removed before the checkpoint at the end that
    the same journal could not give back.
 4. All of the journal that is needed is read once before anything is changed: where that refuses to

@@ -1,4 +1,4 @@
-"""Offsets by timestamp, exact: the batch by index, then the record inside it (design §9).
+"""Offsets by timestamp, exact: the batch by index, then the record inside it.
 
 A search is a generator: it looks at the log on the loop and yields the work that may take long
 (reading the disk, decompressing) for its driver to do, here or on a thread. ``run`` is the driver

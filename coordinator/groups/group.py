@@ -23,7 +23,7 @@ class Identity(NamedTuple):
     instance_id: str | None = None
     api_version: int = 0
     transactional: bool = False
-    """TxnOffsetCommit: its rules differ in a few places (transactions.md 8.1)."""
+    """TxnOffsetCommit: its rules differ in a few places (KIP-447)."""
 
 
 class Group(Protocol):

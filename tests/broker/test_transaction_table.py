@@ -300,7 +300,7 @@ def is_fenced_by_the_log(served: Served, producer: Producer, partition: int) -> 
 
 
 def produce_error(code: E, version: int) -> E:
-    """The coordinator's word as Produce passes it on (transactions.md 13)."""
+    """The coordinator's word as Produce passes it on (KIP-890)."""
     if code == E.PRODUCER_FENCED:
         return E.INVALID_PRODUCER_EPOCH
     if code == E.TRANSACTION_ABORTABLE and version < 11:

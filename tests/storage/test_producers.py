@@ -128,7 +128,7 @@ def last_sequence(s: Situation):
     return increment_sequence(seen[-1], DELTA) if seen else -1
 
 
-# transactions.md's accept/reject table: the first row that applies decides.
+# Kafka's rules as a table (S1 to S9, P4): the first row that applies decides.
 ROWS = [
     ("a cached batch again", is_cached, "duplicate"),
     ("old epoch", lambda s: STATES[s.state] is not None and s.epoch < EPOCH, 47),

@@ -376,7 +376,7 @@ class Transactions:
 
 
 def committed_records(data, offset):
-    """What the client algorithm of transactions.md 7.3 makes of one answer."""
+    """What a READ_COMMITTED consumer makes of one answer (KIP-98)."""
     aborted = sorted(
         ((each.first_offset, each.producer_id) for each in data.aborted_transactions), reverse=True
     )

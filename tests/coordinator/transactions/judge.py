@@ -1,6 +1,6 @@
 """What a journal may look like: reads it from the start, and knows nothing of the implementation.
 
-It shares no code with what is judged; invariants.md has the rules by these letters.
+It shares no code with what is judged; docs/invariants.md has the rules by their codes.
 """
 
 from __future__ import annotations
