@@ -218,7 +218,8 @@ class _WaitingProduce(Parked[ProduceResponse]):
     For what is in its batches, and for the producer's transaction before it to have ended
     (KIP-890), in this order. What waits for either holds ``queued.max.request.bytes`` at most. It
     is not hurried: what comes behind it on the connection was sent after it and must be appended
-    after it (S12).
+    after it (S12). When it is over nothing in it leads back to it: the memory of a large request
+    must not wait for the collector.
     """
 
     __slots__ = ("_context", "_gone", "_inspected", "_known", "_request", "_size_bytes")
@@ -239,6 +240,7 @@ class _WaitingProduce(Parked[ProduceResponse]):
         batches = [data.records for data in aside if data.records is not None]
 
         def found(contents: list[Contents]) -> None:
+            self._inspected = None
             self._known.update(zip(map(id, aside), contents, strict=True))
             self._go_on(self._admit)
 
@@ -295,8 +297,9 @@ class _WaitingProduce(Parked[ProduceResponse]):
     def abandoned(self) -> None:
         """Append nothing: the client has gone, and does not know that it was received."""
         self._gone = True
-        if self._inspected is not None:
-            self._inspected.dropped = True
+        inspected, self._inspected = self._inspected, None
+        if inspected is not None:
+            inspected.dropped = True
 
 
 class _SlicedProduce(Parked[ProduceResponse]):
@@ -393,12 +396,14 @@ class _SlicedProduce(Parked[ProduceResponse]):
                     topics.append(topic)
                 else:
                     last.partition_responses += topic.partition_responses
+        self._answers = []  # They lead back here.
         self.complete(ProduceResponse(topics))
 
     def abandoned(self) -> None:
         """Append nothing more: the client has gone."""
         self._gone = True
-        for answer in self._answers:
+        answers, self._answers = self._answers, []
+        for answer in answers:
             if isinstance(answer, Deferred):
                 answer.connection = None
                 answer.abandoned()
