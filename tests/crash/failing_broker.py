@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from broker.failpoints import VARIABLE
-from storage.commit_mark import _MARK, _MARK_SLOT_BYTES, _MARKS_AT, FILE_NAME
+from storage.commit_mark import _MARK, _MARK_SLOT_BYTES, FILE_NAME, MARKS_AT
 from storage.journal_format import BLOCK_BYTES, MAGIC, decode_header
 from tests.counterparts.barnabas_process import BarnabasProcess
 
@@ -56,6 +56,6 @@ class FailingBroker(BarnabasProcess):
         """Let it not be known that a group was durable: a group that is torn never was."""
         path = self.data_directory / FILE_NAME
         marks = bytearray(path.read_bytes())
-        position = _MARKS_AT + (sequence & 1) * _MARK_SLOT_BYTES
+        position = MARKS_AT + (sequence & 1) * _MARK_SLOT_BYTES
         marks[position : position + _MARK.size] = bytes(_MARK.size)
         path.write_bytes(marks)
