@@ -9,6 +9,7 @@ import copy
 import typing
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import Any, Final
 
 PART_ELEMENTS: Final = 250
@@ -138,7 +139,8 @@ def count_elements(message: Any) -> int:  # noqa: ANN401
 def is_long(message: Any, most: int) -> bool:  # noqa: ANN401
     """Return whether a message's arrays and those of their items have more elements than ``most``.
 
-    Looks at no more than it must: this is asked of nearly every answer.
+    Further within, arrays of structures count. Looks at no more than it must: this is asked of
+    nearly every answer.
     """
     total = 0
     for name in array_names(type(message)):
@@ -149,14 +151,34 @@ def is_long(message: Any, most: int) -> bool:  # noqa: ANN401
                 return True
             inner = array_names(type(items[0]))
             if inner:
+                kind: Any = type(items[0])
+                deep = deep_array_names(kind)
                 for item in items:
                     for name_inside in inner:
                         inside = getattr(item, name_inside)
                         if inside:
                             total += len(inside)
+                            if name_inside in deep:
+                                total += sum(map(_count_structures, inside))
+                                if total > most:
+                                    return True
                 if total > most:
                     return True
     return False
+
+
+def _count_structures(message: Any) -> int:  # noqa: ANN401
+    """Return how many structures the arrays of a message have together."""
+    total = 0
+    kind: Any = type(message)
+    deep = deep_array_names(kind)
+    for name in structure_array_names(kind):
+        items = getattr(message, name)
+        if items:
+            total += len(items)
+            if name in deep:
+                total += sum(map(_count_structures, items))
+    return total
 
 
 _array_names: dict[Any, tuple[str, ...]] = {}
@@ -172,6 +194,34 @@ def array_names(message_class: Any) -> tuple[str, ...]:  # noqa: ANN401
             names = tuple(each.name for each in fields(message_class) if _is_list(hints[each.name]))
         _array_names[message_class] = names
     return names
+
+
+@cache
+def structure_array_names(message_class: Any) -> frozenset[str]:  # noqa: ANN401
+    """Return the names of a class's fields that are arrays of structures."""
+    return frozenset(_structure_arrays(message_class))
+
+
+@cache
+def deep_array_names(message_class: Any) -> frozenset[str]:  # noqa: ANN401
+    """Return those of them whose structures have such arrays themselves."""
+    arrays = _structure_arrays(message_class)
+    return frozenset(name for name, inner in arrays.items() if _structure_arrays(inner))
+
+
+def _structure_arrays(message_class: Any) -> dict[str, Any]:  # noqa: ANN401
+    """By name of the field, the class of what is in it."""
+    if not array_names(message_class):
+        return {}
+    hints = typing.get_type_hints(message_class)
+    found = {name: _item_class(hints[name]) for name in array_names(message_class)}
+    return {name: item for name, item in found.items() if is_dataclass(item)}
+
+
+def _item_class(hint: Any) -> Any:  # noqa: ANN401
+    if typing.get_origin(hint) is list:
+        return typing.get_args(hint)[0]
+    return next(filter(None, map(_item_class, typing.get_args(hint))), None)
 
 
 def _is_list(hint: Any) -> bool:  # noqa: ANN401

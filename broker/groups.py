@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from broker.config import BrokerConfig
@@ -11,7 +11,7 @@ from broker.topic_names import GROUP_OFFSETS
 from coordinator.decision import Timer
 from coordinator.groups.commands import Caller, ExpireOffsets, TimerExpired, TopicsDeleted
 from coordinator.groups.config import ConsumerTimes, GroupConfig
-from coordinator.groups.offset_table import OffsetTable
+from coordinator.groups.offset_table import MANY, OffsetTable
 from coordinator.groups.shard import GroupShard
 from protocol.errors import ErrorCode, KafkaError
 
@@ -129,6 +129,21 @@ class Groups(Coordination):
             lambda key: self._offsets_of(key).holds_topic(key, name),
         )
 
+    def have_many_offsets(self, group_ids: Sequence[str]) -> bool:
+        """Whether several groups together have so many that work on all takes long.
+
+        Of one alone its machine finds out by itself.
+        """
+        if len(group_ids) < 2:
+            return False
+        total = 0
+        for group_id in group_ids:
+            if not self.refusal(group_id):
+                total += self._offsets_of(group_id).count(group_id)
+                if total > MANY:
+                    return True
+        return False
+
     def _offsets_of(self, group_id: str) -> OffsetTable:
         machine = self.machine_of(group_id)
         assert isinstance(machine, GroupShard)
@@ -146,10 +161,14 @@ class Groups(Coordination):
         """Submit a command for each group that it ``concerns``, some at a time."""
 
         def turn() -> None:
+            offsets = 0
             for _ in range(min(GROUPS_PER_TURN, len(group_ids))):
                 group_id = group_ids.pop()
                 if not self.refusal(group_id) and concerns(group_id):
                     self.submit(group_id, make(group_id), lambda _response: None)
+                    offsets += self._offsets_of(group_id).count(group_id)
+                    if offsets > MANY:
+                        break
             if group_ids:
                 self._server.loop.call_soon(turn)
 

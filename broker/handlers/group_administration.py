@@ -127,13 +127,15 @@ def delete_groups(
         if not missing:
             pending.complete(DeleteGroupsResponse(results=list(results.values())))
 
+    is_one_of_many = groups.have_many_offsets([*results])
     for group_id in results:
         code = groups.refusal(group_id)
         if code:
             answer(group_id, code)
         else:
             respond = partial(answer, group_id)
-            groups.submit(group_id, DeleteGroup(group_id), respond, lambda code: code)
+            command = DeleteGroup(group_id, is_one_of_many)
+            groups.submit(group_id, command, respond, lambda code: code)
     return pending if results else DeleteGroupsResponse()
 
 

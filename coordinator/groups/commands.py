@@ -215,6 +215,8 @@ class OffsetFetch:
     request: OffsetFetchRequestGroup
     require_stable: bool
     topics: TopicsImage
+    is_one_of_many: bool = False
+    """Whether other groups asked for along with it make much work together: done in steps."""
 
     @property
     def shares_lane(self) -> bool:
@@ -245,6 +247,8 @@ class DeleteGroup:
     """Remove an empty group with its offsets. The response is an ErrorCode."""
 
     group_id: str
+    is_one_of_many: bool = False
+    """As in OffsetFetch."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,14 @@ too (O7). A sweep leaves to the next one what would make that batch long.
 
 from __future__ import annotations
 
-from itertools import islice
-from typing import TYPE_CHECKING, Final
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from coordinator.decision import Decision, Now
+from coordinator.decision import Decision, LongDecision, Now, Record
 from coordinator.groups.commands import DeleteGroup, ExpireOffsets, TopicsDeleted, TopicsImage
 from coordinator.groups.family import ANY_GROUP, Family
 from coordinator.groups.group import CLASSIC, CONSUMERS, Group
-from coordinator.groups.offset_table import BY_RETENTION, CommittedOffset, tombstone
+from coordinator.groups.offset_table import BY_RETENTION, MANY, CommittedOffset, tombstone
 from protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -22,51 +22,115 @@ if TYPE_CHECKING:
 STABLE: Final = "Stable"
 SWEPT_MAX: Final = 10_000
 """Offsets of a group that one sweep removes."""
+PLACES_PER_STEP: Final = 500
+"""Offsets looked at before others may get a turn: about a millisecond's work."""
+
+Steps: TypeAlias = Generator[None, None, LongDecision]
 
 
 def delete_group(shard: GroupShard, command: DeleteGroup, _now: Now) -> Decision:
     """Remove an empty group and everything it has committed."""
-    group = shard.groups.get(command.group_id)
-    if group is None and not shard.offsets.knows(command.group_id):
-        return Decision(ErrorCode.GROUP_ID_NOT_FOUND)
+    steps = _delete_group(shard, command.group_id)
+    return _decided(shard, command.group_id, steps, is_long=command.is_one_of_many)
+
+
+def _delete_group(shard: GroupShard, group_id: str) -> Steps:
+    yield  # Of very many groups, each begins when it is its turn.
+    group = shard.groups.get(group_id)
+    if group is None and not shard.offsets.knows(group_id):
+        return LongDecision(ErrorCode.GROUP_ID_NOT_FOUND)
     if group is not None and not group.is_empty:
-        return Decision(ErrorCode.NON_EMPTY_GROUP)
-    commits = shard.offsets.commits_of(command.group_id)
-    records = [tombstone(command.group_id, *place) for place in commits]
-    if group is not None:
-        records += group.tombstones()
-    return Decision(ErrorCode.NONE, tuple(records))
+        return LongDecision(ErrorCode.NON_EMPTY_GROUP)
+    doomed: list[tuple[str, int]] = []
+    for number, place in enumerate(shard.offsets.places_of(group_id), start=1):
+        if number % PLACES_PER_STEP == 0:
+            yield
+        doomed.append(place)
+    return LongDecision(ErrorCode.NONE, _Removal(group_id, doomed, group))
 
 
 def topics_deleted(shard: GroupShard, command: TopicsDeleted, _now: Now) -> Decision:
     """Remove the offsets of topics that are gone (A2)."""
-    records = (
-        tombstone(command.group_id, topic, partition)
-        for (topic, partition), commits in shard.offsets.commits_of(command.group_id).items()
-        if _is_gone(topic, commits, command.topics)
-    )
-    return Decision(records=tuple(islice(records, SWEPT_MAX)))
+    return _decided(shard, command.group_id, _remove_gone(shard, command))
+
+
+def _remove_gone(shard: GroupShard, command: TopicsDeleted) -> Steps:
+    group_id = command.group_id
+    doomed: list[tuple[str, int]] = []
+    for number, place in enumerate(shard.offsets.places_of(group_id), start=1):
+        if number % PLACES_PER_STEP == 0:
+            yield
+        commits = shard.offsets.commits_at(group_id, *place)
+        if commits and _is_gone(place[0], commits, command.topics):
+            doomed.append(place)
+            if len(doomed) == SWEPT_MAX:
+                break
+    return LongDecision(None, _Removal(group_id, doomed))
 
 
 def expire(shard: GroupShard, command: ExpireOffsets, now: Now) -> Decision:
     """Remove what was not used for the retention time, and an empty group with its last offset."""
+    return _decided(shard, command.group_id, _remove_expired(shard, command, now))
+
+
+def _remove_expired(shard: GroupShard, command: ExpireOffsets, now: Now) -> Steps:
     group_id = command.group_id
     group = shard.groups.get(group_id)
     retention_ms = shard.config.offsets_retention_ms
-    everything = shard.offsets.commits_of(group_id)
-    expired = (
-        tombstone(group_id, topic, partition)
-        for (topic, partition), commits in everything.items()
-        if _is_gone(topic, commits, command.topics)
-        or (
-            not shard.offsets.is_pending(group_id, topic, partition)
-            and _is_expired(group, topic, commits[0], now.wall_ms, retention_ms)
+    doomed: list[tuple[str, int]] = []
+    is_all = True
+    for number, place in enumerate(shard.offsets.places_of(group_id), start=1):
+        if number % PLACES_PER_STEP == 0:
+            yield
+        topic, partition = place
+        commits = shard.offsets.commits_at(group_id, topic, partition)
+        goes = bool(commits) and (
+            _is_gone(topic, commits, command.topics)
+            or (
+                not shard.offsets.is_pending(group_id, topic, partition)
+                and _is_expired(group, topic, commits[0], now.wall_ms, retention_ms)
+            )
         )
-    )
-    records = [*islice(expired, SWEPT_MAX)]
-    if group is not None and group.is_empty and len(records) == len(everything):
-        records += group.tombstones()
-    return Decision(records=tuple(records))
+        if not goes or len(doomed) == SWEPT_MAX:
+            is_all = False
+        else:
+            doomed.append(place)
+        if len(doomed) == SWEPT_MAX and not is_all:
+            break
+    empty = group if is_all and group is not None and group.is_empty else None
+    return LongDecision(None, _Removal(group_id, doomed, empty))
+
+
+class _Removal:
+    """The tombstones of a group's offsets, and those of the group itself if it goes too."""
+
+    def __init__(
+        self, group_id: str, places: list[tuple[str, int]], group: Group | None = None
+    ) -> None:
+        self._group_id = group_id
+        self._places = places
+        self._rest = () if group is None else group.tombstones()
+
+    def __iter__(self) -> Iterator[Record]:
+        for place in self._places:
+            yield tombstone(self._group_id, *place)
+        yield from self._rest
+
+
+def _decided(shard: GroupShard, group_id: str, steps: Steps, *, is_long: bool = False) -> Decision:
+    """Decide at once, or in steps where there are many offsets.
+
+    Meanwhile the group is left alone but for markers, after which there is no commit of a place
+    that was not there before: who has looked at it need not look again.
+    """
+    if is_long or shard.offsets.count(group_id) > MANY:
+        return Decision(steps=steps)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            decision: LongDecision = done.value
+            return Decision(decision.response, tuple(decision.records))
 
 
 def _is_expired(

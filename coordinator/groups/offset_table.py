@@ -6,7 +6,7 @@ COMMIT marker on; a tombstone forgets all commits before it, for good (O7).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from coordinator.decision import NO_PRODUCER_ID, Record
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 BY_RETENTION: Final = -1
 """Instead of a time of expiry: the broker's retention time decides."""
+MANY: Final = 2000
+"""Offsets: what is done with more of them than this takes long (``Decision.steps``)."""
 _VALUE_VERSION: Final = 4
 _VALUE_VERSION_WITH_EXPIRY: Final = 1
 """What Apache Kafka 4.3.0 writes; only version 1 has a time of expiry (OffsetCommit 2-4)."""
@@ -81,16 +83,39 @@ class OffsetTable:
             place.topic == topic for place in self._pending.of_group(group_id)
         )
 
+    def count(self, group_id: str) -> int:
+        """How many offsets a group has, pending ones included."""
+        committed = sum(map(len, self.of_group(group_id).values()))
+        return committed + len(self._pending.of_group(group_id))
+
+    def snapshot(self, group_id: str) -> dict[str, dict[int, CommittedOffset]]:
+        """A group's offsets, by topic, as they are now: for who goes through them in steps."""
+        return {topic: {**partitions} for topic, partitions in self.of_group(group_id).items()}
+
+    def pending_places(self, group_id: str) -> dict[Place, object]:
+        """What transactions still open have committed for, as it is now."""
+        return {**self._pending.of_group(group_id)}
+
+    def places_of(self, group_id: str) -> Iterator[tuple[str, int]]:
+        """What a tombstone would forget something of, as it is when the first is asked for."""
+        committed = self.snapshot(group_id)
+        pending = self.pending_places(group_id)
+        for topic, partitions in committed.items():
+            for partition in partitions:
+                yield topic, partition
+        for place in pending:
+            if place.partition not in committed.get(place.topic, ()):
+                yield place.topic, place.partition
+
+    def commits_at(self, group_id: str, topic: str, partition: int) -> list[CommittedOffset]:
+        """All that a tombstone would forget: what is committed, then what is pending."""
+        committed = self.of_group(group_id).get(topic, {}).get(partition)
+        pending = self._pending.of_group(group_id).get(Place(group_id, topic, partition), {})
+        return [*(() if committed is None else (committed,)), *pending.values()]
+
     def commits_of(self, group_id: str) -> dict[tuple[str, int], list[CommittedOffset]]:
-        """All that a tombstone would forget: what is committed, and what is pending."""
-        commits = {
-            (topic, partition): [committed]
-            for topic, partitions in self.of_group(group_id).items()
-            for partition, committed in partitions.items()
-        }
-        for place, pending in self._pending.of_group(group_id).items():
-            commits.setdefault((place.topic, place.partition), []).extend(pending.values())
-        return commits
+        """Everything that tombstones would forget, by place."""
+        return {place: self.commits_at(group_id, *place) for place in self.places_of(group_id)}
 
     def hold(self, place: Place, producer_id: int, committed: CommittedOffset) -> None:
         """Take in the commit of a transaction; it counts when that is committed."""

@@ -7,6 +7,7 @@ assign themselves, is nothing but its offsets.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from coordinator.decision import Decision, LongDecision, Now, Record
@@ -22,11 +23,13 @@ from coordinator.groups.group import CONSUMERS, Group, Identity
 from coordinator.groups.offset_table import (
     APPLIERS,
     BY_RETENTION,
+    MANY,
     CommittedOffset,
     Partitions,
     commit_record,
     tombstone,
 )
+from coordinator.groups.pending_offsets import Place
 from protocol.errors import ErrorCode
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -54,6 +57,8 @@ GROUP_ID_NOT_FOUND_SINCE: Final = 9
 METADATA_MAX_BYTES: Final = 32_767
 """What the record's string can hold, whatever ``offset.metadata.max.bytes`` says."""
 NO_RETENTION_TIME: Final = -1
+OFFSETS_PER_STEP: Final = 500
+"""Offsets answered before others may get a turn: about a millisecond's work."""
 LATEST_MS: Final = 2**63 - 1
 """The last time that a record can name: what is kept for longer is kept till then."""
 
@@ -241,15 +246,13 @@ def _fits(metadata: str, max_characters: int) -> bool:
 def fetch(shard: GroupShard, command: OffsetFetch, _now: Now) -> Decision:
     """Say what is committed; a group that is not there has committed nothing."""
     asked = command.request
-    group = shard.groups.get(asked.group_id)
-    says_nothing = asked.member_id is None and asked.member_epoch < 0
-    if group is not None and not says_nothing:
-        identity = Identity(
-            asked.member_id or "", asked.member_epoch, api_version=command.caller.api_version
-        )
-        error = group.refuse_fetch(identity)
-        if error:
-            return Decision(OffsetFetchResponseGroup(asked.group_id, error_code=error))
+    if asked.topics is None and (
+        command.is_one_of_many or shard.offsets.count(asked.group_id) > MANY
+    ):
+        return Decision(steps=_fetch_all_in_steps(shard, command))
+    error = _refuse_fetch(shard, command)
+    if error:
+        return Decision(OffsetFetchResponseGroup(asked.group_id, error_code=error))
     topics = shard.offsets.of_group(asked.group_id)
     image = command.topics
     if asked.topics is None:
@@ -263,6 +266,50 @@ def fetch(shard: GroupShard, command: OffsetFetch, _now: Now) -> Decision:
     if command.require_stable:
         _mark_unstable(shard, asked.group_id, answers)
     return Decision(OffsetFetchResponseGroup(asked.group_id, answers))
+
+
+def _fetch_all_in_steps(
+    shard: GroupShard, command: OffsetFetch
+) -> Generator[None, None, LongDecision]:
+    """As ``fetch``, of what there is at one moment: commits and markers may come meanwhile."""
+    yield  # Of very many groups, each begins when it is its turn.
+    group_id = command.group_id
+    error = _refuse_fetch(shard, command)
+    if error:
+        return LongDecision(OffsetFetchResponseGroup(group_id, error_code=error))
+    everything = shard.offsets.snapshot(group_id)
+    pending = shard.offsets.pending_places(group_id) if command.require_stable else {}
+    answers = []
+    steps = count(1)
+    for name, partitions in everything.items():
+        topic_id = command.topics.topic_id(name)
+        topic = OffsetFetchResponseTopics(name, topic_id or ZERO_UUID)
+        for index, committed in partitions.items():
+            if next(steps) % OFFSETS_PER_STEP == 0:
+                yield
+            if not _is_there(committed, topic_id):
+                continue
+            if pending and Place(group_id, name, index) in pending:
+                found = nothing_found(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+            else:
+                found = _found(index, committed)
+            topic.partitions.append(found)
+        if topic.partitions:
+            answers.append(topic)
+    return LongDecision(OffsetFetchResponseGroup(group_id, answers))
+
+
+def _refuse_fetch(shard: GroupShard, command: OffsetFetch) -> ErrorCode:
+    """Why a fetch is refused as a whole; NONE if it is not."""
+    asked = command.request
+    group = shard.groups.get(asked.group_id)
+    says_nothing = asked.member_id is None and asked.member_epoch < 0
+    if group is None or says_nothing:
+        return ErrorCode.NONE
+    identity = Identity(
+        asked.member_id or "", asked.member_epoch, api_version=command.caller.api_version
+    )
+    return group.refuse_fetch(identity)
 
 
 def _all_of(name: str, topic_id: bytes | None, partitions: Partitions) -> OffsetFetchResponseTopics:
@@ -324,7 +371,6 @@ def delete(shard: GroupShard, command: OffsetDelete, _now: Now) -> Decision:
     error = _refuse_delete(shard, group, request.group_id)
     if error:
         return Decision(OffsetDeleteResponse(error))
-    found = shard.offsets.commits_of(request.group_id)
     topics = []
     # Named once each: a request may name a partition again and again.
     doomed: dict[tuple[str, int], None] = {}
@@ -335,7 +381,7 @@ def delete(shard: GroupShard, command: OffsetDelete, _now: Now) -> Decision:
         for asked in topic.partitions:
             index = asked.partition_index
             answers.append(OffsetDeleteResponsePartition(index, code))
-            if not in_use and (topic.name, index) in found:
+            if not in_use and shard.offsets.commits_at(request.group_id, topic.name, index):
                 doomed[topic.name, index] = None
         topics.append(OffsetDeleteResponseTopic(topic.name, answers))
     records = tuple(tombstone(request.group_id, *place) for place in doomed)

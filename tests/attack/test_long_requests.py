@@ -11,12 +11,24 @@ from broker.server import COLLECT_EVERY
 from broker.testing import Broker
 from broker.wire_client import WireClient
 from protocol.errors import ErrorCode
+from protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+)
+from protocol.messages.offset_delete import (
+    OFFSET_DELETE,
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from protocol.messages.offset_fetch import (
+    OFFSET_FETCH,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
 )
 from protocol.records import read_header
 from tests.attack.loop_lag import loop_lag
@@ -25,6 +37,8 @@ from tests.crash.transaction_life import batches_of
 
 BUSY_MS_MOST = 200
 """The rule is 50; a crowded machine that also traces coverage may take a few times as long."""
+MUCH_MS_MOST = 50
+"""The rule itself. In one piece, the deletions and the sweep take longer than this."""
 TOPICS, PARTITIONS = 4, 10_000
 GROUP = "many"
 
@@ -139,3 +153,84 @@ def test_a_stranger_commits_nothing_of_very_many_partitions(broker):
         response = client.ask(OFFSET_COMMIT, request, 8)
     assert set(error_codes(response)) == {ErrorCode.UNKNOWN_MEMBER_ID}
     assert 9 not in broker.call(lambda: committed(broker)).values()
+
+
+# ------------------------------------------------------- small requests for all that a group holds
+
+
+@pytest.fixture
+def filled(broker) -> Iterator[WireClient]:
+    """A connection to a broker with groups, of which one has committed for every partition."""
+    with WireClient(broker.address) as client:
+        client.ask(FIND_COORDINATOR, FindCoordinatorRequest(GROUP), 3)
+        request = long_commit(5, TOPICS, PARTITIONS)
+        assert set(error_codes(client.ask(OFFSET_COMMIT, request, 8))) == {ErrorCode.NONE}
+        yield client
+
+
+def fill_less(client: WireClient) -> list[str]:
+    """Groups of which none has many offsets, and all have together."""
+    names = [f"less-{number}" for number in range(40)]
+    for name in names:
+        request = long_commit(6, 1, 1500)
+        request.group_id = name
+        assert set(error_codes(client.ask(OFFSET_COMMIT, request, 8))) == {ErrorCode.NONE}
+    return names
+
+
+@pytest.mark.parametrize("version", [2, 7, 8, 10])
+def test_a_fetch_of_all_that_a_group_has_committed_holds_nobody(broker, filled, version):
+    names = [OffsetFetchRequestGroup(GROUP, topics=None)]
+    old = OffsetFetchRequest(GROUP, None)
+    request = old if version < 8 else OffsetFetchRequest(groups=names, require_stable=True)
+    with loop_lag(broker, f"OffsetFetch {version}") as lag:
+        response = filled.ask(OFFSET_FETCH, request, version)
+    assert lag.busy_ms < MUCH_MS_MOST
+    topics = response.topics if version < 8 else response.groups[0].topics
+    assert len(topics) == TOPICS
+    for topic in topics:
+        found = [(each.partition_index, each.committed_offset) for each in topic.partitions]
+        assert found == [(index, 5) for index in range(PARTITIONS)]
+
+
+def test_a_fetch_and_a_deletion_of_many_groups_hold_nobody(broker, filled):
+    names = fill_less(filled)
+    asked = [OffsetFetchRequestGroup(name, topics=None) for name in names]
+    with loop_lag(broker, "OffsetFetch of groups") as lag:
+        response = filled.ask(OFFSET_FETCH, OffsetFetchRequest(groups=asked), 8)
+    assert lag.busy_ms < MUCH_MS_MOST
+    assert [each.group_id for each in response.groups] == names
+    assert {len(each.topics[0].partitions) for each in response.groups} == {1500}
+    with loop_lag(broker, "DeleteGroups of groups") as lag:
+        response = filled.ask(DELETE_GROUPS, DeleteGroupsRequest(names), 2)
+    assert lag.busy_ms < MUCH_MS_MOST
+    found = [(each.group_id, each.error_code) for each in response.results]
+    assert found == [(name, ErrorCode.NONE) for name in names]
+
+
+def test_a_group_with_very_many_offsets_goes_as_a_whole(broker, filled):
+    one = OffsetDeleteRequestTopic("topic-0", [OffsetDeleteRequestPartition(0)])
+    with loop_lag(broker, "OffsetDelete") as lag:
+        response = filled.ask(OFFSET_DELETE, OffsetDeleteRequest(GROUP, [one]), 0)
+    assert lag.busy_ms < MUCH_MS_MOST
+    assert set(error_codes(response)) == {ErrorCode.NONE}
+    groups = broker.server.groups
+    log = broker.server.catalogue.partition(groups.topic_name, groups.partition_of(GROUP)).log
+    before = broker.call(lambda: log.next_offset)
+    with loop_lag(broker, "DeleteGroups") as lag:
+        response = filled.ask(DELETE_GROUPS, DeleteGroupsRequest([GROUP]), 2)
+    assert lag.busy_ms < MUCH_MS_MOST
+    assert [each.error_code for each in response.results] == [ErrorCode.NONE]
+    headers = [read_header(memoryview(each)) for each in broker.call(lambda: batches_of(log))]
+    sizes = [each.record_count for each in headers if each.base_offset >= before]
+    assert sizes == [TOPICS * PARTITIONS - 1], "written as one batch"
+    assert broker.call(lambda: committed(broker)) == {}
+
+
+def test_a_look_for_what_has_expired_holds_nobody(broker, filled):
+    groups = broker.server.groups
+    with loop_lag(broker, "sweep") as lag:
+        broker.call(groups.expire_offsets)
+        filled.ask(OFFSET_FETCH, OffsetFetchRequest(groups=[OffsetFetchRequestGroup(GROUP)]), 8)
+    assert lag.busy_ms < MUCH_MS_MOST
+    assert len(broker.call(lambda: committed(broker))) == TOPICS * PARTITIONS

@@ -124,6 +124,14 @@ def test_elements_are_counted_in_all_arrays():
     assert not is_long(b"no message at all", 0)
 
 
+def test_structures_further_within_count_too():
+    found = OffsetFetchResponseTopics("t", partitions=[OffsetFetchResponsePartitions()] * 3)
+    response = OffsetFetchResponse(groups=[OffsetFetchResponseGroup("g", [found] * 2)] * 2)
+    assert count_elements(response) == 18
+    assert not is_long(response, 18)
+    assert is_long(response, 17)
+
+
 def test_a_request_of_more_than_its_handler_takes_is_not_divided():
     divide = by("topics.partitions", most=3)
     assert not divide.refuses(ListOffsetsRequest(topics=[ListOffsetsTopic("t")] * 3))

@@ -249,7 +249,12 @@ def test_groups_are_listed_described_and_deleted(alone, member):
 
 
 def context(code, version=5, **more):
-    answers = {"refusal": lambda key: code, "is_coordinator": lambda: True, **more}
+    answers = {
+        "refusal": lambda key: code,
+        "is_coordinator": lambda: True,
+        "have_many_offsets": lambda keys: False,
+        **more,
+    }
     config = SimpleNamespace(group_min_session_timeout_ms=1, group_max_session_timeout_ms=100_000)
     return SimpleNamespace(
         api_version=version,

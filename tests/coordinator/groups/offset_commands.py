@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+import pytest
+
 from coordinator.decision import (
     NO_PRODUCER_ID,
     Decision,
     Effect,
+    LongDecision,
     Now,
     Record,
     Schedule,
@@ -221,8 +224,8 @@ class Run:
     def decide(self, command: Any) -> Decision:
         """Ask twice: a decision changes nothing, and is the same every time."""
         before = self.offsets()
-        decision = self.shard.decide(command, NOW)
-        assert self.shard.decide(command, NOW) == decision
+        decision = whole(self.shard.decide(command, NOW))
+        assert whole(self.shard.decide(command, NOW)) == decision
         assert self.offsets() == before
         return decision
 
@@ -247,6 +250,33 @@ class Run:
             else:
                 fresh.apply(entry, at)
         return {group: fresh.offsets.commits_of(group) for group in fresh.offsets.group_ids()}
+
+
+def decided(decision: Decision) -> LongDecision:
+    """What comes of all steps."""
+    assert decision.steps is not None
+    while True:
+        try:
+            next(decision.steps)
+        except StopIteration as done:
+            return done.value
+
+
+def whole(decision: Decision) -> Decision:
+    """The decision itself, or what comes of its steps, as if it had been made at once."""
+    if decision.steps is None:
+        return decision
+    assert decision == Decision(steps=decision.steps)
+    made = decided(decision)
+    assert [*made.records] == [*made.records]
+    return Decision(made.response, tuple(made.records), effects=made.effects)
+
+
+def in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every decision made in steps that may be, with one offset in each."""
+    for module, size in ("offsets", "OFFSETS_PER_STEP"), ("offset_removal", "PLACES_PER_STEP"):
+        monkeypatch.setattr(f"coordinator.groups.{module}.MANY", -1)
+        monkeypatch.setattr(f"coordinator.groups.{module}.{size}", 1)
 
 
 def command_of(text: str) -> Any:

@@ -29,7 +29,7 @@ from protocol.messages.offset_commit import (
 )
 from tests.coordinator.groups import classic_run, consumer_run, test_classic_table
 from tests.coordinator.groups import test_consumer_table as consumer_table
-from tests.coordinator.groups.offset_commands import never_asked
+from tests.coordinator.groups.offset_commands import decided, never_asked
 
 TABLE = Path(__file__).with_name("commit_table.txt")
 GROUP = classic_run.GROUP
@@ -141,16 +141,6 @@ HEAD, ROWS = read_table()
 def test_state(state):
     found = {label: outcome(state, label) for label in IDENTITIES}
     assert found == {label: ROWS[label, state] for label in IDENTITIES}
-
-
-def decided(decision: Decision) -> LongDecision:
-    """What comes of all steps."""
-    assert decision.steps is not None
-    while True:
-        try:
-            next(decision.steps)
-        except StopIteration as done:
-            return done.value
 
 
 @pytest.mark.parametrize("state", STATES)

@@ -9,9 +9,9 @@ from coordinator.groups.commands import DeleteGroup, ExpireOffsets, TopicsDelete
 from coordinator.groups.config import GroupConfig
 from coordinator.groups.group import CLASSIC
 from coordinator.groups.offset_removal import SWEPT_MAX
-from coordinator.groups.offset_table import BY_RETENTION, CommittedOffset, commit_record
+from coordinator.groups.offset_table import BY_RETENTION, MANY, CommittedOffset, commit_record
 from coordinator.groups.shard import GroupShard
-from tests.coordinator.groups.offset_commands import GROUP, Image, OtherGroup
+from tests.coordinator.groups.offset_commands import GROUP, Image, OtherGroup, whole
 
 COUNT = 2 * SWEPT_MAX + 5
 RETENTION_MS = 1000
@@ -29,7 +29,9 @@ def shard() -> GroupShard:
 
 def sweep(shard: GroupShard, command: object) -> tuple[int, bool]:
     """Apply one decision; return how many offsets went, and whether the group did."""
-    records = shard.decide(command, Now(RETENTION_MS, 0)).records
+    decision = shard.decide(command, Now(RETENTION_MS, 0))
+    assert (decision.steps is not None) == (shard.offsets.count(GROUP) > MANY)
+    records = whole(decision).records
     offsets = [record for record in records if hasattr(record.key, "partition")]
     for at, record in enumerate(offsets):
         shard.apply(record, COUNT + at)

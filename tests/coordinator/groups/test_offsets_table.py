@@ -5,19 +5,26 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from coordinator.decision import Decision
+from protocol.errors import ErrorCode
 from tests.coordinator.groups.offset_commands import (
     GROUP,
+    NOW,
+    PRODUCER,
     STATES,
     Marker,
     Run,
     command_of,
+    decided,
+    in_steps,
     shown_records,
     shown_response,
+    whole,
 )
 
 TABLE = Path(__file__).with_name("offsets_table.txt")
@@ -68,6 +75,69 @@ def outcome(state: str, command: str) -> list[str]:
 @pytest.mark.parametrize(("command", "state"), ROWS, ids=[f"{s}-{c}" for c, s in ROWS])
 def test_row(command, state):
     assert outcome(state, command) == ROWS[command, state]
+
+
+@pytest.mark.parametrize(("command", "state"), ROWS, ids=[f"{s}-{c}" for c, s in ROWS])
+def test_row_of_very_many_offsets(command, state, monkeypatch):
+    in_steps(monkeypatch)
+    assert outcome(state, command) == ROWS[command, state]
+
+
+@pytest.mark.parametrize("outcome_of", [True, False], ids=["commit", "abort"])
+@pytest.mark.parametrize("state", ["pending", "empty-pending"])
+def test_a_fetch_in_steps_shows_one_moment_whenever_the_marker_comes(
+    state, outcome_of, monkeypatch
+):
+    in_steps(monkeypatch)
+    fetch = command_of("fetch anonymous all")
+    before = whole(Run(state).decide(fetch)).response
+    run = Run(state)
+    run.end_transaction(Marker(PRODUCER, outcome_of))
+    after = whole(run.decide(fetch)).response
+    assert before != after or not before.topics
+    for steps in range(1, 20):
+        run = Run(state)
+        going = run.shard.decide(fetch, NOW).steps
+        assert going is not None
+        taken = sum(1 for _ in islice(going, steps))
+        run.end_transaction(Marker(PRODUCER, outcome_of))
+        if taken < steps:
+            return
+        answer = decided(Decision(steps=going)).response
+        assert answer == (after if steps == 1 else before)
+    raise AssertionError
+
+
+@pytest.mark.parametrize("outcome_of", [True, False], ids=["commit", "abort"])
+@pytest.mark.parametrize("command", ["delete-group", "expire", "topics-deleted"])
+@pytest.mark.parametrize("state", STATES)
+def test_no_marker_meanwhile_brings_back_what_goes_or_takes_what_stays(
+    state, command, outcome_of, monkeypatch
+):
+    in_steps(monkeypatch)
+    for steps in range(20):
+        run = Run(state)
+        going = run.shard.decide(command_of(command), NOW).steps
+        assert going is not None
+        if sum(1 for _ in islice(going, steps)) < steps:
+            return
+        run.end_transaction(Marker(PRODUCER, outcome_of))
+        stays = run.offsets()
+        made = decided(Decision(steps=going))
+        for record in made.records:
+            run.apply(record)
+        live = {each: run.shard.offsets.commits_of(each) for each in run.shard.offsets.group_ids()}
+        assert run.replayed() == live
+        if command == "delete-group":
+            assert (run.offsets() == "-") == (made.response != ErrorCode.NON_EMPTY_GROUP)
+            continue
+        kept = set(run.offsets().split())
+        fresh = Run(state)
+        fresh.end_transaction(Marker(PRODUCER, outcome_of))
+        for record in whole(fresh.decide(command_of(command))).records:
+            fresh.apply(record)
+        assert set(fresh.offsets().split()) <= kept <= set(stays.split())
+    raise AssertionError
 
 
 def test_the_table_is_complete():
