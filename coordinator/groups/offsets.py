@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from coordinator.decision import Decision, LongDecision, Now, Record
 from coordinator.groups.commands import (
+    Caller,
     LongOffsetCommit,
     OffsetCommit,
     OffsetDelete,
@@ -70,12 +71,7 @@ def commit(shard: GroupShard, command: OffsetCommit, now: Now) -> Decision:
     """Commit the partitions whose metadata is not too long, all in one decision."""
     request = command.request
     group = shard.groups.get(request.group_id)
-    identity = Identity(
-        request.member_id,
-        request.generation_id_or_member_epoch,
-        request.group_instance_id,
-        command.caller.api_version,
-    )
+    identity = _who_commits(command.caller, request)
     error = _refuse_commit(shard, group, identity, request)
     if error:
         return Decision(refuse_commit(request, error))
@@ -95,12 +91,7 @@ def _commit_in_steps(
     """Look at every part before the first is committed: one partition may refuse them all."""
     request = command.parts[0]
     group = shard.groups.get(request.group_id)
-    identity = Identity(
-        request.member_id,
-        request.generation_id_or_member_epoch,
-        request.group_instance_id,
-        command.caller.api_version,
-    )
+    identity = _who_commits(command.caller, request)
     for part in command.parts:
         error = _refuse_commit(shard, group, identity, part)
         if error:
@@ -115,6 +106,15 @@ def _commit_in_steps(
     records = _RecordsInParts(command.parts, now, max_characters)
     effects = group.commit_effects(identity, now) if group is not None else ()
     return LongDecision(responses, records, effects)
+
+
+def _who_commits(caller: Caller, request: OffsetCommitRequest) -> Identity:
+    return Identity(
+        request.member_id,
+        request.generation_id_or_member_epoch,
+        request.group_instance_id,
+        caller.api_version,
+    )
 
 
 class _RecordsInParts:
