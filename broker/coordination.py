@@ -5,8 +5,7 @@ Rules of this file:
 * One state machine for each partition of the internal topic; a key (group, transactional id)
   belongs to the partition that Kafka's hash of it names.
 * Nothing of a decision shows before its records are durable. Commands for the same key wait in its
-  lane meanwhile, in order; decisions for different keys share one group of the journal. Commands
-  that do not read what others like them write (``shares_lane``) need not wait for each other.
+  lane meanwhile, in order; decisions for different keys share one group of the journal.
 * What does not become durable leaves no trace: an append is refused before the state has changed,
   and a disk that fails stops the process (D9). So does a mistake in taking in what is durable, for
   the state is not what the log says then; one in deciding only fails its command.
@@ -21,12 +20,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from broker import failpoints
+from broker.coordinator_shard import Lane, Machine, Refuse, Respond, Shard, Waiting
 from broker.key_hash import java_hash
 from broker.storage_errors import coordinator_error_of
 from broker.turns import next_turn
@@ -38,7 +37,6 @@ from coordinator.decision import (
     Effect,
     LongDecision,
     Now,
-    Record,
     Schedule,
     Timer,
     decode_record,
@@ -82,66 +80,10 @@ LOAD_BEFORE_READY_MS: Final = 200
 LOAD_TURN_MS: Final = 5
 """How long the loop is held for replaying: before clients come, and in one turn after that."""
 
+_DONE: Final = object()
+
 RECORDS_PER_SLICE = 250
 """Records encoded, applied or replayed before the loop may get a turn: a few milliseconds' work."""
-
-Respond = Callable[[Any], object]
-Refuse = Callable[[ErrorCode], Any]
-
-
-class Machine(Protocol):
-    """What a coordinator decides for the keys of one partition."""
-
-    def decide(self, command: Any, now: Now) -> Decision:  # noqa: ANN401
-        """Judge a command; changes nothing."""
-
-    def apply(self, record: Record, offset: int) -> None:
-        """Take in a durable record."""
-
-    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
-        """Take in the marker that ends a producer's transaction on the partition."""
-
-    def change(self, change: object) -> None:
-        """Take in a volatile change."""
-
-    def begin(self, now: Now) -> tuple[Effect, ...]:
-        """What is due after a start."""
-
-    def keys(self) -> list[str]:
-        """Every key there is."""
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """A command in its lane."""
-
-    command: Any
-    respond: Respond
-    refuse: Refuse | None
-
-
-@dataclass(slots=True)
-class _Lane:
-    """What is under way for one key."""
-
-    in_flight: int = 0
-    shared: bool = True
-    """Whether all that is in flight may share the lane."""
-    waiting: deque[_Waiting] = field(default_factory=deque)
-
-
-class Shard:
-    """One partition of the internal topic with its machine."""
-
-    __slots__ = ("is_gone", "is_loaded", "lanes", "log", "machine")
-
-    def __init__(self, log: PartitionLog, machine: Machine) -> None:
-        self.log = log
-        self.machine = machine
-        self.lanes: dict[str, _Lane] = {}
-        self.is_loaded = False
-        self.is_gone = False
-        """Whether the topic was deleted: what is under way comes to nothing."""
 
 
 class Coordination:
@@ -183,7 +125,7 @@ class Coordination:
         self._timers: dict[Timer, ClockTimer] = {}
         self._expired_timers: dict[Timer, object] = {}
         """Commands of timers that wait in their lane."""
-        self._parked: dict[int, _Waiting] = {}
+        self._parked: dict[int, Waiting] = {}
         self._last_ticket = 0
         self._closed = False
         self.replayed = asyncio.Event()
@@ -273,7 +215,10 @@ class Coordination:
                 if header.is_control:
                     marker = read_marker(batch)
                     if marker is not None:
-                        shard.machine.end_transaction(header.producer_id, commit=marker.commit)
+                        yield from (
+                            shard.machine.end_transaction(header.producer_id, commit=marker.commit)
+                            or ()
+                        )
                     continue
                 producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
                 sole = sole_record(header, batch)
@@ -372,7 +317,8 @@ class Coordination:
         self._expired_timers.clear()
         waiting = list(self._parked.values())
         self._parked.clear()
-        for shard in self._shards:
+        shards = self._shards
+        for shard in shards:
             shard.is_gone = True
             waiting += [each for lane in shard.lanes.values() for each in lane.waiting]
             shard.lanes.clear()
@@ -380,6 +326,8 @@ class Coordination:
         self._topic = None
         for each in waiting:
             self._refuse(each, ErrorCode.NOT_COORDINATOR)
+        for shard in shards:
+            shard.release()
 
     def partition_of(self, key: str) -> int:
         """The partition whose machine knows ``key``."""
@@ -411,21 +359,27 @@ class Coordination:
         Ask ``refusal`` first.
         ``refuse`` makes the response to an error of the log. Without it nobody waits for one.
         """
-        shard = self._shards[self.partition_of(key)]
-        lane = shard.lanes.get(key)
-        waiting = _Waiting(command, respond, refuse)
-        if lane is not None and _must_wait(lane, command):
-            lane.waiting.append(waiting)
-            return
-        self._run(shard, key, waiting)
+        self._submit(self._shards[self.partition_of(key)], key, Waiting(command, respond, refuse))
 
     def must_wait(self, key: str, command: object) -> bool:
         """Whether a command would wait for others of its key, were it submitted now."""
-        lane = self._shards[self.partition_of(key)].lanes.get(key)
-        return lane is not None and _must_wait(lane, command)
+        return self._shards[self.partition_of(key)].must_wait(key, command)
 
-    def _run(self, shard: Shard, key: str, waiting: _Waiting) -> None:
+    def _submit(self, shard: Shard, key: str, waiting: Waiting) -> None:
+        if shard.is_gone:
+            self._refuse(waiting, ErrorCode.NOT_COORDINATOR)
+            return
+        lane = shard.lane_of_waiting(key, waiting.command)
+        if lane is None:
+            self._run(shard, key, waiting)
+        else:
+            lane.waiting.append(waiting)
+
+    def _run(self, shard: Shard, key: str, waiting: Waiting) -> None:
         """Decide, and either finish at once or when the records are durable."""
+        if shard.endings:
+            shard.held.append(partial(self._submit, shard, key, waiting))
+            return
         if self._is_overtaken(waiting.command):
             return
         try:
@@ -437,11 +391,11 @@ class Coordination:
             if decision.steps is None:
                 self._finish(shard, decision, 0, waiting)
                 return
-            lane = self._enter_lane(shard, key, waiting)
+            lane = shard.enter_lane(key, waiting.command)
             running = self._run_long(shard, key, lane, decision.steps, waiting)
             self._spawn(running, f"decide {self.topic_name}")
             return
-        lane = self._enter_lane(shard, key, waiting)
+        lane = shard.enter_lane(key, waiting.command)
         assert appended.durable is not None
 
         def durable() -> None:
@@ -454,21 +408,13 @@ class Coordination:
 
         appended.durable.add_waiter(durable)
 
-    def _enter_lane(self, shard: Shard, key: str, waiting: _Waiting) -> _Lane:
-        lane = shard.lanes.get(key)
-        if lane is None:
-            lane = shard.lanes[key] = _Lane()
-        lane.in_flight += 1
-        lane.shared = lane.shared and _shares(waiting.command)
-        return lane
-
     async def _run_long(
         self,
         shard: Shard,
         key: str,
-        lane: _Lane,
+        lane: Lane,
         steps: Generator[None, None, LongDecision],
-        waiting: _Waiting,
+        waiting: Waiting,
     ) -> None:
         """Decide, write, apply and answer in slices. The lane is left when all that is done."""
         base_offset = 0
@@ -507,6 +453,10 @@ class Coordination:
     async def _let_others_run(self, shard: Shard) -> None:
         """Raises KafkaError if the topic is gone after that."""
         await next_turn()
+        while shard.endings and not shard.is_gone:
+            released = asyncio.Event()
+            shard.held.append(released.set)
+            await released.wait()
         if shard.is_gone:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
 
@@ -560,7 +510,7 @@ class Coordination:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
 
     async def _finish_long(
-        self, shard: Shard, decision: LongDecision, base_offset: int, waiting: _Waiting
+        self, shard: Shard, decision: LongDecision, base_offset: int, waiting: Waiting
     ) -> bool:
         """As ``_finish``; nobody reads the key while only a part of it is applied."""
         for number, record in enumerate(decision.records):
@@ -577,6 +527,28 @@ class Coordination:
                     return True
         rest = Decision(decision.response, effects=decision.effects)
         return self._finish(shard, rest, base_offset, waiting)
+
+    def end_transaction(self, shard: Shard, producer_id: int, *, commit: bool) -> None:
+        """Take in a marker that is durable: before anyone hears of it, as far as can be seen."""
+        steps = shard.machine.end_transaction(producer_id, commit=commit)
+        if steps is None:
+            return
+        shard.endings.append(steps)
+        if len(shard.endings) == 1:
+            self._spawn(self._take_in_markers(shard), f"take in markers of {shard.log}")
+
+    async def _take_in_markers(self, shard: Shard) -> None:
+        """Take in large markers in slices, and let go on what waits for that."""
+        try:
+            while shard.endings and not shard.is_gone:
+                if next(shard.endings[0], _DONE) is _DONE:
+                    shard.endings.popleft()
+                await next_turn()
+        except Exception as error:  # noqa: BLE001  As in _finish.
+            self._on_fatal(error)
+            return
+        shard.release()
+        self._after()
 
     def _decide(
         self,
@@ -624,18 +596,16 @@ class Coordination:
             failpoints.ARMED.reached(type(command).__name__, self._catalogue.journal)
         return appended
 
-    def _go_on(self, shard: Shard, key: str, lane: _Lane) -> None:
+    def _go_on(self, shard: Shard, key: str, lane: Lane) -> None:
         """Run what waits in a lane, as far as it may."""
         if not lane.in_flight:
             lane.shared = True
-        while lane.waiting and _may_join(lane, lane.waiting[0].command):
+        while lane.waiting and lane.may_join(lane.waiting[0].command):
             self._run(shard, key, lane.waiting.popleft())
         if not lane.in_flight and not lane.waiting and shard.lanes.get(key) is lane:
             del shard.lanes[key]
 
-    def _finish(
-        self, shard: Shard, decision: Decision, base_offset: int, waiting: _Waiting
-    ) -> bool:
+    def _finish(self, shard: Shard, decision: Decision, base_offset: int, waiting: Waiting) -> bool:
         """Take in what is durable, then answer; False when the broker cannot go on."""
         try:
             self._take_in(shard, decision, base_offset, waiting)
@@ -647,7 +617,7 @@ class Coordination:
         return True
 
     def _take_in(
-        self, shard: Shard, decision: Decision, base_offset: int, waiting: _Waiting
+        self, shard: Shard, decision: Decision, base_offset: int, waiting: Waiting
     ) -> None:
         """Apply records and changes, park an answer that has to wait, take the effects."""
         for number, record in enumerate(decision.records):
@@ -660,13 +630,13 @@ class Coordination:
                 self._parked[ticket] = waiting
         self._take_effects(decision.effects)
 
-    def _respond(self, waiting: _Waiting, response: object) -> None:
+    def _respond(self, waiting: Waiting, response: object) -> None:
         try:
             waiting.respond(response)
         except Exception:  # What was decided is done, and others wait behind this answer.
             logger.exception("answer failed topic=%s", self.topic_name)
 
-    def _refuse(self, waiting: _Waiting, code: ErrorCode) -> None:
+    def _refuse(self, waiting: Waiting, code: ErrorCode) -> None:
         """Answer with an error; a timer comes again, unless its key is not known here any more."""
         if waiting.refuse is not None:
             self._respond(waiting, waiting.refuse(code))
@@ -754,18 +724,6 @@ class Coordination:
 
     def _now(self) -> Now:
         return Now(self._clock.now_ms(), int(self._clock.monotonic() * 1000))
-
-
-def _shares(command: object) -> bool:
-    return bool(getattr(command, "shares_lane", False))
-
-
-def _may_join(lane: _Lane, command: object) -> bool:
-    return not lane.in_flight or (lane.shared and _shares(command))
-
-
-def _must_wait(lane: _Lane, command: object) -> bool:
-    return bool(lane.waiting) or not _may_join(lane, command)
 
 
 def _nobody_waits(_response: object) -> None:

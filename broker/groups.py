@@ -102,7 +102,7 @@ class Groups(Coordination):
 
         def apply() -> None:
             if not shard.is_gone:
-                shard.machine.end_transaction(marker.producer_id, commit=marker.commit)
+                self.end_transaction(shard, marker.producer_id, commit=marker.commit)
 
         if durable is None:
             apply()

@@ -28,7 +28,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from broker.clock import Timer as ClockTimer
-from broker.coordination import RETRY_MS, Coordination, Respond, Shard
+from broker.coordination import RETRY_MS, Coordination
+from broker.coordinator_shard import Respond, Shard
 from broker.id_expiration import IdExpiration
 from broker.marker_phase import MarkerPhase
 from broker.topic_names import TRANSACTION_STATE

@@ -26,6 +26,9 @@ BY_RETENTION: Final = -1
 """Instead of a time of expiry: the broker's retention time decides."""
 MANY: Final = 2000
 """Offsets: what is done with more of them than this takes long (``Decision.steps``)."""
+OFFSETS_PER_STEP: Final = 200
+"""Offsets of a transaction taken in before others may get a turn: half a millisecond's work. As
+many may be due at once in every partition of ``__consumer_offsets``."""
 _VALUE_VERSION: Final = 4
 _VALUE_VERSION_WITH_EXPIRY: Final = 1
 """What Apache Kafka 4.3.0 writes; only version 1 has a time of expiry (OffsetCommit 2-4)."""
@@ -60,6 +63,8 @@ class OffsetTable:
     def __init__(self) -> None:
         self._by_group: dict[str, dict[str, dict[int, CommittedOffset]]] = {}
         self._pending = PendingOffsets()
+        self._ending: dict[int, Iterator[None]] = {}
+        """The steps that are left of transactions that have ended, by producer."""
 
     def group_ids(self) -> Iterable[str]:
         """The groups that have offsets, pending ones included."""
@@ -119,14 +124,43 @@ class OffsetTable:
 
     def hold(self, place: Place, producer_id: int, committed: CommittedOffset) -> None:
         """Take in the commit of a transaction; it counts when that is committed."""
+        if self._ending:
+            self._finish_ending(producer_id)
         self._pending.put(place, producer_id, committed)
 
-    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
-        """Let the commits of a transaction count, unless a later one is there, or forget them."""
-        for place, committed in self._pending.end(producer_id):
-            earlier = self.of_group(place.group_id).get(place.topic, {}).get(place.partition)
-            if commit and (earlier is None or earlier.log_offset < committed.log_offset):
-                self.put(*place, committed)
+    def end_transaction(self, producer_id: int, *, commit: bool) -> Iterator[None] | None:
+        """Let the commits of a transaction count, unless a later one is there, or forget them.
+
+        Returns the steps that are left where there are very many; a reader who came before the last
+        of them would be shown a part of the transaction.
+        """
+        self._finish_ending(producer_id)
+        places = self._pending.end(producer_id)
+        steps = self._end_in_steps(producer_id, places, commit=commit)
+        if len(places) <= OFFSETS_PER_STEP:
+            for _ in steps:
+                pass
+            return None
+        self._ending[producer_id] = steps
+        return steps
+
+    def _end_in_steps(
+        self, producer_id: int, places: Iterable[Place], *, commit: bool
+    ) -> Iterator[None]:
+        for number, place in enumerate(places, start=1):
+            committed = self._pending.take(place, producer_id)
+            if commit and committed is not None:
+                earlier = self.of_group(place.group_id).get(place.topic, {}).get(place.partition)
+                if earlier is None or earlier.log_offset < committed.log_offset:
+                    self.put(*place, committed)
+            if number % OFFSETS_PER_STEP == 0:
+                yield
+        self._ending.pop(producer_id, None)
+
+    def _finish_ending(self, producer_id: int) -> None:
+        """Take what is left of a producer's transaction that ended, before its next one is met."""
+        for _ in self._ending.get(producer_id, ()):
+            pass
 
     def put(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
         """Take in a commit; the log's order decides (O1)."""

@@ -5,7 +5,7 @@ A marker says only whose transaction has ended, so they are found by producer id
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -43,21 +43,25 @@ class PendingOffsets:
     def remove(self, place: Place) -> None:
         """Forget what any transaction has committed for a place: a tombstone has come (O7)."""
         for producer_id in [*self.of_group(place.group_id).get(place, ())]:
-            self._take(place, producer_id)
+            self.take(place, producer_id)
+            places = self._by_producer.get(producer_id)
+            if places is None:
+                continue  # Its transaction has ended.
+            places.pop(place, None)
+            if not places:
+                del self._by_producer[producer_id]
 
-    def end(self, producer_id: int) -> list[tuple[Place, CommittedOffset]]:
-        """Take out what a transaction that has ended had committed."""
-        places = [*self._by_producer.get(producer_id, ())]
-        return [(place, self._take(place, producer_id)) for place in places]
+    def end(self, producer_id: int) -> Collection[Place]:
+        """Where a transaction that has ended had committed; what it had, ``take`` says."""
+        return self._by_producer.pop(producer_id, {})
 
-    def _take(self, place: Place, producer_id: int) -> CommittedOffset:
-        places = self._by_group[place.group_id]
-        committed = places[place].pop(producer_id)
-        if not places[place]:
+    def take(self, place: Place, producer_id: int) -> CommittedOffset | None:
+        """Take out what an ended transaction had committed for a place; None: a tombstone came."""
+        places = self._by_group.get(place.group_id, {})
+        by_producer = places.get(place, {})
+        committed = by_producer.pop(producer_id, None)
+        if place in places and not by_producer:
             del places[place]
-        if not places:
-            del self._by_group[place.group_id]
-        del self._by_producer[producer_id][place]
-        if not self._by_producer[producer_id]:
-            del self._by_producer[producer_id]
+            if not places:
+                del self._by_group[place.group_id]
         return committed

@@ -6,6 +6,7 @@ volatile. Here it is only found out who decides, applies or changes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from coordinator.decision import Decision, Effect, Now, Record
@@ -49,9 +50,12 @@ class GroupShard:
         if applier is not None:
             applier(self, record, offset)
 
-    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
-        """Take in the marker that ends a producer's transaction on this partition."""
-        self.offsets.end_transaction(producer_id, commit=commit)
+    def end_transaction(self, producer_id: int, *, commit: bool) -> Iterator[None] | None:
+        """Take in the marker that ends a producer's transaction on this partition.
+
+        Returns the steps that are left, as ``OffsetTable.end_transaction`` does.
+        """
+        return self.offsets.end_transaction(producer_id, commit=commit)
 
     def change(self, change: object) -> None:
         """Take in a volatile change."""

@@ -30,9 +30,16 @@ from protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
 )
+from protocol.messages.txn_offset_commit import (
+    TXN_OFFSET_COMMIT,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 from protocol.records import read_header
 from tests.attack.loop_lag import loop_lag
 from tests.broker.sample_requests import error_codes
+from tests.crash.transaction_client import TRANSACTIONS_V2, Producer
 from tests.crash.transaction_life import batches_of
 
 BUSY_MS_MOST = 200
@@ -234,3 +241,54 @@ def test_a_look_for_what_has_expired_holds_nobody(broker, filled):
         filled.ask(OFFSET_FETCH, OffsetFetchRequest(groups=[OffsetFetchRequestGroup(GROUP)]), 8)
     assert lag.busy_ms < MUCH_MS_MOST
     assert len(broker.call(lambda: committed(broker))) == TOPICS * PARTITIONS
+
+
+@pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
+@pytest.mark.parametrize(
+    ("groups", "topics", "partitions"), [(3, TOPICS, PARTITIONS), (999, 1, 120)]
+)
+def test_the_end_of_a_transaction_over_very_many_offsets_holds_nobody(
+    broker, groups, topics, partitions, commit
+):
+    """Who hears that it has ended and asks at once is shown all of it."""
+    with WireClient(broker.address) as client:
+        producer = Producer(client, f"ends-{groups}-{commit}", TRANSACTIONS_V2)
+        client.ask(FIND_COORDINATOR, FindCoordinatorRequest(GROUP), 3)
+        client.ask(FIND_COORDINATOR, FindCoordinatorRequest(producer.key, key_type=1), 3)
+        assert producer.init() == ErrorCode.NONE
+        assert broker.call(broker.server.groups.is_coordinator)
+        names = [
+            in_one_partition(broker, f"{groups}-{commit}-{number}") for number in range(groups)
+        ]
+        for name in names:
+            request = TxnOffsetCommitRequest(producer.key, name, *producer.identity)
+            for topic in long_commit(8, topics, partitions).topics:
+                within = [
+                    TxnOffsetCommitRequestPartition(each.partition_index, each.committed_offset)
+                    for each in topic.partitions
+                ]
+                request.topics.append(TxnOffsetCommitRequestTopic(topic.name, within))
+            assert set(error_codes(client.ask(TXN_OFFSET_COMMIT, request, 5))) == {ErrorCode.NONE}
+        asked = OffsetFetchRequest(
+            groups=[OffsetFetchRequestGroup(name, topics=None) for name in names],
+            require_stable=True,
+        )
+        with loop_lag(broker, f"EndTxn of {groups} groups") as lag:
+            assert producer.end(commit=commit) == ErrorCode.NONE
+            response = client.ask(OFFSET_FETCH, asked, 8)
+        assert lag.busy_ms < MUCH_MS_MOST
+    shown = {
+        (group.group_id, topic.name, each.partition_index): each.committed_offset
+        for group in response.groups
+        for topic in group.topics
+        for each in topic.partitions
+    }
+    assert len(shown) == (groups * topics * partitions if commit else 0)
+    assert set(shown.values()) <= {8}
+
+
+def in_one_partition(broker: Broker, start: str) -> str:
+    """A group's name that falls to the same partition as all others of this function's."""
+    groups = broker.server.groups
+    names = (f"{start}-{each}" for each in range(10_000))
+    return next(name for name in names if groups.partition_of(name) == 0)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from broker.clock import ManualClock
 from broker.coordination import RECORDS_PER_SLICE, RETRY_MS, Coordination
+from broker.coordinator_shard import Shard
 from broker.key_hash import java_hash
 from broker.topic_names import GROUP_OFFSETS
 from coordinator.decision import (
@@ -38,6 +39,9 @@ from protocol.records import HEADER_BYTES, control_batch, encode_batch, iterate_
 from protocol.records import Record as LogRecord
 from tests.broker.harness import Administration
 from tests.storage.engines import InlineEngine
+
+MISTAKE: Final = 1000
+"""A producer whose marker cannot be taken in."""
 
 Decide = Callable[["Toy", Now], Decision]
 
@@ -80,7 +84,18 @@ class Toy:
             self.numbers[record.key.group] = record.value.offset
         self.offsets.append(offset)
 
-    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
+    def end_transaction(self, producer_id: int, *, commit: bool) -> Iterator[None] | None:
+        """As many steps as the producer's number says, counted in its key."""
+        if producer_id == 0:
+            self.changes.append((producer_id, commit))
+            return None
+        return self._end(producer_id, commit=commit)
+
+    def _end(self, producer_id: int, *, commit: bool) -> Iterator[None]:
+        for number in range(producer_id):
+            assert producer_id < MISTAKE, "a mistake in taking in a marker"
+            self.numbers[f"p{producer_id}"] = number + 1
+            yield
         self.changes.append((producer_id, commit))
 
     def change(self, change: object) -> None:
@@ -185,6 +200,126 @@ def opened() -> Coordinator:
     coordinator = Coordinator()
     coordinator.coordination.open()
     return coordinator
+
+
+# ----------------------------------------------------------------------------------- large markers
+
+
+async def runs(coordinator: Coordinator, turns: int) -> asyncio.Task[None]:
+    """Run what was spawned for some turns of the loop."""
+    task = asyncio.ensure_future(coordinator.spawned.pop(0))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    return task
+
+
+def end_transaction(coordinator: Coordinator, producer_id: int, *, commit: bool = True) -> None:
+    (shard,) = coordination_shards(coordinator)
+    coordinator.coordination.end_transaction(shard, producer_id, commit=commit)
+
+
+def coordination_shards(coordinator: Coordinator) -> list[Shard]:
+    return coordinator.coordination._shards
+
+
+def test_a_small_marker_is_taken_in_at_once(opened):
+    end_transaction(opened, 0)
+    opened.ask(get("k"))
+    assert (opened.toy.changes, opened.answers, opened.spawned) == ([(0, True)], ["nothing"], [])
+
+
+@pytest.mark.parametrize("turns", range(8))
+async def test_nothing_is_read_before_the_last_part_of_a_large_marker(opened, turns, monkeypatch):
+    monkeypatch.setattr("broker.turns.SLICE_SECONDS", 0)
+    opened.ask(put("k", 1, "in flight"))
+    end_transaction(opened, 2)
+    end_transaction(opened, 3, commit=False)
+    assert opened.coordination.must_wait("other", Do(get("other")))
+    opened.ask(get("p2"), "p2")
+    opened.ask(get("p3"), "p3")
+    opened.ask(put("other", 4, "put"), "other")
+    opened.ask(get("other"), "other")
+    task = await runs(opened, turns)
+    assert not task.done()
+    opened.sync()
+    opened.ask(get("k"))
+    assert opened.answers == ["in flight"]
+    await task
+    assert opened.toy.changes == [(2, True), (3, False)]
+    assert opened.answers == ["in flight", 2, 3, 1]
+    assert opened.flushed == 1
+    opened.sync()
+    assert opened.answers == ["in flight", 2, 3, 1, "put", 4]
+    assert not coordination_shards(opened)[0].lanes
+    assert not opened.coordination.must_wait("other", Do(get("other")))
+
+
+async def test_who_waits_in_a_lane_goes_on_in_order_behind_a_large_marker(opened, monkeypatch):
+    monkeypatch.setattr("broker.turns.SLICE_SECONDS", 0)
+    opened.ask(put("k", 1, "first"))
+    opened.ask(get("k"))
+    opened.ask(put("k", 2, "second"))
+    end_transaction(opened, 3)
+    opened.sync()
+    opened.ask(get("k"))
+    assert opened.answers == ["first"]
+    task = await runs(opened, 20)
+    assert task.done()
+    opened.sync()
+    assert opened.answers == ["first", 1, "second", 2]
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_long_decision_looks_at_nothing_while_a_marker_is_taken_in(
+    opened, turns, monkeypatch
+):
+    monkeypatch.setattr("broker.turns.SLICE_SECONDS", 0)
+    seen: list[int] = []
+
+    def look(toy: Toy, _now: Now) -> Decision:
+        def steps() -> Generator[None, None, LongDecision]:
+            for _ in range(3):
+                yield
+                seen.append(toy.numbers.get("p3", 0))
+            return LongDecision("looked")
+
+        return Decision(steps=steps())
+
+    opened.ask(look)
+    looking = await runs(opened, turns)
+    end_transaction(opened, 3)
+    ending = await runs(opened, 1)
+    await asyncio.gather(looking, ending)
+    assert opened.answers == ["looked"]
+    assert set(seen) <= {0, 3}, "a part of the transaction was seen"
+
+
+@pytest.mark.parametrize("turns", range(4))
+async def test_a_topic_that_goes_takes_what_waits_for_a_marker_along(turns, monkeypatch):
+    monkeypatch.setattr("broker.turns.SLICE_SECONDS", 0)
+    opened = await asyncio.to_thread(Coordinator)
+    opened.coordination.open()
+    opened.ask(take(1, 2))
+    looking = await runs(opened, 1)
+    end_transaction(opened, 5)
+    opened.ask(get("k"))
+    opened.ask(put("other", 1), "other")
+    ending = await runs(opened, turns)
+    await asyncio.to_thread(opened.delete_topic)
+    assert not opened.coordination.is_coordinator()
+    while not (looking.done() and ending.done()):
+        await asyncio.sleep(0)
+        opened.sync()
+    assert opened.answers == [ErrorCode.NOT_COORDINATOR] * 3
+    assert opened.fatal == []
+
+
+async def test_a_mistake_in_taking_in_a_large_marker_stops_the_broker(opened):
+    end_transaction(opened, MISTAKE)
+    opened.ask(get("k"))
+    await runs(opened, 3)
+    assert [type(each) for each in opened.fatal] == [AssertionError]
+    assert opened.answers == []
 
 
 # ---------------------------------------------------------------------------------- long decisions
@@ -604,7 +739,7 @@ def test_a_start_passes_over_unknown_kinds_and_tells_of_markers(opened, caplog):
     opened.ask(put("k", 1))
     opened.sync()
     again = opened.restarted()
-    assert again.toy.numbers == {"k": 1}
+    assert again.toy.numbers == {"p1": 1, "k": 1}
     assert again.toy.changes == [(1, True), (1, False)]
     assert "record of unknown kind skipped" in caplog.text
 
