@@ -139,17 +139,17 @@ tidy: $(VENV)/.dev ## House rules that no tool knows
 
 .PHONY: generate
 generate: $(VENV)/.dev ## Write protocol/messages from protocol/schemas
-	@$(BIN)/python -m protocol.generate
+	@$(BIN)/python -m barnabas.protocol.generate
 
 .PHONY: check-generated
 check-generated: $(VENV)/.dev ## Are protocol/messages and docs/configuration.md current?
 	$(call heading,generated code and documentation)
-	@$(BIN)/python -m protocol.generate --check
-	@$(BIN)/python -m broker.config_reference --check
+	@$(BIN)/python -m barnabas.protocol.generate --check
+	@$(BIN)/python -m barnabas.broker.config.reference --check
 
 .PHONY: docs-configuration
 docs-configuration: $(VENV)/.dev ## Write docs/configuration.md from the tables of keys
-	@$(BIN)/python -m broker.config_reference
+	@$(BIN)/python -m barnabas.broker.config.reference
 
 # ------------------------------------------------------------------------------------------------- tests
 
@@ -170,8 +170,7 @@ crash: $(VENV)/.dev ## kill -9, and power cuts on the simulated disk
 
 # The modules that pyproject.toml names for mypyc, as the image has them; everything else beside
 # them as it is. Built from an sdist, since the hook builds where the sources are.
-PACKAGES := broker coordinator protocol spark_connector storage
-SOURCES := pyproject.toml $(shell find $(PACKAGES) -name '*.py')
+SOURCES := pyproject.toml $(shell find -L src -name '*.py')
 SDIST := build/sdist/.built
 COMPILED := build/compiled
 COMPILED_UNIT := tests/compiled tests/storage tests/coordinator/transactions \

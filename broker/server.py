@@ -18,38 +18,38 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-import broker.handlers  # noqa: F401  registers every handler
-from broker.adoption import adopt_if_foreign
-from broker.catalogue import Catalogue, new_cluster_id
-from broker.clock import Clock, SystemClock
-from broker.config import BrokerConfig
-from broker.disk_readers import DiskReaders
-from broker.dispatch import ROUTES, Routes
-from broker.engine import LoopEngine
-from broker.fetch_sessions import FetchSessions
-from broker.groups import Groups
-from broker.handlers.producers import limit_init_producer_id
-from broker.housekeeping import Housekeeping
-from broker.http.pages import Stage, pages
-from broker.http.server import HttpServer
-from broker.identity import read_properties, settle_identity
-from broker.inspector import Inspector
-from broker.metrics.collectors import register_collectors
-from broker.metrics.families import Metrics
-from broker.metrics.kafka import TopicTraffic, Windows
-from broker.metrics.loop import LoopMonitor
-from broker.scrubbing import LogScrubber
-from broker.socket_server import Listener, ListenError, SocketServer
-from broker.transactions import Transactions
-from broker.waiting import FetchWaits
-from storage.io import FileSystem, LocalFileSystem
-from storage.log_store import LogStore, StoreCallbacks, StoreSettings
-from storage.metastore.interface import MetaStore
-from storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
-from storage.partition_log import PartitionLog
-from storage.recovery import RecoveryProgress, RecoveryReport, lock_directory, open_store
+import barnabas.broker.handlers  # noqa: F401  registers every handler
+from barnabas.broker.api.dispatch import ROUTES, Routes
+from barnabas.broker.api.fetch_sessions import FetchSessions
+from barnabas.broker.api.inspector import Inspector
+from barnabas.broker.api.waiting import FetchWaits
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.coordination.groups import Groups
+from barnabas.broker.coordination.transactions import Transactions
+from barnabas.broker.handlers.producers import limit_init_producer_id
+from barnabas.broker.http.pages import Stage, pages
+from barnabas.broker.http.server import HttpServer
+from barnabas.broker.metrics.collectors import register_collectors
+from barnabas.broker.metrics.families import Metrics
+from barnabas.broker.metrics.kafka import TopicTraffic, Windows
+from barnabas.broker.metrics.loop import LoopMonitor
+from barnabas.broker.network.socket_server import Listener, ListenError, SocketServer
+from barnabas.broker.runtime.clock import Clock, SystemClock
+from barnabas.broker.runtime.disk_readers import DiskReaders
+from barnabas.broker.runtime.engine import LoopEngine
+from barnabas.broker.topics.adoption import adopt_if_foreign
+from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
+from barnabas.broker.topics.housekeeping import Housekeeping
+from barnabas.broker.topics.identity import read_properties, settle_identity
+from barnabas.broker.topics.scrubbing import LogScrubber
+from barnabas.storage.io import FileSystem, LocalFileSystem
+from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
+from barnabas.storage.metastore.interface import MetaStore
+from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
+from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.recovery import RecoveryProgress, RecoveryReport, lock_directory, open_store
 
-logger = logging.getLogger("broker.server")
+logger = logging.getLogger("barnabas.broker.server")
 
 PROGRESS_TOLD_EVERY_S: Final = 5
 """How often the log says how far a recovery has come."""

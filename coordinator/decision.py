@@ -7,7 +7,8 @@ Rules of this folder:
 2. A ``Change`` is state that no restart needs (who waits for a rebalance, who was heard of). It is
    applied together with the decision's records, and never written.
 3. Nothing of a decision is seen by anybody before its records are durable: not the state, not the
-   answer, not the effects. Commands for the same key wait meanwhile (``broker/coordination.py``).
+   answer, not the effects. Commands for the same key wait meanwhile
+   (``broker/coordination/runner.py``).
 4. Time, member ids and everything random arrive with the command. A timer is an effect that comes
    back as a command. An answer that has to wait is parked under its command's ticket, and given by
    an ``Answer`` effect of a later decision.
@@ -19,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from protocol.api import AnyRecordType, prefix
-from protocol.messages import record_type
+from barnabas.protocol.api import AnyRecordType, prefix
+from barnabas.protocol.messages import record_type
 
 NO_PRODUCER_ID: Final = -1
 

@@ -1,7 +1,7 @@
 """Orders get the country of their customer: a stream joined with a table.
 
     python -m examples.spark_data orders --count 100000
-    python -m spark_connector run examples/spark_enrichment.py --once
+    python -m barnabas.spark run examples/spark_enrichment.py --once
 
 The table is the topic `customers`, of which the last record of each key counts. Each batch reads
 it anew; a batch that is run again after a crash may see newer customers, and is written once.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_connector import Pipeline, Sink, Source, read
+from barnabas.spark import Pipeline, Sink, Source, read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

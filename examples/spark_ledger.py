@@ -1,7 +1,7 @@
 """A ledger: every transfer becomes two movements, out of one account and into another.
 
     python -m examples.spark_data payments --count 100000
-    python -m spark_connector run examples/spark_ledger.py --once
+    python -m barnabas.spark run examples/spark_ledger.py --once
 
 All movements together are 0, however often the pipeline, its workers or the broker are killed: a
 movement that was lost or written twice would show at once.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_connector import Pipeline, Sink, Source
+from barnabas.spark import Pipeline, Sink, Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -1,7 +1,7 @@
 """Sessions of a website's visitors: clicks of one user with less than half an hour in between.
 
     python -m examples.spark_data clicks --count 100000
-    python -m spark_connector run examples/spark_sessions.py --once
+    python -m barnabas.spark run examples/spark_sessions.py --once
 
 Spark keeps the sessions that are still open in its state, and writes one record for each session
 that nothing can be added to any more. State and output go on from the same batch after a crash.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_connector import Pipeline, Sink, Source
+from barnabas.spark import Pipeline, Sink, Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -8,8 +8,8 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from protocol.errors import ErrorCode, KafkaError, Malformed
-from protocol.wire import Chunks
+from barnabas.protocol.errors import ErrorCode, KafkaError, Malformed
+from barnabas.protocol.wire import Chunks
 
 __all__ = ["NEVER", "Api", "ApiEntry", "Chunks", "Message", "RecordType"]
 
@@ -23,7 +23,7 @@ Decoder = Callable[[memoryview, int], tuple[T, int]]
 Encoder = Callable[[T, bytearray], Chunks]
 
 # What decoding raises when bytes do not add up; any other exception is a fault of ours. Mapped to
-# Malformed here and for headers in protocol.header.
+# Malformed here and for headers in barnabas.protocol.header.
 BROKEN_BYTES: Final = (IndexError, struct.error, UnicodeDecodeError)
 
 # The flexible_from of what has no flexible version: above every int16.

@@ -18,10 +18,15 @@ import enum
 import struct
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
-from protocol.api import AnyApi, Api, Chunks
-from protocol.errors import ErrorCode, KafkaError, Malformed
-from protocol.header import API_VERSIONS_KEY, RequestHeader, decode_response_header, request_frame
-from protocol.messages.api_versions import ApiVersionsResponse
+from barnabas.protocol.api import AnyApi, Api, Chunks
+from barnabas.protocol.errors import ErrorCode, KafkaError, Malformed
+from barnabas.protocol.header import (
+    API_VERSIONS_KEY,
+    RequestHeader,
+    decode_response_header,
+    request_frame,
+)
+from barnabas.protocol.messages.api_versions import ApiVersionsResponse
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")

@@ -23,7 +23,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-from protocol.buffers import LargeBuffers
+from barnabas.protocol.buffers import LargeBuffers
 
 RING_BYTES: Final = 256 * 1024
 """Size of a ring: large enough that one ``recv`` empties a socket's usual receive buffer."""

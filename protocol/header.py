@@ -11,10 +11,10 @@ import dataclasses
 import struct
 from typing import Final, TypeVar
 
-from protocol.api import BROKEN_BYTES, NEVER, Api
-from protocol.errors import Malformed
-from protocol.messages import ENTRIES
-from protocol.wire import Chunks, skip_tags
+from barnabas.protocol.api import BROKEN_BYTES, NEVER, Api
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.messages import ENTRIES
+from barnabas.protocol.wire import Chunks, skip_tags
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")

@@ -11,8 +11,8 @@ import struct
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from protocol.errors import Malformed
-from protocol.wire import read_varint
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import read_varint
 
 FRAME_VERSION: Final = 1
 TOPIC: Final = 2

@@ -13,9 +13,9 @@ Rules of this file:
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from protocol import compression as codecs
-from protocol.compression import Buffer, CompressionError
-from protocol.records import (
+from barnabas.protocol import compression as codecs
+from barnabas.protocol.compression import Buffer, CompressionError
+from barnabas.protocol.records import (
     COMPRESSION_MASK,
     DELETE_HORIZON_BIT,
     HEADER_BYTES,

@@ -2,7 +2,7 @@
 
 Rules of this file:
 
-1. A scan accepts exactly what ``protocol.records.iterate_records`` decodes, where the batch counts
+1. A scan accepts exactly what ``records.iterate_records`` decodes, where the batch counts
    its offsets as a client has to: from 0 on, without a gap.
 2. Its memory is bounded by the pieces it is fed, whatever the batch expands to: of a record that
    continues in the next piece at most ``_KEPT_BYTES`` are kept, a larger one is walked through.
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from protocol.records import BatchHeader, InvalidBatch, read_varint
+from barnabas.protocol.records import BatchHeader, InvalidBatch, read_varint
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -26,8 +26,8 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from protocol import compression as codecs
-from protocol.compression import Buffer, CompressionError
+from barnabas.protocol import compression as codecs
+from barnabas.protocol.compression import Buffer, CompressionError
 
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 HEADER_BYTES: Final = 61
@@ -171,7 +171,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def compression(self) -> int:
-        """Number of the codec, see ``protocol.compression``."""
+        """Number of the codec, see ``barnabas.protocol.compression``."""
         return self.attributes & COMPRESSION_MASK
 
     @property

@@ -2,7 +2,7 @@
 
 The generated code handles the common case inline (one length byte below 0x80) and comes here for
 the rest, so every function below is off the hot path. Reading past the end of a memoryview raises
-IndexError or truncates a slice; both end as Malformed in ``protocol.api`` (a truncated slice leaves
+IndexError or truncates a slice; both end as Malformed in ``api.py`` (a truncated slice leaves
 the position beyond the frame).
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any, ClassVar
 
-from protocol.errors import Malformed, TooManyElements
+from barnabas.protocol.errors import Malformed, TooManyElements
 
 Chunks = list[bytes | bytearray | memoryview]
 

@@ -18,8 +18,8 @@ import platform
 import warnings
 from typing import Final, NamedTuple
 
-from spark_connector.checkpoint_files import files_at
-from spark_connector.errors import CheckpointMismatch
+from barnabas.spark_connector.checkpoint_files import files_at
+from barnabas.spark_connector.errors import CheckpointMismatch
 
 UNKNOWN = ""
 """The fingerprint of a batch whose checkpoint cannot be read from here; equal to any other."""

@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from spark_connector.pipeline import Pipeline
-from spark_connector.refusals import WrongUse
-from spark_connector.sinks import EXACTLY_ONCE, KINDS, STOCK, Sink
-from spark_connector.source import Source
+from barnabas.spark_connector.pipeline import Pipeline
+from barnabas.spark_connector.refusals import WrongUse
+from barnabas.spark_connector.sinks import EXACTLY_ONCE, KINDS, STOCK, Sink
+from barnabas.spark_connector.source import Source
 
 ASYNC_PROGRESS: Final = "asyncProgressTrackingEnabled"
 OWN_OPTIONS: Final = (

@@ -15,26 +15,26 @@ import base64
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
-from protocol.api import Api
-from protocol.errors import ErrorCode
-from protocol.messages.find_coordinator import (
+from barnabas.protocol.api import Api
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.find_coordinator import (
     FIND_COORDINATOR,
     Coordinator,
     FindCoordinatorRequest,
 )
-from protocol.messages.metadata import (
+from barnabas.protocol.messages.metadata import (
     METADATA,
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
 )
-from protocol.wire import ZERO_UUID
-from spark_connector.connection import Connection, Disconnected
-from spark_connector.connections import CONTROL, DATA, Connections, NotYet, name_of
-from spark_connector.deadline import Deadline
-from spark_connector.errors import NotAllowed, TopicMissing
-from spark_connector.incarnation import Home
-from spark_connector.options import SinkOptions
+from barnabas.protocol.wire import ZERO_UUID
+from barnabas.spark_connector.connection import Connection, Disconnected
+from barnabas.spark_connector.connections import CONTROL, DATA, Connections, NotYet, name_of
+from barnabas.spark_connector.deadline import Deadline
+from barnabas.spark_connector.errors import NotAllowed, TopicMissing
+from barnabas.spark_connector.incarnation import Home
+from barnabas.spark_connector.options import SinkOptions
 
 __all__ = ["CONTROL", "DATA", "Cluster", "NotYet", "TopicPartition", "connected", "name_of"]
 

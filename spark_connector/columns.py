@@ -24,7 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_connector.errors import WrongRows
+from barnabas.spark_connector.errors import WrongRows
 
 Array = Any
 """A ``pyarrow.Array``: pyarrow has no types."""

@@ -10,10 +10,10 @@ import socket
 import time
 from typing import Any, TypeVar
 
-from protocol.api import AnyApi, Api
-from protocol.client import NEED_DATA, AdvertisedVersions, ClientConnection
-from protocol.errors import KafkaError, Malformed
-from protocol.messages.api_versions import (
+from barnabas.protocol.api import AnyApi, Api
+from barnabas.protocol.client import NEED_DATA, AdvertisedVersions, ClientConnection
+from barnabas.protocol.errors import KafkaError, Malformed
+from barnabas.protocol.messages.api_versions import (
     API_VERSIONS,
     ApiVersionsRequest,
     ApiVersionsResponse,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from protocol.errors import ErrorCode, KafkaError
-from spark_connector.closing import Closing
-from spark_connector.connection import Connection, Disconnected
-from spark_connector.deadline import Deadline
-from spark_connector.errors import BrokerTooOld, BrokerUnreachable
-from spark_connector.options import addresses
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.spark_connector.closing import Closing
+from barnabas.spark_connector.connection import Connection, Disconnected
+from barnabas.spark_connector.deadline import Deadline
+from barnabas.spark_connector.errors import BrokerTooOld, BrokerUnreachable
+from barnabas.spark_connector.options import addresses
 
 Result = TypeVar("Result")
 

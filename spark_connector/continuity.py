@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NoReturn
 
-from spark_connector import checkpoint
-from spark_connector.cluster import Cluster
-from spark_connector.entries import NO_ENTRY, Entry
-from spark_connector.errors import CheckpointMismatch, Overtaken
-from spark_connector.incarnation import UNKNOWN, Home, Incarnation, as_text, check, of_text
-from spark_connector.options import SinkOptions
+from barnabas.spark_connector import checkpoint
+from barnabas.spark_connector.cluster import Cluster
+from barnabas.spark_connector.entries import NO_ENTRY, Entry
+from barnabas.spark_connector.errors import CheckpointMismatch, Overtaken
+from barnabas.spark_connector.incarnation import UNKNOWN, Home, Incarnation, as_text, check, of_text
+from barnabas.spark_connector.options import SinkOptions
 
 NAMED_TOPICS_MAX: Final = 1000
 """How many output topics that rows have named are remembered, the latest ones."""

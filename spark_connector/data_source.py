@@ -31,14 +31,14 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from spark_connector import checkpoint
-from spark_connector.errors import SinkError, WrongOption
-from spark_connector.kept_decider import abort_with_decider, commit_with_decider
-from spark_connector.options import SinkOptions
-from spark_connector.spark_schema import check_frame
-from spark_connector.starting import look_ahead
-from spark_connector.task import Attempt, write_prepared
-from spark_connector.two_phase import Prepared
+from barnabas.spark_connector import checkpoint
+from barnabas.spark_connector.errors import SinkError, WrongOption
+from barnabas.spark_connector.kept_decider import abort_with_decider, commit_with_decider
+from barnabas.spark_connector.options import SinkOptions
+from barnabas.spark_connector.spark_schema import check_frame
+from barnabas.spark_connector.starting import look_ahead
+from barnabas.spark_connector.task import Attempt, write_prepared
+from barnabas.spark_connector.two_phase import Prepared
 
 BATCH_ID: Final = "streaming.sql.batchId"
 QUERY_ID: Final = "sql.streaming.queryId"

@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from protocol import compression as codecs
-from protocol import records
-from spark_connector.columns import (
+from barnabas.protocol import compression as codecs
+from barnabas.protocol import records
+from barnabas.spark_connector.columns import (
     Array,
     Numbers,
     Rows,
@@ -33,11 +33,11 @@ from spark_connector.columns import (
     offsets_of,
     rows_of,
 )
-from spark_connector.encoded import EncodedBatch
-from spark_connector.errors import WrongRows
-from spark_connector.headers import encode_headers, join, packed
-from spark_connector.placement import Placement, Places
-from spark_connector.varints import sizes, zigzag
+from barnabas.spark_connector.encoded import EncodedBatch
+from barnabas.spark_connector.errors import WrongRows
+from barnabas.spark_connector.headers import encode_headers, join, packed
+from barnabas.spark_connector.placement import Placement, Places
+from barnabas.spark_connector.varints import sizes, zigzag
 
 CHUNK_BYTES = 16 * 1024 * 1024
 GATHERED_BYTES = 4 * 1024 * 1024
@@ -72,7 +72,7 @@ class BatchEncoder:
     ) -> None:
         """Raise :class:`WrongRows` for a schema that cannot become records.
 
-        ``compression`` is the number of a codec of :mod:`protocol.compression`; before it,
+        ``compression`` is the number of a codec of :mod:`barnabas.protocol.compression`; before it,
         a batch has ``batch_max_bytes`` at most, unless it is a single record.
         """
         check_columns(schema, topic)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from protocol.records import CRC_START, TRANSACTIONAL_BIT
+from barnabas.protocol.records import CRC_START, TRANSACTIONAL_BIT
 
 _CRC = struct.Struct(">I")
 _CRC_AT = 17

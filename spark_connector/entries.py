@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, Final, NamedTuple
 
-from spark_connector.errors import CheckpointMismatch, SinkError
-from spark_connector.incarnation import UNKNOWN, Incarnation
-from spark_connector.requests import Identity
+from barnabas.spark_connector.errors import CheckpointMismatch, SinkError
+from barnabas.spark_connector.incarnation import UNKNOWN, Incarnation
+from barnabas.spark_connector.requests import Identity
 
 VERSION: Final = 2
 _WITHOUT_INCARNATION: Final = 1

@@ -23,16 +23,16 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 import pyarrow as pa
 from pyspark import TaskContext
 
-from spark_connector import checkpoint
-from spark_connector.closing import Closing
-from spark_connector.data_source import QUERY_ID
-from spark_connector.encoded import EncodedBatch
-from spark_connector.errors import SinkError, WrongOption
-from spark_connector.options import SinkOptions
-from spark_connector.single import SingleTransactionSink
-from spark_connector.spark_schema import check_frame
-from spark_connector.task import Attempt, borrowed_cluster, encode, write_prepared
-from spark_connector.two_phase import Decider, Prepared
+from barnabas.spark_connector import checkpoint
+from barnabas.spark_connector.closing import Closing
+from barnabas.spark_connector.data_source import QUERY_ID
+from barnabas.spark_connector.encoded import EncodedBatch
+from barnabas.spark_connector.errors import SinkError, WrongOption
+from barnabas.spark_connector.options import SinkOptions
+from barnabas.spark_connector.single import SingleTransactionSink
+from barnabas.spark_connector.spark_schema import check_frame
+from barnabas.spark_connector.task import Attempt, borrowed_cluster, encode, write_prepared
+from barnabas.spark_connector.two_phase import Decider, Prepared
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_connector.columns import Array, lengths_of, offsets_of
-from spark_connector.errors import WrongRows
-from spark_connector.varints import pack, zigzag
+from barnabas.spark_connector.columns import Array, lengths_of, offsets_of
+from barnabas.spark_connector.errors import WrongRows
+from barnabas.spark_connector.varints import pack, zigzag
 
 
 def encode_headers(column: Array) -> Array | None:

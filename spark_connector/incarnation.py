@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self
 
-from spark_connector.errors import CheckpointMismatch, Recreated
+from barnabas.spark_connector.errors import CheckpointMismatch, Recreated
 
 VERSION: Final = 1
 

@@ -17,9 +17,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from spark_connector.cache import cache_directory
-from spark_connector.java import java, java_environment, trust_store_options
-from spark_connector.refusals import Refusal
+from barnabas.spark_connector.cache import cache_directory
+from barnabas.spark_connector.java import java, java_environment, trust_store_options
+from barnabas.spark_connector.refusals import Refusal
 
 FETCH_TIMEOUT_S = 600
 

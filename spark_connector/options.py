@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from protocol import compression
-from spark_connector.errors import WrongOption
+from barnabas.protocol import compression
+from barnabas.spark_connector.errors import WrongOption
 
 Value = TypeVar("Value", int, bool)
 

@@ -21,16 +21,16 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from spark_connector.cluster import Cluster
-from spark_connector.continuity import Continuity
-from spark_connector.entries import NO_ENTRY, Entry
-from spark_connector.errors import Fenced
-from spark_connector.failpoints import reach
-from spark_connector.ledger import Ledger
-from spark_connector.options import SinkOptions
-from spark_connector.producer import TransactionalProducer
-from spark_connector.roll_forward import roll_forward
-from spark_connector.sweep import Decided, sweep
+from barnabas.spark_connector.cluster import Cluster
+from barnabas.spark_connector.continuity import Continuity
+from barnabas.spark_connector.entries import NO_ENTRY, Entry
+from barnabas.spark_connector.errors import Fenced
+from barnabas.spark_connector.failpoints import reach
+from barnabas.spark_connector.ledger import Ledger
+from barnabas.spark_connector.options import SinkOptions
+from barnabas.spark_connector.producer import TransactionalProducer
+from barnabas.spark_connector.roll_forward import roll_forward
+from barnabas.spark_connector.sweep import Decided, sweep
 
 IDLE_S: Final = 60.0
 """After so long the broker is asked again. No broker should forget what was in use since."""

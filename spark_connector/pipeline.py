@@ -1,6 +1,6 @@
 """What a user writes: where to read, a function from DataFrame to DataFrame, where to write.
 
-    from spark_connector import Pipeline, Sink, Source
+    from barnabas.spark import Pipeline, Sink, Source
 
     pipeline = Pipeline(
         source=Source(topic="payments"),
@@ -8,7 +8,7 @@
         sink=Sink(sink_id="ledger", topic="movements"),
     )
 
-`python -m spark_connector run that_file.py` runs every pipeline that a file has at its top level.
+`python -m barnabas.spark run that_file.py` runs every pipeline that a file has at its top level.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spark_connector.sinks import Sink
-from spark_connector.source import Source
+from barnabas.spark_connector.sinks import Sink
+from barnabas.spark_connector.source import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spark_connector.columns import Numbers, Rows, lengths_of
-from spark_connector.errors import WrongRows
-from spark_connector.murmur2 import murmur2
+from barnabas.spark_connector.columns import Numbers, Rows, lengths_of
+from barnabas.spark_connector.errors import WrongRows
+from barnabas.spark_connector.murmur2 import murmur2
 
 RUN_BYTES = 64 * 1024
 """Rows without a key stay in one partition for so long, as with Kafka's sticky partitioner."""

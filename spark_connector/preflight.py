@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID
-from protocol.messages.txn_offset_commit import TXN_OFFSET_COMMIT
-from spark_connector.cluster import Cluster
-from spark_connector.connection import Connection
-from spark_connector.errors import BrokerTooOld, TopicMissing
-from spark_connector.pipeline import Pipeline
-from spark_connector.requests import INIT_TWO_PHASE
-from spark_connector.sinks import AUTO, SINGLE_TRANSACTION, STOCK, TWO_PHASE
-from spark_connector.source import Source, servers_or_default
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID
+from barnabas.protocol.messages.txn_offset_commit import TXN_OFFSET_COMMIT
+from barnabas.spark_connector.cluster import Cluster
+from barnabas.spark_connector.connection import Connection
+from barnabas.spark_connector.errors import BrokerTooOld, TopicMissing
+from barnabas.spark_connector.pipeline import Pipeline
+from barnabas.spark_connector.requests import INIT_TWO_PHASE
+from barnabas.spark_connector.sinks import AUTO, SINGLE_TRANSACTION, STOCK, TWO_PHASE
+from barnabas.spark_connector.source import Source, servers_or_default
 
 CLIENT_ID: Final = "barnabas-spark-run"
 TIMEOUT_MS: Final = 20_000

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from spark_connector.requests import Identity
+from barnabas.spark_connector.requests import Identity
 
 _TAG_DIGITS = 8
 

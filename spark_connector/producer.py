@@ -9,25 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from protocol.errors import ErrorCode
-from protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN, AddOffsetsToTxnRequest
-from protocol.messages.add_partitions_to_txn import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN, AddOffsetsToTxnRequest
+from barnabas.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
 )
-from protocol.messages.txn_offset_commit import (
+from barnabas.protocol.messages.txn_offset_commit import (
     TXN_OFFSET_COMMIT,
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
 )
-from spark_connector.cluster import GROUP, TRANSACTION, Cluster, TopicPartition
-from spark_connector.encoded import EncodedBatch
-from spark_connector.errors import BrokerUnreachable, Fenced, InDoubt
-from spark_connector.requests import (
+from barnabas.spark_connector.cluster import GROUP, TRANSACTION, Cluster, TopicPartition
+from barnabas.spark_connector.encoded import EncodedBatch
+from barnabas.spark_connector.errors import BrokerUnreachable, Fenced, InDoubt
+from barnabas.spark_connector.requests import (
     NOBODY,
     TRANSACTIONS_V2,
     Identity,
@@ -35,7 +35,7 @@ from spark_connector.requests import (
     initialize,
     refused,
 )
-from spark_connector.sender import Sender
+from barnabas.spark_connector.sender import Sender
 
 __all__ = ["Identity", "TopicPartition", "TransactionalProducer"]
 

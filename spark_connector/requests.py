@@ -9,15 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from protocol.errors import ErrorCode
-from protocol.messages.end_txn import END_TXN, EndTxnRequest, EndTxnResponse
-from protocol.messages.init_producer_id import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest, EndTxnResponse
+from barnabas.protocol.messages.init_producer_id import (
     INIT_PRODUCER_ID,
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from spark_connector.cluster import TRANSACTION, Cluster, name_of
-from spark_connector.errors import Fenced, NotAllowed, SinkError, TransactionLost, WrongOption
+from barnabas.spark_connector.cluster import TRANSACTION, Cluster, name_of
+from barnabas.spark_connector.errors import (
+    Fenced,
+    NotAllowed,
+    SinkError,
+    TransactionLost,
+    WrongOption,
+)
 
 TRANSACTIONS_V2: Final = 2
 """The level of `transaction.version` from which on each transaction has an epoch (KIP-890)."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from protocol.errors import ErrorCode
-from spark_connector.cluster import Cluster
-from spark_connector.entries import Entry, Listed
-from spark_connector.errors import BatchInDoubt
-from spark_connector.failpoints import reach
-from spark_connector.requests import end_all, refused
-from spark_connector.sweep import can_list, describe_all
+from barnabas.protocol.errors import ErrorCode
+from barnabas.spark_connector.cluster import Cluster
+from barnabas.spark_connector.entries import Entry, Listed
+from barnabas.spark_connector.errors import BatchInDoubt
+from barnabas.spark_connector.failpoints import reach
+from barnabas.spark_connector.requests import end_all, refused
+from barnabas.spark_connector.sweep import can_list, describe_all
 
 _LOST: Final = {
     ErrorCode.PRODUCER_FENCED,

@@ -12,18 +12,18 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from spark_connector.checks import check_columns
-from spark_connector.errors import SinkError
-from spark_connector.pipeline import Pipeline
-from spark_connector.preflight import check_brokers, cluster_at
-from spark_connector.progress import BatchProgress, BatchWatch
-from spark_connector.refusals import Refusal, WrongUse
-from spark_connector.sentences import is_overtaken, sentence_of
-from spark_connector.sinks import STOCK, TWO_PHASE, start
-from spark_connector.source import Source, servers_or_default
-from spark_connector.spark_process import SparkLog, spark_session
-from spark_connector.starting import take_the_sink
-from spark_connector.transaction_age import TransactionAges
+from barnabas.spark_connector.checks import check_columns
+from barnabas.spark_connector.errors import SinkError
+from barnabas.spark_connector.pipeline import Pipeline
+from barnabas.spark_connector.preflight import check_brokers, cluster_at
+from barnabas.spark_connector.progress import BatchProgress, BatchWatch
+from barnabas.spark_connector.refusals import Refusal, WrongUse
+from barnabas.spark_connector.sentences import is_overtaken, sentence_of
+from barnabas.spark_connector.sinks import STOCK, TWO_PHASE, start
+from barnabas.spark_connector.source import Source, servers_or_default
+from barnabas.spark_connector.spark_process import SparkLog, spark_session
+from barnabas.spark_connector.starting import take_the_sink
+from barnabas.spark_connector.transaction_age import TransactionAges
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

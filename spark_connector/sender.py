@@ -17,21 +17,21 @@ import collections
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from protocol.errors import ErrorCode
-from protocol.messages.produce import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceData,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
 )
-from protocol.records import increment_sequence
-from spark_connector.cluster import DATA, Cluster, NotYet, TopicPartition
-from spark_connector.connection import Connection, Disconnected
-from spark_connector.deadline import Deadline
-from spark_connector.encoded import EncodedBatch, stamp
-from spark_connector.errors import RecordTooLarge
-from spark_connector.requests import Identity, refused
+from barnabas.protocol.records import increment_sequence
+from barnabas.spark_connector.cluster import DATA, Cluster, NotYet, TopicPartition
+from barnabas.spark_connector.connection import Connection, Disconnected
+from barnabas.spark_connector.deadline import Deadline
+from barnabas.spark_connector.encoded import EncodedBatch, stamp
+from barnabas.spark_connector.errors import RecordTooLarge
+from barnabas.spark_connector.requests import Identity, refused
 
 REQUEST_BYTES: Final = 1024 * 1024
 IN_FLIGHT_MAX: Final = 5

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_OURS: Final = re.compile(r"^spark_connector\.\w+\.[A-Z]\w+: (.+)$", re.MULTILINE)
+_OURS: Final = re.compile(r"^barnabas\.spark_connector\.\w+\.[A-Z]\w+: (.+)$", re.MULTILINE)
 _PYTHON: Final = re.compile(
     r"^((?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failpoint)): (.*)$",
     re.MULTILINE,
@@ -24,7 +24,9 @@ _SQL_HINT: Final = re.compile(r" SQLSTATE: \w+$")
 _CONTENDED: Final = (
     r"CONCURRENT_STREAM_LOG_UPDATE|Concurrent update to the log|multiple streaming jobs"
 )
-_OVERTAKEN: Final = re.compile(rf"{_CONTENDED}|^spark_connector\.errors\.Overtaken: ", re.MULTILINE)
+_OVERTAKEN: Final = re.compile(
+    rf"{_CONTENDED}|^barnabas\.spark_connector\.errors\.Overtaken: ", re.MULTILINE
+)
 
 # What Spark and the Java client say, and what it means for a pipeline.
 _KNOWN: Final = (

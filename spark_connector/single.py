@@ -10,14 +10,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 
-from spark_connector.closing import Closing
-from spark_connector.cluster import Cluster, connected
-from spark_connector.encoded import EncodedBatch
-from spark_connector.errors import BrokerUnreachable, SinkError
-from spark_connector.failpoints import reach
-from spark_connector.options import SinkOptions
-from spark_connector.ownership import Ownership
-from spark_connector.requests import speaks_of_pins
+from barnabas.spark_connector.closing import Closing
+from barnabas.spark_connector.cluster import Cluster, connected
+from barnabas.spark_connector.encoded import EncodedBatch
+from barnabas.spark_connector.errors import BrokerUnreachable, SinkError
+from barnabas.spark_connector.failpoints import reach
+from barnabas.spark_connector.options import SinkOptions
+from barnabas.spark_connector.ownership import Ownership
+from barnabas.spark_connector.requests import speaks_of_pins
 
 
 class SingleTransactionSink(Closing):

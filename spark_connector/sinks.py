@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_connector.errors import WrongOption
-from spark_connector.options import SERVERS, SinkOptions
-from spark_connector.source import servers_or_default
+from barnabas.spark_connector.errors import WrongOption
+from barnabas.spark_connector.options import SERVERS, SinkOptions
+from barnabas.spark_connector.source import servers_or_default
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -99,12 +99,12 @@ def _to(
     if kind == STOCK:
         return writer.format("kafka").options(**options)
     if kind == SINGLE_TRANSACTION:
-        from spark_connector.foreach_batch import single_transaction
+        from barnabas.spark_connector.foreach_batch import single_transaction
 
         writer = writer.option("checkpointLocation", options["checkpointLocation"])
         return writer.foreachBatch(single_transaction(options))
     if kind == TWO_PHASE:
-        from spark_connector.data_source import BarnabasDataSource
+        from barnabas.spark_connector.data_source import BarnabasDataSource
 
         spark.dataSource.register(BarnabasDataSource)
         return writer.format(BarnabasDataSource.name()).options(**options)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spark_connector.errors import WrongOption
-from spark_connector.options import SERVERS
+from barnabas.spark_connector.errors import WrongOption
+from barnabas.spark_connector.options import SERVERS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

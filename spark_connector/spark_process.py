@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from spark_connector.closing import Closing
-from spark_connector.jars import jars_of_installed_spark
-from spark_connector.java import java_home
+from barnabas.spark_connector.closing import Closing
+from barnabas.spark_connector.jars import jars_of_installed_spark
+from barnabas.spark_connector.java import java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

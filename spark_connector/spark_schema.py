@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from spark_connector.columns import NAMES, check_columns
+from barnabas.spark_connector.columns import NAMES, check_columns
 
 
 def check_frame(schema: StructType, topic: str | None) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from spark_connector import checkpoint
-from spark_connector.cluster import Cluster, connected
-from spark_connector.errors import BrokerUnreachable, Overtaken, SinkError
-from spark_connector.options import SinkOptions
-from spark_connector.ownership import Ownership
-from spark_connector.single import SingleTransactionSink
-from spark_connector.two_phase import Decider
+from barnabas.spark_connector import checkpoint
+from barnabas.spark_connector.cluster import Cluster, connected
+from barnabas.spark_connector.errors import BrokerUnreachable, Overtaken, SinkError
+from barnabas.spark_connector.options import SinkOptions
+from barnabas.spark_connector.ownership import Ownership
+from barnabas.spark_connector.single import SingleTransactionSink
+from barnabas.spark_connector.two_phase import Decider
 
 LOOKS_MAX: Final = 10
 """How often a driver may finish a batch while another one looks which is the next."""

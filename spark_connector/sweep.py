@@ -15,21 +15,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.describe_transactions import (
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )
-from protocol.messages.list_transactions import (
+from barnabas.protocol.messages.list_transactions import (
     LIST_TRANSACTIONS,
     ListTransactionsRequest,
     ListTransactionsResponse,
 )
-from spark_connector.cluster import Cluster, NotYet, name_of
-from spark_connector.connection import Connection
-from spark_connector.prepared import query_tag, read_task_transactional_id
-from spark_connector.requests import Identity, end_all, refused
+from barnabas.spark_connector.cluster import Cluster, NotYet, name_of
+from barnabas.spark_connector.connection import Connection
+from barnabas.spark_connector.prepared import query_tag, read_task_transactional_id
+from barnabas.spark_connector.requests import Identity, end_all, refused
 
 _ONGOING = "Ongoing"
 _COMMITTED = ("PrepareCommit", "CompleteCommit")

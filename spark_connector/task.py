@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from protocol import compression as codecs
-from spark_connector.cluster import Cluster, connected
-from spark_connector.encode import BatchEncoder
-from spark_connector.encoded import EncodedBatch
-from spark_connector.options import SinkOptions
-from spark_connector.two_phase import Participant, Prepared
+from barnabas.protocol import compression as codecs
+from barnabas.spark_connector.cluster import Cluster, connected
+from barnabas.spark_connector.encode import BatchEncoder
+from barnabas.spark_connector.encoded import EncodedBatch
+from barnabas.spark_connector.options import SinkOptions
+from barnabas.spark_connector.two_phase import Participant, Prepared
 
 
 class Attempt(NamedTuple):

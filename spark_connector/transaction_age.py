@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.describe_transactions import (
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )
-from protocol.messages.list_transactions import LIST_TRANSACTIONS
-from spark_connector.cluster import Cluster, NotYet
-from spark_connector.connection import Connection, Disconnected
-from spark_connector.errors import SinkError
-from spark_connector.sweep import listing
+from barnabas.protocol.messages.list_transactions import LIST_TRANSACTIONS
+from barnabas.spark_connector.cluster import Cluster, NotYet
+from barnabas.spark_connector.connection import Connection, Disconnected
+from barnabas.spark_connector.errors import SinkError
+from barnabas.spark_connector.sweep import listing
 
 _OPEN: Final = ("Ongoing", "PrepareCommit", "PrepareAbort")
 _LOOKED_AT_MAX: Final = 100

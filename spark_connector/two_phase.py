@@ -13,13 +13,13 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from protocol.errors import ErrorCode
-from protocol.messages.init_producer_id import InitProducerIdResponse
-from spark_connector.closing import Closing
-from spark_connector.cluster import Cluster, connected
-from spark_connector.encoded import EncodedBatch
-from spark_connector.entries import Entry, Listed
-from spark_connector.errors import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.init_producer_id import InitProducerIdResponse
+from barnabas.spark_connector.closing import Closing
+from barnabas.spark_connector.cluster import Cluster, connected
+from barnabas.spark_connector.encoded import EncodedBatch
+from barnabas.spark_connector.entries import Entry, Listed
+from barnabas.spark_connector.errors import (
     BatchInDoubt,
     BrokerUnreachable,
     CheckpointMismatch,
@@ -29,14 +29,14 @@ from spark_connector.errors import (
     SinkError,
     TransactionLost,
 )
-from spark_connector.failpoints import reach
-from spark_connector.options import SinkOptions
-from spark_connector.ownership import Ownership
-from spark_connector.prepared import Prepared, task_transactional_id, written
-from spark_connector.producer import TransactionalProducer
-from spark_connector.requests import NOBODY, Identity, refused, speaks_of_pins, take_over
-from spark_connector.roll_forward import roll_forward
-from spark_connector.sweep import abort_all, can_list, describe
+from barnabas.spark_connector.failpoints import reach
+from barnabas.spark_connector.options import SinkOptions
+from barnabas.spark_connector.ownership import Ownership
+from barnabas.spark_connector.prepared import Prepared, task_transactional_id, written
+from barnabas.spark_connector.producer import TransactionalProducer
+from barnabas.spark_connector.requests import NOBODY, Identity, refused, speaks_of_pins, take_over
+from barnabas.spark_connector.roll_forward import roll_forward
+from barnabas.spark_connector.sweep import abort_all, can_list, describe
 
 __all__ = ["Decider", "Participant", "Prepared"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from storage.checkpoint import (
+from barnabas.storage.checkpoint import (
     Checkpoint,
     CorruptFile,
     PartitionCheckpoint,
@@ -18,13 +18,13 @@ from storage.checkpoint import (
     decode_partition_metadata,
     encode_checkpoint,
 )
-from storage.config import LogConfig
-from storage.errors import Corrupt
-from storage.io import FileSystem
-from storage.log_directory import PARTITION_METADATA, LogDirectory
-from storage.log_store import CHECKPOINT_NAMES, CLEANER_CHECKPOINT, LOG_START_CHECKPOINT
-from storage.producers import CorruptSnapshot, decode_snapshot
-from storage.segment import LOG_SUFFIX, SNAPSHOT_SUFFIX, Segment
+from barnabas.storage.config import LogConfig
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.io import FileSystem
+from barnabas.storage.log_directory import PARTITION_METADATA, LogDirectory
+from barnabas.storage.log_store import CHECKPOINT_NAMES, CLEANER_CHECKPOINT, LOG_START_CHECKPOINT
+from barnabas.storage.producers import CorruptSnapshot, decode_snapshot
+from barnabas.storage.segment import LOG_SUFFIX, SNAPSHOT_SUFFIX, Segment
 
 CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
 """The file by which Kafka says that it closed every log."""

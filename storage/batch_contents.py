@@ -18,10 +18,10 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from protocol import compression as codecs
-from protocol.compression import CompressionError, ExpandsTooFar
-from protocol.record_scan import RecordScan
-from protocol.records import (
+from barnabas.protocol import compression as codecs
+from barnabas.protocol.compression import CompressionError, ExpandsTooFar
+from barnabas.protocol.record_scan import RecordScan
+from barnabas.protocol.records import (
     COMPRESSION_MASK,
     CRC_START,
     HEADER_BYTES,
@@ -29,7 +29,7 @@ from protocol.records import (
     InvalidBatch,
     read_header,
 )
-from storage.io import Buffer
+from barnabas.storage.io import Buffer
 
 DECOMPRESSED_BYTES_MAX: Final = 128 * 1024 * 1024
 """What a batch may expand to wherever its records are needed."""

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from protocol.record_scan import RecordScan
-from protocol.records import (
+from barnabas.protocol.record_scan import RecordScan
+from barnabas.protocol.records import (
     COMPRESSION_MASK,
     HEADER_BYTES,
     BatchHeader,
@@ -27,11 +27,11 @@ from protocol.records import (
     check_header,
     read_header,
 )
-from protocol.records import InvalidTimestamp as InvalidTimestampType
-from storage.batch_contents import Contents, look_here
-from storage.config import LOG_APPEND_TIME, LONG_MAX, LogConfig
-from storage.errors import CorruptMessage, InvalidRecord, InvalidTimestamp, RecordTooLarge
-from storage.io import Buffer
+from barnabas.protocol.records import InvalidTimestamp as InvalidTimestampType
+from barnabas.storage.batch_contents import Contents, look_here
+from barnabas.storage.config import LOG_APPEND_TIME, LONG_MAX, LogConfig
+from barnabas.storage.errors import CorruptMessage, InvalidRecord, InvalidTimestamp, RecordTooLarge
+from barnabas.storage.io import Buffer
 
 FEW_RECORDS: Final = 16
 """A batch of so many records is looked into wherever it goes: it costs next to nothing."""

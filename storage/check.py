@@ -8,12 +8,12 @@ from typing import Final
 
 from crc32c import crc32c
 
-from protocol.records import BatchHeader
-from storage.index import SegmentIndex
-from storage.partition_log import PartitionLog
-from storage.producers import NO_COORDINATOR_EPOCH, ProducerState
-from storage.repair import is_hole
-from storage.segment import Segment
+from barnabas.protocol.records import BatchHeader
+from barnabas.storage.index import SegmentIndex
+from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.producers import NO_COORDINATOR_EPOCH, ProducerState
+from barnabas.storage.repair import is_hole
+from barnabas.storage.segment import Segment
 
 _ENTRIES_NAMED: Final = 3
 

@@ -18,14 +18,14 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from storage.segment_swap import SegmentSwap
+from barnabas.storage.segment_swap import SegmentSwap
 
 CHECKPOINT_MAGIC = b"BARNCKPT"
 CHECKPOINT_VERSION = 3
 _FIRST_VERSION = 1
 """Without what compaction has to say; a data directory of the first release has such a one."""
 _UNMARKED_VERSION = 2
-"""Of a directory whose journal may have no mark beside it (``storage.commit_mark``)."""
+"""Of a directory whose journal may have no mark beside it (``barnabas.storage.commit_mark``)."""
 
 _HEAD = struct.Struct(">8sHBxIqqI")
 """Magic, version, clean flag, checksum of all that follows, generation, sequence, partitions."""

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from storage.cleaned_segment import CleaningPlan, SourceSegment
-from storage.config import LONG_MAX
-from storage.segment import Segment
+from barnabas.storage.cleaned_segment import CleaningPlan, SourceSegment
+from barnabas.storage.config import LONG_MAX
+from barnabas.storage.segment import Segment
 
 if TYPE_CHECKING:
-    from storage.partition_log import PartitionLog
-    from storage.producers import ProducerEntry
+    from barnabas.storage.partition_log import PartitionLog
+    from barnabas.storage.producers import ProducerEntry
 
 _NO_OFFSET: Final = -1
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from protocol.record_filter import placeholder
-from protocol.records import NO_PRODUCER_ID, BatchHeader, read_header
-from storage.index import AbortedTransaction, SegmentIndex, TransactionIndex
-from storage.io import Buffer, File, FileSystem
-from storage.segment import (
+from barnabas.protocol.record_filter import placeholder
+from barnabas.protocol.records import NO_PRODUCER_ID, BatchHeader, read_header
+from barnabas.storage.index import AbortedTransaction, SegmentIndex, TransactionIndex
+from barnabas.storage.io import Buffer, File, FileSystem
+from barnabas.storage.segment import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
     SEGMENT_SUFFIXES,
@@ -20,7 +20,7 @@ from storage.segment import (
     TRANSACTION_INDEX_SUFFIX,
     file_stem,
 )
-from storage.segment_swap import cleaned_name
+from barnabas.storage.segment_swap import cleaned_name
 
 _WRITE_BYTES: Final = 1024 * 1024
 

@@ -12,8 +12,8 @@ Rules of this file:
 
 from collections.abc import Iterable
 
-from protocol.records import BatchHeader, Marker
-from storage.index import AbortedTransaction
+from barnabas.protocol.records import BatchHeader, Marker
+from barnabas.storage.index import AbortedTransaction
 
 
 class CleanedTransactions:

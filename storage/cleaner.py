@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Final
 
-from protocol.record_filter import (
+from barnabas.protocol.record_filter import (
     StoredRecord,
     delete_horizon,
     emptied,
@@ -28,7 +28,7 @@ from protocol.record_filter import (
     find_records,
     keep_records,
 )
-from protocol.records import (
+from barnabas.protocol.records import (
     BatchHeader,
     CorruptBatch,
     InvalidBatch,
@@ -36,24 +36,24 @@ from protocol.records import (
     read_marker,
     verify_batch,
 )
-from storage.batch_contents import DECOMPRESSED_BYTES_MAX
-from storage.cleaned_segment import (
+from barnabas.storage.batch_contents import DECOMPRESSED_BYTES_MAX
+from barnabas.storage.cleaned_segment import (
     CleanedGroup,
     CleaningPlan,
     Pace,
     SegmentWriter,
     SourceSegment,
 )
-from storage.cleaned_transactions import CleanedTransactions
-from storage.errors import Corrupt
-from storage.index import OffsetIndex
-from storage.io import FileSystem
-from storage.segment import (
+from barnabas.storage.cleaned_transactions import CleanedTransactions
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.index import OffsetIndex
+from barnabas.storage.io import FileSystem
+from barnabas.storage.segment import (
     LOG_SUFFIX,
     OFFSET_DELTA_MAX,
     file_stem,
 )
-from storage.segment_read import scan_batches
+from barnabas.storage.segment_read import scan_batches
 
 ENTRY_BYTES: Final = 192
 """What a key costs in memory: its digest, its offset, and its share of the table."""

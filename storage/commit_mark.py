@@ -27,8 +27,8 @@ from typing import Final
 
 from crc32c import crc32c
 
-from storage.errors import Corrupt
-from storage.io import File, FileSystem
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.io import File, FileSystem
 
 FILE_NAME: Final = "barnabas-commit-mark"
 MAGIC: Final = b"BARNMARK"

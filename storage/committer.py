@@ -29,11 +29,11 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
-from storage.counts import Histogram
-from storage.io import Buffer
-from storage.journal import CommitGroup, Operation, SegmentFile, StoredBatches
-from storage.journal_files import JournalFiles
-from storage.journal_format import GROUP_HEADER_BYTES
+from barnabas.storage.counts import Histogram
+from barnabas.storage.io import Buffer
+from barnabas.storage.journal import CommitGroup, Operation, SegmentFile, StoredBatches
+from barnabas.storage.journal_files import JournalFiles
+from barnabas.storage.journal_format import GROUP_HEADER_BYTES
 
 _HAND_OVER_BYTES: Final = 1024 * 1024
 _HAND_OVER_SECONDS: Final = 0.2

@@ -1,7 +1,7 @@
 """The settings of one partition's log: what a topic's configuration means to storage.
 
 Defaults are Kafka 4.3.0's. The keys' names, their parsing and the broker-wide defaults live in
-``broker.topic_configs``; this module knows values only, so that storage never sees a string.
+``broker/config/topic_configs.py``; this module knows values only: storage sees no string.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from storage.checkpoint import (
+from barnabas.storage.checkpoint import (
     CorruptCheckpoint,
     CorruptFile,
     decode_checkpoint,
@@ -23,19 +23,19 @@ from storage.checkpoint import (
     decode_offset_checkpoint,
     decode_partition_metadata,
 )
-from storage.commit_mark import FILE_BYTES, MARK_BYTES, MARKS_AT, read_files, read_marks
-from storage.commit_mark import FILE_NAME as COMMIT_MARK
-from storage.dump_batches import Problem, Row, dump_batches, headers_of
-from storage.dump_journal import dump_journal
-from storage.index import TIME_ENTRY, TRANSACTION_ENTRY, TRANSACTION_VERSION
-from storage.io import File, FileSystem
-from storage.journal_files import FILE_NAME_PREFIX
-from storage.log_directory import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
-from storage.log_store import CHECKPOINT_NAMES
-from storage.metastore.commit_count import SUFFIX as COUNT_SUFFIX
-from storage.metastore.sqlite import FILE_NAME as METADATA
-from storage.producers import CorruptSnapshot, ProducerEntry, decode_snapshot
-from storage.segment import (
+from barnabas.storage.commit_mark import FILE_BYTES, MARK_BYTES, MARKS_AT, read_files, read_marks
+from barnabas.storage.commit_mark import FILE_NAME as COMMIT_MARK
+from barnabas.storage.dump_batches import Problem, Row, dump_batches, headers_of
+from barnabas.storage.dump_journal import dump_journal
+from barnabas.storage.index import TIME_ENTRY, TRANSACTION_ENTRY, TRANSACTION_VERSION
+from barnabas.storage.io import File, FileSystem
+from barnabas.storage.journal_files import FILE_NAME_PREFIX
+from barnabas.storage.log_directory import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
+from barnabas.storage.log_store import CHECKPOINT_NAMES
+from barnabas.storage.metastore.commit_count import SUFFIX as COUNT_SUFFIX
+from barnabas.storage.metastore.sqlite import FILE_NAME as METADATA
+from barnabas.storage.producers import CorruptSnapshot, ProducerEntry, decode_snapshot
+from barnabas.storage.segment import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
     SNAPSHOT_SUFFIX,

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from protocol.compression import NAMES
-from protocol.records import (
+from barnabas.protocol.compression import NAMES
+from barnabas.protocol.records import (
     DELETE_HORIZON_BIT,
     HEADER_BYTES,
     LENGTH_OVERHEAD,
@@ -19,7 +19,7 @@ from protocol.records import (
     read_marker,
     verify_batch,
 )
-from storage.io import File
+from barnabas.storage.io import File
 
 _READ_BYTES: Final = 1024 * 1024
 _EXPANDED_BYTES_MAX: Final = 256 * 1024 * 1024

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
-from storage.dump_batches import Problem, Row
-from storage.io import File
-from storage.journal_format import (
+from barnabas.storage.dump_batches import Problem, Row
+from barnabas.storage.io import File
+from barnabas.storage.journal_format import (
     BLOCK_BYTES,
     KIND_BATCHES,
     KIND_LOG_START,

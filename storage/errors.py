@@ -1,7 +1,7 @@
 """What storage refuses, and what it finds broken.
 
 Refusals carry no state change with them: after any of these the log is as it was (S5). The broker
-maps them to the protocol's error codes in one table (``broker/storage_errors.py``); a new refusal
+maps them to the protocol's error codes in one table (``broker/api/storage_errors.py``); a new one
 without a row there fails a test.
 """
 

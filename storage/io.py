@@ -3,7 +3,7 @@
 Rules of this file:
 
 1. Everything else in ``storage`` is written against :class:`FileSystem` and :class:`File`, so that
-   tests can swap in ``storage.simulated``, a disk that loses, tears and reorders what was not
+   tests can swap in ``simulated.py``, a disk that loses, tears and reorders what was not
    synced.
 2. Errors of the operating system leave as the ``OSError`` they are (ENOSPC, EIO). Nothing here
    retries a failed sync: Linux may have marked the pages clean already, so a second ``fdatasync``
@@ -24,7 +24,7 @@ from functools import cache
 from itertools import takewhile
 from typing import Protocol
 
-from protocol.buffers import LargeBuffers
+from barnabas.protocol.buffers import LargeBuffers
 
 Buffer = bytes | bytearray | memoryview
 

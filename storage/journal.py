@@ -19,8 +19,8 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Final, Protocol
 
-from storage.io import Buffer
-from storage.journal_format import ENTRY
+from barnabas.storage.io import Buffer
+from barnabas.storage.journal_format import ENTRY
 
 STABLE_BATCH_BYTES: Final = 64 * 1024
 """From this size on a batch whose memory is its own is kept by reference instead of copied."""

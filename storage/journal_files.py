@@ -8,7 +8,7 @@ Rules of this file:
 2. A file is reused only when every group in it is older than the newest checkpoint (``release``).
 3. One spare file is always ready before the current one is full, so that a full disk is met here,
    before an append is accepted, and never in the middle of a commit (D10).
-4. The files, and how far they are written, are also known beside them (``storage.commit_mark``): an
+4. The files, and how far they are written, are also known beside them (``commit_mark.py``): an
    end of the journal that was taken away is no torn tail.
 5. The first write into reserved blocks makes the file system change its own tables, and a sync wait
    for that as well. So a small group writes zeros behind itself, and the next ones find the blocks
@@ -20,10 +20,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from storage.commit_mark import CommitMark
-from storage.errors import Corrupt
-from storage.io import Buffer, File, FileSystem
-from storage.journal_format import (
+from barnabas.storage.commit_mark import CommitMark
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.io import Buffer, File, FileSystem
+from barnabas.storage.journal_format import (
     BLOCK_BYTES,
     GROUP_HEADER_BYTES,
     KIND_BATCHES,

@@ -28,10 +28,10 @@ from typing import Final
 
 from crc32c import crc32c
 
-from protocol.records import CRC_START, LENGTH_OVERHEAD
-from protocol.records import HEADER as BATCH_HEADER
-from protocol.records import HEADER_BYTES as BATCH_HEADER_BYTES
-from protocol.records import MAGIC as MAGIC_OF_BATCHES
+from barnabas.protocol.records import CRC_START, LENGTH_OVERHEAD
+from barnabas.protocol.records import HEADER as BATCH_HEADER
+from barnabas.protocol.records import HEADER_BYTES as BATCH_HEADER_BYTES
+from barnabas.protocol.records import MAGIC as MAGIC_OF_BATCHES
 
 BLOCK_BYTES: Final = 4096
 FORMAT_VERSION: Final = 1

@@ -8,8 +8,8 @@ no records that are not committed.
 from dataclasses import dataclass, field
 from typing import Final
 
-from protocol.errors import Malformed
-from protocol.kraft_records import (
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.kraft_records import (
     ConfigSet,
     KraftRecord,
     ProducerIdsTaken,
@@ -17,16 +17,16 @@ from protocol.kraft_records import (
     TopicRemoved,
     decode_kraft_record,
 )
-from protocol.records import (
+from barnabas.protocol.records import (
     CorruptBatch,
     InvalidBatch,
     iterate_batches,
     iterate_records,
     verify_batch,
 )
-from storage.errors import Corrupt
-from storage.io import FileSystem
-from storage.segment import LOG_SUFFIX
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.io import FileSystem
+from barnabas.storage.segment import LOG_SUFFIX
 
 DIRECTORY: Final = "__cluster_metadata-0"
 SNAPSHOT_SUFFIX: Final = ".checkpoint"

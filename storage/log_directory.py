@@ -9,9 +9,13 @@ is synced: the next checkpoint makes durable what it speaks of.
 from collections.abc import Container
 from typing import Final
 
-from storage.checkpoint import CorruptFile, decode_partition_metadata, encode_partition_metadata
-from storage.io import File, FileSystem
-from storage.open_files import OpenFiles
+from barnabas.storage.checkpoint import (
+    CorruptFile,
+    decode_partition_metadata,
+    encode_partition_metadata,
+)
+from barnabas.storage.io import File, FileSystem
+from barnabas.storage.open_files import OpenFiles
 
 PARTITION_METADATA: Final = "partition.metadata"
 LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"

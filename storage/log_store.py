@@ -15,23 +15,23 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
 
-from storage.checkpoint import (
+from barnabas.storage.checkpoint import (
     Checkpoint,
     PartitionCheckpoint,
     encode_checkpoint,
     encode_offset_checkpoint,
 )
-from storage.committer import Committer, Listener, until_there_is_room
-from storage.config import LogConfig
-from storage.counts import Histogram
-from storage.io import Device, FileSystem, Lock
-from storage.journal import CommitGroup, Journal, Operation
-from storage.journal_files import JournalFiles
-from storage.log_directory import LogDirectory
-from storage.open_files import OpenFiles
-from storage.partition_log import PartitionLog
-from storage.segment import Segment
-from storage.segment_swap import PendingSwap, SegmentSwap
+from barnabas.storage.committer import Committer, Listener, until_there_is_room
+from barnabas.storage.config import LogConfig
+from barnabas.storage.counts import Histogram
+from barnabas.storage.io import Device, FileSystem, Lock
+from barnabas.storage.journal import CommitGroup, Journal, Operation
+from barnabas.storage.journal_files import JournalFiles
+from barnabas.storage.log_directory import LogDirectory
+from barnabas.storage.open_files import OpenFiles
+from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.segment import Segment
+from barnabas.storage.segment_swap import PendingSwap, SegmentSwap
 
 CHECKPOINT_NAMES: Final = ("barnabas-checkpoint-0", "barnabas-checkpoint-1")
 LOCK_NAME: Final = "barnabas-lock"
@@ -144,7 +144,7 @@ class LogStore:
         settings: StoreSettings | None = None,
         callbacks: StoreCallbacks | None = None,
     ) -> None:
-        """Nothing is touched before ``storage.recovery.open_store``."""
+        """Nothing is touched before ``barnabas.storage.recovery.open_store``."""
         self.file_system = file_system
         self.root = root
         self.settings = settings or StoreSettings()

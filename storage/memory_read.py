@@ -7,9 +7,9 @@ from bisect import bisect_right
 from operator import attrgetter
 from typing import Final
 
-from protocol.records import read_header
-from storage.io import Buffer
-from storage.journal import StoredBatches
+from barnabas.protocol.records import read_header
+from barnabas.storage.io import Buffer
+from barnabas.storage.journal import StoredBatches
 
 NEXT_OFFSET: Final = attrgetter("next_offset")
 

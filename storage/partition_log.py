@@ -20,7 +20,7 @@ from typing import Final, Protocol
 
 from crc32c import crc32c
 
-from protocol.records import (
+from barnabas.protocol.records import (
     TRANSACTIONAL_BIT,
     BatchHeader,
     place_batch,
@@ -29,13 +29,13 @@ from protocol.records import (
     read_marker,
     stamp_log_append_time,
 )
-from storage.batch_contents import Contents, TooMuchToLookHere
-from storage.batch_rules import BatchRules
-from storage.checkpoint import encode_leader_epochs
-from storage.config import LOG_APPEND_TIME, LogConfig
-from storage.counts import LogCounts, Traffic
-from storage.damage import DamagedRange, first_at_or_after, from_offset, last_before
-from storage.errors import (
+from barnabas.storage.batch_contents import Contents, TooMuchToLookHere
+from barnabas.storage.batch_rules import BatchRules
+from barnabas.storage.checkpoint import encode_leader_epochs
+from barnabas.storage.config import LOG_APPEND_TIME, LogConfig
+from barnabas.storage.counts import LogCounts, Traffic
+from barnabas.storage.damage import DamagedRange, first_at_or_after, from_offset, last_before
+from barnabas.storage.errors import (
     Corrupt,
     InvalidProducerEpoch,
     InvalidTransactionState,
@@ -47,17 +47,17 @@ from storage.errors import (
     StorageFull,
     TransactionCoordinatorFenced,
 )
-from storage.index import AbortedTransaction
-from storage.io import Buffer
-from storage.journal import CommitGroup, Journal, Operation, SegmentFile, StoredBatches
-from storage.journal_format import KIND_BATCHES, KIND_LOG_START
-from storage.log_directory import LEADER_EPOCH_CHECKPOINT, LogDirectory
-from storage.memory_read import NEXT_OFFSET, MemorySlice, read_memory
-from storage.producers import ACCEPTED, ProducerState, encode_snapshot
-from storage.segment import SNAPSHOT_SUFFIX, Segment, file_stem
-from storage.segment_read import FileSpan
-from storage.segment_swap import CleaningState
-from storage.transaction_marker import TransactionMarker
+from barnabas.storage.index import AbortedTransaction
+from barnabas.storage.io import Buffer
+from barnabas.storage.journal import CommitGroup, Journal, Operation, SegmentFile, StoredBatches
+from barnabas.storage.journal_format import KIND_BATCHES, KIND_LOG_START
+from barnabas.storage.log_directory import LEADER_EPOCH_CHECKPOINT, LogDirectory
+from barnabas.storage.memory_read import NEXT_OFFSET, MemorySlice, read_memory
+from barnabas.storage.producers import ACCEPTED, ProducerState, encode_snapshot
+from barnabas.storage.segment import SNAPSHOT_SUFFIX, Segment, file_stem
+from barnabas.storage.segment_read import FileSpan
+from barnabas.storage.segment_swap import CleaningState
+from barnabas.storage.transaction_marker import TransactionMarker
 
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
@@ -125,7 +125,7 @@ class PartitionLog:
         config: LogConfig,
         leader_epoch: int,
     ) -> None:
-        """An empty log starting at 0; ``storage.recovery`` fills one that is not."""
+        """An empty log starting at 0; ``barnabas.storage.recovery`` fills one that is not."""
         self._environment = environment
         self._now_ms = environment.now_ms
         self._journal = environment.journal

@@ -11,24 +11,24 @@ Rules of this file:
 from collections.abc import Sequence
 from typing import Final
 
-from storage.checkpoint import (
+from barnabas.storage.checkpoint import (
     CorruptFile,
     PartitionCheckpoint,
     decode_leader_epochs,
 )
-from storage.errors import Corrupt
-from storage.log_directory import LEADER_EPOCH_CHECKPOINT, LogDirectory
-from storage.partition_log import PartitionLog
-from storage.producers import CorruptSnapshot, ProducerState, decode_snapshot
-from storage.salvage import Salvage, explain, lost_segments
-from storage.segment import (
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.log_directory import LEADER_EPOCH_CHECKPOINT, LogDirectory
+from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.producers import CorruptSnapshot, ProducerState, decode_snapshot
+from barnabas.storage.salvage import Salvage, explain, lost_segments
+from barnabas.storage.segment import (
     LOG_SUFFIX,
     SNAPSHOT_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
     Segment,
     file_stem,
 )
-from storage.segment_swap import SegmentSwap, recover_swaps
+from barnabas.storage.segment_swap import SegmentSwap, recover_swaps
 
 _STEM_DIGITS: Final = 20
 

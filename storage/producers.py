@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from protocol.records import (
+from barnabas.protocol.records import (
     MAX_SEQUENCE,
     NO_SEQUENCE,
     TRANSACTIONAL_BIT,

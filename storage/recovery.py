@@ -23,25 +23,25 @@ from functools import partial
 from itertools import chain
 from typing import Final
 
-from protocol.records import iterate_batches
-from storage.checkpoint import Checkpoint, newest_checkpoint
-from storage.committer import apply_operations
-from storage.errors import Corrupt, StrayDirectory
-from storage.io import FileSystem
-from storage.journal import CommitGroup
-from storage.journal_files import JournalFiles
-from storage.journal_format import KIND_BATCHES, KIND_LOG_START, Entry
-from storage.log_directory import (
+from barnabas.protocol.records import iterate_batches
+from barnabas.storage.checkpoint import Checkpoint, newest_checkpoint
+from barnabas.storage.committer import apply_operations
+from barnabas.storage.errors import Corrupt, StrayDirectory
+from barnabas.storage.io import FileSystem
+from barnabas.storage.journal import CommitGroup
+from barnabas.storage.journal_files import JournalFiles
+from barnabas.storage.journal_format import KIND_BATCHES, KIND_LOG_START, Entry
+from barnabas.storage.log_directory import (
     DELETED_SUFFIX,
     LEADER_EPOCH_CHECKPOINT,
     PARTITION_METADATA,
     remove_tree,
 )
-from storage.log_store import CHECKPOINT_NAMES, LOCK_NAME, LogStore, PartitionSpec
-from storage.partition_log import PartitionLog
-from storage.partition_recovery import open_log
-from storage.salvage import Salvage
-from storage.segment_swap import SegmentSwap
+from barnabas.storage.log_store import CHECKPOINT_NAMES, LOCK_NAME, LogStore, PartitionSpec
+from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.partition_recovery import open_log
+from barnabas.storage.salvage import Salvage
+from barnabas.storage.segment_swap import SegmentSwap
 
 _STEM_DIGITS: Final = 20
 _FORCED_EPOCH: Final = 1 << 30

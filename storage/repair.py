@@ -14,8 +14,8 @@ Rules of this file:
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from protocol.record_filter import emptied
-from protocol.records import (
+from barnabas.protocol.record_filter import emptied
+from barnabas.protocol.records import (
     MAGIC,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
@@ -25,15 +25,20 @@ from protocol.records import (
     placed,
     read_header,
 )
-from storage.cleaned_segment import CleanedGroup, CleaningPlan, SegmentWriter, SourceSegment
-from storage.damage import DamagedRange
-from storage.io import PAGE_BYTES, File
-from storage.partition_log import PartitionLog
-from storage.scrub import Pace, check_segment, plan_check
-from storage.segment import Segment
-from storage.segment_read import scan_batches
-from storage.segment_swap import take_over
-from storage.transaction_marker import TransactionMarker
+from barnabas.storage.cleaned_segment import (
+    CleanedGroup,
+    CleaningPlan,
+    SegmentWriter,
+    SourceSegment,
+)
+from barnabas.storage.damage import DamagedRange
+from barnabas.storage.io import PAGE_BYTES, File
+from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.scrub import Pace, check_segment, plan_check
+from barnabas.storage.segment import Segment
+from barnabas.storage.segment_read import scan_batches
+from barnabas.storage.segment_swap import take_over
+from barnabas.storage.transaction_marker import TransactionMarker
 
 DAMAGED_SUFFIX: Final = ".damaged"
 

@@ -4,9 +4,9 @@ Never past the last stable offset (K5): a segment that holds the first unstable 
 after it, stays. Removing is one durable move of the log start; the files follow.
 """
 
-from storage.journal import CommitGroup, Journal
-from storage.partition_log import PartitionLog
-from storage.segment import Segment
+from barnabas.storage.journal import CommitGroup, Journal
+from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.segment import Segment
 
 
 def apply_retention(log: PartitionLog, journal: Journal, now_ms: int) -> CommitGroup | None:

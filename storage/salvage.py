@@ -17,17 +17,17 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from protocol.records import CRC_START, HEADER_BYTES, MAGIC, BatchHeader, read_header
-from storage.checkpoint import PartitionCheckpoint
-from storage.damage import DamagedRange
-from storage.errors import Corrupt
-from storage.index import OffsetIndex
-from storage.journal_files import JournalLoss
-from storage.partition_log import PartitionLog
-from storage.producers import ProducerEntry
-from storage.repair import sound_batches
-from storage.scrub import SegmentCheck, check_segment, plan_check
-from storage.segment import (
+from barnabas.protocol.records import CRC_START, HEADER_BYTES, MAGIC, BatchHeader, read_header
+from barnabas.storage.checkpoint import PartitionCheckpoint
+from barnabas.storage.damage import DamagedRange
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.index import OffsetIndex
+from barnabas.storage.journal_files import JournalLoss
+from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.producers import ProducerEntry
+from barnabas.storage.repair import sound_batches
+from barnabas.storage.scrub import SegmentCheck, check_segment, plan_check
+from barnabas.storage.segment import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
     TIME_INDEX_SUFFIX,
@@ -35,7 +35,7 @@ from storage.segment import (
     Segment,
     file_stem,
 )
-from storage.segment_read import scan_batches
+from barnabas.storage.segment_read import scan_batches
 
 _STEM_DIGITS: Final = 20
 _OF_A_SEGMENT: Final = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)

@@ -18,7 +18,7 @@ from typing import Final
 
 from crc32c import crc32c
 
-from protocol.records import (
+from barnabas.protocol.records import (
     CRC_START,
     HEADER_BYTES,
     MAGIC,
@@ -26,8 +26,8 @@ from protocol.records import (
     BatchHeader,
     read_header,
 )
-from storage.damage import UNREADABLE, DamagedRange, from_offset, with_findings
-from storage.index import (
+from barnabas.storage.damage import UNREADABLE, DamagedRange, from_offset, with_findings
+from barnabas.storage.index import (
     NO_TIMESTAMP,
     CorruptIndex,
     OffsetIndex,
@@ -36,9 +36,9 @@ from storage.index import (
     TransactionIndex,
     index_checksum,
 )
-from storage.io import PAGE_BYTES, File, FileSystem
-from storage.partition_log import PartitionLog
-from storage.segment import (
+from barnabas.storage.io import PAGE_BYTES, File, FileSystem
+from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.segment import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
     TIME_INDEX_SUFFIX,

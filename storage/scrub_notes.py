@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from crc32c import crc32c
 
-from storage.damage import DamagedRange, from_offset, with_findings
-from storage.io import FileSystem
-from storage.partition_log import PartitionLog
-from storage.segment import Segment
+from barnabas.storage.damage import DamagedRange, from_offset, with_findings
+from barnabas.storage.io import FileSystem
+from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.segment import Segment
 
 FILE_NAME: Final = "barnabas-scrub"
 _VERSION: Final = 1

@@ -15,7 +15,7 @@ from typing import Final, NoReturn, Protocol
 
 from crc32c import crc32c
 
-from protocol.records import (
+from barnabas.protocol.records import (
     CRC_START,
     HEADER_BYTES,
     LENGTH_OVERHEAD,
@@ -23,9 +23,9 @@ from protocol.records import (
     BatchHeader,
     read_header,
 )
-from protocol.records import HEADER as BATCH_HEADER
-from storage.errors import Corrupt
-from storage.index import (
+from barnabas.protocol.records import HEADER as BATCH_HEADER
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.index import (
     AbortedTransaction,
     CorruptIndex,
     OffsetIndex,
@@ -34,9 +34,9 @@ from storage.index import (
     TransactionIndex,
     index_checksum,
 )
-from storage.io import Buffer, File
-from storage.log_directory import LogDirectory
-from storage.segment_read import FileSpan, scan_batches
+from barnabas.storage.io import Buffer, File
+from barnabas.storage.log_directory import LogDirectory
+from barnabas.storage.segment_read import FileSpan, scan_batches
 
 LOG_SUFFIX: Final = ".log"
 INDEX_SUFFIX: Final = ".index"

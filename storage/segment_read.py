@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from protocol.records import (
+from barnabas.protocol.records import (
     HEADER_BYTES,
     MAGIC,
     BatchHeader,
@@ -18,8 +18,8 @@ from protocol.records import (
     iterate_batches,
     read_header,
 )
-from storage.errors import Corrupt
-from storage.io import Buffer, File, FileSlice
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.io import Buffer, File, FileSlice
 
 Read = Callable[[File, int, int], Buffer | None]
 """``(file, size, position) -> bytes``, fewer at the end; None when the disk would be waited for."""

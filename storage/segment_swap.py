@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from storage.cleaned_segment import CleanedGroup
-    from storage.log_directory import LogDirectory
-    from storage.partition_log import PartitionLog
-    from storage.segment import Segment
+    from barnabas.storage.cleaned_segment import CleanedGroup
+    from barnabas.storage.log_directory import LogDirectory
+    from barnabas.storage.partition_log import PartitionLog
+    from barnabas.storage.segment import Segment
 
 CLEANED_SUFFIX: Final = ".cleaned"
 _SUFFIXES: Final = (".log", ".index", ".timeindex", ".txnindex")

@@ -10,18 +10,18 @@ from functools import partial
 from time import sleep
 from typing import Final, NamedTuple, TypeAlias
 
-from protocol.records import (
+from barnabas.protocol.records import (
     BatchHeader,
     InvalidBatch,
     Record,
     iterate_batches,
     iterate_records,
 )
-from storage.batch_contents import DECOMPRESSED_BYTES_MAX
-from storage.errors import Corrupt
-from storage.partition_log import READ_UNCOMMITTED, PartitionLog
-from storage.segment import Segment
-from storage.segment_read import FileSpan, LoadedSpan, read_waiting
+from barnabas.storage.batch_contents import DECOMPRESSED_BYTES_MAX
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.partition_log import READ_UNCOMMITTED, PartitionLog
+from barnabas.storage.segment import Segment
+from barnabas.storage.segment_read import FileSpan, LoadedSpan, read_waiting
 
 _PIECE_BYTES: Final = 256 * 1024
 RECORDS_IN_A_ROW: Final = 1024

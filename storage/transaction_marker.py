@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from protocol.records import control_batch
+from barnabas.protocol.records import control_batch
 
 _NOT_ENCODED: Final = -1
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import NoReturn, TypeAlias
 
-from broker.cli.errors import USAGE, CommandError, report
+from barnabas.broker.cli.errors import USAGE, CommandError, report
 
 DEFAULT_SERVER = "localhost:9092"
 _ADDRESS = re.compile(r"(?:\[([^\]]+)\]|([^\[\]:]+)):([0-9]{1,5})")

@@ -16,31 +16,31 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from broker.adoption import adopt_if_foreign
-from broker.catalogue import Catalogue, new_cluster_id
-from broker.cli import configuration
-from broker.cli.arguments import add_format
-from broker.cli.errors import FAILED, OK, USAGE, CommandError, report
-from broker.cli.output import Progress, count_text, print_json, print_table, time_text
-from broker.cli.repair import Cut, Repair, confirm, consequences, lost_of, repair
-from broker.cli.scratch import CHANGES, DATA, ScratchFileSystem, link_tree
-from broker.config import BrokerConfig
-from broker.config_types import ConfigError
-from broker.identity import read_properties
-from storage.adoption import CLEAN_SHUTDOWN, is_foreign
-from storage.check import verify
-from storage.committer import Committer, Listener
-from storage.errors import StorageError
-from storage.io import AlreadyLocked, LocalFileSystem
-from storage.journal import CommitGroup
-from storage.log_store import CHECKPOINT_NAMES, LOCK_NAME, LogStore
-from storage.metastore.interface import MetaStoreError
-from storage.metastore.sqlite import FILE_NAME, SqliteMetaStore, describe_damage
-from storage.partition_log import PartitionLog
-from storage.recovery import RecoveryReport, open_store
-from storage.repair import find_damage
-from storage.salvage import Salvage
-from storage.scrub_notes import progress_of, read_notes
+from barnabas.broker.cli import configuration
+from barnabas.broker.cli.arguments import add_format
+from barnabas.broker.cli.errors import FAILED, OK, USAGE, CommandError, report
+from barnabas.broker.cli.output import Progress, count_text, print_json, print_table, time_text
+from barnabas.broker.cli.repair import Cut, Repair, confirm, consequences, lost_of, repair
+from barnabas.broker.cli.scratch import CHANGES, DATA, ScratchFileSystem, link_tree
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.config.types import ConfigError
+from barnabas.broker.topics.adoption import adopt_if_foreign
+from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
+from barnabas.broker.topics.identity import read_properties
+from barnabas.storage.adoption import CLEAN_SHUTDOWN, is_foreign
+from barnabas.storage.check import verify
+from barnabas.storage.committer import Committer, Listener
+from barnabas.storage.errors import StorageError
+from barnabas.storage.io import AlreadyLocked, LocalFileSystem
+from barnabas.storage.journal import CommitGroup
+from barnabas.storage.log_store import CHECKPOINT_NAMES, LOCK_NAME, LogStore
+from barnabas.storage.metastore.interface import MetaStoreError
+from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore, describe_damage
+from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.recovery import RecoveryReport, open_store
+from barnabas.storage.repair import find_damage
+from barnabas.storage.salvage import Salvage
+from barnabas.storage.scrub_notes import progress_of, read_notes
 
 _SIGNS = (*CHECKPOINT_NAMES, FILE_NAME, CLEAN_SHUTDOWN)
 """Files of which a broker's data directory has at least one."""

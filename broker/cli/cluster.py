@@ -9,12 +9,12 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
-from broker.cli.arguments import Address
-from broker.cli.errors import CommandError
-from broker.wire_client import WireClient
-from protocol.api import Api
-from protocol.errors import ErrorCode, KafkaError, Malformed
-from protocol.messages.metadata import (
+from barnabas.broker.cli.arguments import Address
+from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.client.wire_client import WireClient
+from barnabas.protocol.api import Api
+from barnabas.protocol.errors import ErrorCode, KafkaError, Malformed
+from barnabas.protocol.messages.metadata import (
     METADATA,
     MetadataRequest,
     MetadataRequestTopic,

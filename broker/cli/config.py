@@ -6,13 +6,13 @@ import argparse
 import json
 import sys
 
-from broker.cli import configuration
-from broker.cli.arguments import add_format
-from broker.cli.configuration import load
-from broker.cli.errors import OK
-from broker.config import BROKER_CONFIGS, BrokerConfig
-from broker.config_loader import LoadedConfig
-from broker.config_types import format_value
+from barnabas.broker.cli import configuration
+from barnabas.broker.cli.arguments import add_format
+from barnabas.broker.cli.configuration import load
+from barnabas.broker.cli.errors import OK
+from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
+from barnabas.broker.config.loader import LoadedConfig
+from barnabas.broker.config.types import format_value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

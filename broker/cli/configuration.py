@@ -6,11 +6,11 @@ import argparse
 import difflib
 import os
 
-from broker.cli.errors import USAGE, CommandError
-from broker.config import BROKER_CONFIGS
-from broker.config_loader import LoadedConfig, load_config
-from broker.config_properties import MalformedProperties, Property, parse_properties
-from broker.config_types import ConfigError
+from barnabas.broker.cli.errors import USAGE, CommandError
+from barnabas.broker.config.broker_config import BROKER_CONFIGS
+from barnabas.broker.config.loader import LoadedConfig, load_config
+from barnabas.broker.config.properties import MalformedProperties, Property, parse_properties
+from barnabas.broker.config.types import ConfigError
 
 # For images and packages, so that every command run beside the broker sees what the broker sees:
 # a file with defaults of their own, and the file that counts where none is named, if it is there.

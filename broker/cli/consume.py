@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 
-from broker.cli.arguments import (
+from barnabas.broker.cli.arguments import (
     add_server,
     addresses,
     partition_numbers,
     positive_number,
 )
-from broker.cli.cluster import Cluster, Partition
-from broker.cli.consumer import Consumer
-from broker.cli.errors import OK, USAGE, CommandError
-from broker.cli.group_reader import GroupReader
-from broker.cli.offsets import (
+from barnabas.broker.cli.cluster import Cluster, Partition
+from barnabas.broker.cli.consumer import Consumer
+from barnabas.broker.cli.errors import OK, USAGE, CommandError
+from barnabas.broker.cli.group_reader import GroupReader
+from barnabas.broker.cli.offsets import (
     ISOLATION,
     LATEST,
     Place,
@@ -23,15 +23,15 @@ from broker.cli.offsets import (
     patiently,
     place_text,
 )
-from broker.cli.output import Progress, count_text
-from broker.cli.record_text import (
+from barnabas.broker.cli.output import Progress, count_text
+from barnabas.broker.cli.record_text import (
     BadRecord,
     Part,
     Template,
     record_as_json,
     record_as_text,
 )
-from broker.cli.where import Where
+from barnabas.broker.cli.where import Where
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

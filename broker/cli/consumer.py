@@ -13,25 +13,25 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from broker.cli.cluster import Cluster, Connection, Refused, check
-from broker.cli.errors import CommandError
-from broker.cli.offsets import ISOLATION, Place, patiently, place_text
-from broker.topic_reader import (
+from barnabas.broker.cli.cluster import Cluster, Connection, Refused, check
+from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.cli.offsets import ISOLATION, Place, patiently, place_text
+from barnabas.broker.client.topic_reader import (
     EXPANDED_BYTES,
     FETCH_BY_NAME,
     ReceivedRecord,
     next_offset,
     visible_batches,
 )
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.fetch import (
     FETCH,
     FetchPartition,
     FetchRequest,
     FetchTopic,
     PartitionData,
 )
-from protocol.records import (
+from barnabas.protocol.records import (
     CorruptBatch,
     InvalidBatch,
     iterate_records,

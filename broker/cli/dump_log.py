@@ -14,13 +14,13 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from broker.cli.arguments import add_format
-from broker.cli.errors import OK, CommandError
-from broker.cli.internal_records import decode_internal, plain
-from broker.cli.output import Cell, Progress, RowPrinter, count_text, time_text
-from storage.dump import Source, UnknownFile, dump_file, is_known
-from storage.dump_batches import Problem, Row
-from storage.io import LocalFileSystem
+from barnabas.broker.cli.arguments import add_format
+from barnabas.broker.cli.errors import OK, CommandError
+from barnabas.broker.cli.internal_records import decode_internal, plain
+from barnabas.broker.cli.output import Cell, Progress, RowPrinter, count_text, time_text
+from barnabas.storage.dump import Source, UnknownFile, dump_file, is_known
+from barnabas.storage.dump_batches import Problem, Row
+from barnabas.storage.io import LocalFileSystem
 
 _TEXT_CHARS_MAX = 100
 

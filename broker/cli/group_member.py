@@ -16,33 +16,33 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, TypeVar
 
-from broker.cli.cluster import Cluster, Connection, Refused, Unreachable, check
-from broker.cli.group_protocol import (
+from barnabas.broker.cli.cluster import Cluster, Connection, Refused, Unreachable, check
+from barnabas.broker.cli.group_protocol import (
     decode_assignment,
     decode_subscription,
     encode_assignment,
     encode_subscription,
     share_out,
 )
-from broker.cli.group_view import by_topic, committed_offsets, coordinators
-from broker.cli.offsets import Place, patiently, place_text
-from protocol.api import Api
-from protocol.errors import ErrorCode
-from protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
-from protocol.messages.join_group import (
+from barnabas.broker.cli.group_view import by_topic, committed_offsets, coordinators
+from barnabas.broker.cli.offsets import Place, patiently, place_text
+from barnabas.protocol.api import Api
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
+from barnabas.protocol.messages.join_group import (
     JOIN_GROUP,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
 )
-from protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, MemberIdentity
-from protocol.messages.offset_commit import (
+from barnabas.protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, MemberIdentity
+from barnabas.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from protocol.messages.sync_group import (
+from barnabas.protocol.messages.sync_group import (
     SYNC_GROUP,
     SyncGroupRequest,
     SyncGroupRequestAssignment,

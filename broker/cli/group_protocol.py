@@ -8,18 +8,18 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
-from broker.cli.cluster import Refused
-from broker.cli.offsets import Place
-from protocol.api import prefix
-from protocol.errors import ErrorCode, KafkaError, Malformed
-from protocol.messages.consumer_protocol_assignment import (
+from barnabas.broker.cli.cluster import Refused
+from barnabas.broker.cli.offsets import Place
+from barnabas.protocol.api import prefix
+from barnabas.protocol.errors import ErrorCode, KafkaError, Malformed
+from barnabas.protocol.messages.consumer_protocol_assignment import (
     CONSUMER_PROTOCOL_ASSIGNMENT,
     ConsumerProtocolAssignment,
 )
-from protocol.messages.consumer_protocol_assignment import (
+from barnabas.protocol.messages.consumer_protocol_assignment import (
     TopicPartition as AssignedPartitions,
 )
-from protocol.messages.consumer_protocol_subscription import (
+from barnabas.protocol.messages.consumer_protocol_subscription import (
     CONSUMER_PROTOCOL_SUBSCRIPTION,
     ConsumerProtocolSubscription,
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from broker.cli.cluster import Cluster, Partition
-from broker.cli.consumer import WAIT_MS, Consumer
-from broker.cli.group_member import GroupMember, Rebalancing
-from broker.cli.offsets import LATEST, Place, offsets_at, patiently
-from broker.cli.where import Where
-from broker.topic_reader import ReceivedRecord
+from barnabas.broker.cli.cluster import Cluster, Partition
+from barnabas.broker.cli.consumer import WAIT_MS, Consumer
+from barnabas.broker.cli.group_member import GroupMember, Rebalancing
+from barnabas.broker.cli.offsets import LATEST, Place, offsets_at, patiently
+from barnabas.broker.cli.where import Where
+from barnabas.broker.client.topic_reader import ReceivedRecord
 
 COMMIT_SECONDS = 5.0
 

@@ -6,20 +6,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from broker.cli.cluster import Cluster, Connection, Refused, check
-from broker.cli.errors import CommandError
-from broker.cli.group_protocol import decode_assignment
-from broker.cli.offsets import Place, place_text
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_group_describe import (
+from barnabas.broker.cli.cluster import Cluster, Connection, Refused, check
+from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.cli.group_protocol import decode_assignment
+from barnabas.broker.cli.offsets import Place, place_text
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
     Assignment,
     ConsumerGroupDescribeRequest,
 )
-from protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.list_groups import LIST_GROUPS, ListedGroup, ListGroupsRequest
-from protocol.messages.offset_fetch import (
+from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListedGroup, ListGroupsRequest
+from barnabas.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,

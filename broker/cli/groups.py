@@ -6,21 +6,21 @@ import argparse
 from functools import partial
 from typing import Any
 
-from broker.cli.arguments import (
+from barnabas.broker.cli.arguments import (
     add_verbs,
     addresses,
     topic_partitions,
 )
-from broker.cli.cluster import Cluster, Connection, Partition, Refused, check
-from broker.cli.errors import OK, USAGE, CommandError
-from broker.cli.group_view import (
+from barnabas.broker.cli.cluster import Cluster, Connection, Partition, Refused, check
+from barnabas.broker.cli.errors import OK, USAGE, CommandError
+from barnabas.broker.cli.group_view import (
     GroupView,
     by_topic,
     coordinators,
     list_groups,
     view_group,
 )
-from broker.cli.offsets import (
+from barnabas.broker.cli.offsets import (
     EARLIEST,
     LATEST,
     Place,
@@ -28,11 +28,11 @@ from broker.cli.offsets import (
     patiently,
     place_text,
 )
-from broker.cli.output import count_text, print_json, print_pairs, print_table
-from broker.cli.where import Where
-from protocol.errors import ErrorCode
-from protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
-from protocol.messages.offset_commit import (
+from barnabas.broker.cli.output import count_text, print_json, print_pairs, print_table
+from barnabas.broker.cli.where import Where
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
+from barnabas.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

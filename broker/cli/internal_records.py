@@ -7,11 +7,11 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, cast
 
-from broker.cli.output import bytes_as_json, uuid_text
-from protocol.api import AnyRecordType, prefix
-from protocol.errors import KafkaError, Malformed
-from protocol.kraft_records import decode_kraft_record
-from protocol.messages.registry import RECORDS
+from barnabas.broker.cli.output import bytes_as_json, uuid_text
+from barnabas.protocol.api import AnyRecordType, prefix
+from barnabas.protocol.errors import KafkaError, Malformed
+from barnabas.protocol.kraft_records import decode_kraft_record
+from barnabas.protocol.messages.registry import RECORDS
 
 _UUID_BYTES = 16
 _METADATA_TOPIC = "__cluster_metadata"
@@ -51,7 +51,7 @@ def _metadata_record(value: bytes | None) -> dict[str, Any] | None:
 
 @cache
 def _record_type(module: str) -> AnyRecordType:
-    found = importlib.import_module(f"protocol.messages.{module}")
+    found = importlib.import_module(f"barnabas.protocol.messages.{module}")
     return cast("AnyRecordType", getattr(found, module.upper()))
 
 

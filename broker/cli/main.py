@@ -15,9 +15,9 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from broker.cli.arguments import Parser
-from broker.cli.errors import FAILED, INTERRUPTED, CommandError, report
-from broker.version import __version__
+from barnabas.broker.cli.arguments import Parser
+from barnabas.broker.cli.errors import FAILED, INTERRUPTED, CommandError, report
+from barnabas.broker.version import __version__
 
 COMMANDS = {
     "serve": "run a broker until SIGTERM or Ctrl-C",
@@ -96,7 +96,7 @@ def _ended(exit_code: int) -> int:
 
 
 def _module(command: str) -> ModuleType:
-    return importlib.import_module(f"broker.cli.{command.replace('-', '_')}")
+    return importlib.import_module(f"barnabas.broker.cli.{command.replace('-', '_')}")
 
 
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from broker.cli.cluster import Cluster, Partition, Refused, Unreachable, check
-from protocol.errors import ErrorCode
-from protocol.messages.list_offsets import (
+from barnabas.broker.cli.cluster import Cluster, Partition, Refused, Unreachable, check
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.list_offsets import (
     LIST_OFFSETS,
     ListOffsetsPartition,
     ListOffsetsRequest,

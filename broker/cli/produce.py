@@ -7,20 +7,26 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
-from broker.cli.arguments import (
+from barnabas.broker.cli.arguments import (
     add_format,
     add_server,
     addresses,
     header,
     whole_number,
 )
-from broker.cli.cluster import Cluster
-from broker.cli.errors import OK, USAGE, CommandError
-from broker.cli.offsets import place_text
-from broker.cli.output import Progress, count_text, print_json
-from broker.cli.producer import ALL, LEADER, NOBODY, Producer, ProducerOptions
-from broker.cli.record_text import BadRecord, Headers, NewRecord, record_from_json, unescape
-from protocol.compression import NAMES
+from barnabas.broker.cli.cluster import Cluster
+from barnabas.broker.cli.errors import OK, USAGE, CommandError
+from barnabas.broker.cli.offsets import place_text
+from barnabas.broker.cli.output import Progress, count_text, print_json
+from barnabas.broker.cli.producer import ALL, LEADER, NOBODY, Producer, ProducerOptions
+from barnabas.broker.cli.record_text import (
+    BadRecord,
+    Headers,
+    NewRecord,
+    record_from_json,
+    unescape,
+)
+from barnabas.protocol.compression import NAMES
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
 

@@ -18,21 +18,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from broker.cli.cluster import Cluster, Connection, Partition, Refused, Unreachable, check
-from broker.cli.errors import CommandError
-from broker.cli.offsets import patiently, place_text
-from broker.cli.record_text import NewRecord
-from protocol.compression import NONE
-from protocol.errors import ErrorCode
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from protocol.messages.produce import (
+from barnabas.broker.cli.cluster import Cluster, Connection, Partition, Refused, Unreachable, check
+from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.cli.offsets import patiently, place_text
+from barnabas.broker.cli.record_text import NewRecord
+from barnabas.protocol.compression import NONE
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     TopicProduceData,
 )
-from protocol.records import Record, encode_batch, increment_sequence
+from barnabas.protocol.records import Record, encode_batch, increment_sequence
 
 ALL, LEADER, NOBODY = -1, 1, 0
 PRODUCE_BY_NAME = 12

@@ -10,14 +10,14 @@ import argparse
 import socket
 import time
 
-from broker.cli import configuration
-from broker.cli.arguments import addresses, seconds
-from broker.cli.configuration import load
-from broker.cli.errors import OK, USAGE, CommandError
-from broker.version import __version__
-from protocol.client import NEED_DATA, ClientConnection
-from protocol.errors import Malformed
-from protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
+from barnabas.broker.cli import configuration
+from barnabas.broker.cli.arguments import addresses, seconds
+from barnabas.broker.cli.configuration import load
+from barnabas.broker.cli.errors import OK, USAGE, CommandError
+from barnabas.broker.version import __version__
+from barnabas.protocol.client import NEED_DATA, ClientConnection
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
 
 _ANY_HOST = ("", "0.0.0.0", "::")  # noqa: S104 - what a listener may say, not what we connect to
 _API_VERSION = 3

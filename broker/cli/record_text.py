@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from broker.cli.output import bytes_as_json, time_text
-from broker.topic_reader import ReceivedRecord
+from barnabas.broker.cli.output import bytes_as_json, time_text
+from barnabas.broker.client.topic_reader import ReceivedRecord
 
 Headers = tuple[tuple[str, bytes | None], ...]
 

@@ -12,23 +12,23 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from broker.catalogue import Catalogue, new_cluster_id
-from broker.cli.errors import CommandError
-from broker.cli.output import count_text
-from broker.clock import SystemClock
-from broker.config import BrokerConfig
-from broker.engine import LoopEngine
-from broker.identity import read_properties
-from broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
-from storage.damage import DamagedRange
-from storage.io import LocalFileSystem
-from storage.journal_files import JournalLoss
-from storage.log_store import LogStore, StoreCallbacks, StoreSettings
-from storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
-from storage.partition_log import PartitionLog
-from storage.recovery import lock_directory, open_store
-from storage.repair import cut_out, find_damage
-from storage.salvage import Salvage
+from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.cli.output import count_text
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.runtime.clock import SystemClock
+from barnabas.broker.runtime.engine import LoopEngine
+from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
+from barnabas.broker.topics.identity import read_properties
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.storage.damage import DamagedRange
+from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.journal_files import JournalLoss
+from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
+from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
+from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.recovery import lock_directory, open_store
+from barnabas.storage.repair import cut_out, find_damage
+from barnabas.storage.salvage import Salvage
 
 
 class Cut(NamedTuple):

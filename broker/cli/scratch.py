@@ -17,7 +17,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from storage.io import Buffer, File, LocalFile, LocalFileSystem
+from barnabas.storage.io import Buffer, File, LocalFile, LocalFileSystem
 
 CHANGES = "changes"
 DATA = "data"

@@ -9,17 +9,17 @@ from __future__ import annotations
 import argparse
 import logging
 
-from broker.cli import configuration
-from broker.cli.configuration import load
-from broker.cli.errors import CommandError
-from broker.config import BrokerConfig
-from broker.config_loader import LoadedConfig
-from broker.config_types import ConfigError
-from broker.logs import configure_logging
-from broker.process import tune_process
-from broker.version import __version__
+from barnabas.broker.cli import configuration
+from barnabas.broker.cli.configuration import load
+from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.config.loader import LoadedConfig
+from barnabas.broker.config.types import ConfigError
+from barnabas.broker.runtime.logs import configure_logging
+from barnabas.broker.runtime.process import tune_process
+from barnabas.broker.version import __version__
 
-logger = logging.getLogger("broker.cli.serve")
+logger = logging.getLogger("barnabas.broker.cli.serve")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,12 +49,12 @@ def report_keys(loaded: LoadedConfig) -> None:
 
 def serve(config: BrokerConfig) -> int:
     """Run a broker and turn what can stop it from starting into one line; raises CommandError."""
-    from broker import server
-    from broker.socket_server import ListenError
-    from protocol.errors import KafkaError
-    from storage.errors import StorageError
-    from storage.io import AlreadyLocked
-    from storage.metastore.interface import MetaStoreError
+    from barnabas.broker import server
+    from barnabas.broker.network.socket_server import ListenError
+    from barnabas.protocol.errors import KafkaError
+    from barnabas.storage.errors import StorageError
+    from barnabas.storage.io import AlreadyLocked
+    from barnabas.storage.metastore.interface import MetaStoreError
 
     try:
         return server.run(config, announce)

@@ -6,46 +6,46 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from broker.cli.arguments import (
+from barnabas.broker.cli.arguments import (
     add_settings,
     add_verbs,
     addresses,
     positive_number,
 )
-from broker.cli.cluster import Cluster, Refused, check
-from broker.cli.errors import OK, USAGE, CommandError
-from broker.cli.offsets import EARLIEST, LATEST, offsets_at, patiently
-from broker.cli.output import print_json, print_pairs, print_table, uuid_text
-from protocol.errors import ErrorCode
-from protocol.messages.create_partitions import (
+from barnabas.broker.cli.cluster import Cluster, Refused, check
+from barnabas.broker.cli.errors import OK, USAGE, CommandError
+from barnabas.broker.cli.offsets import EARLIEST, LATEST, offsets_at, patiently
+from barnabas.broker.cli.output import print_json, print_pairs, print_table, uuid_text
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from protocol.messages.create_topics import (
+from barnabas.protocol.messages.create_topics import (
     CREATE_TOPICS,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from protocol.messages.delete_topics import (
+from barnabas.protocol.messages.delete_topics import (
     DELETE_TOPICS,
     DeleteTopicsRequest,
     DeleteTopicState,
 )
-from protocol.messages.describe_configs import (
+from barnabas.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS,
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
 )
-from protocol.messages.incremental_alter_configs import (
+from barnabas.protocol.messages.incremental_alter_configs import (
     INCREMENTAL_ALTER_CONFIGS,
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from protocol.messages.metadata import MetadataResponseTopic
+from barnabas.protocol.messages.metadata import MetadataResponseTopic
 
 TOPIC_RESOURCE = 2
 SET, UNSET = 0, 1

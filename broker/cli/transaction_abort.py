@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from broker.cli.cluster import Cluster, Partition, check
-from broker.cli.errors import CommandError
-from broker.cli.group_view import coordinators
-from broker.cli.offsets import place_text
-from broker.cli.transaction_view import (
+from barnabas.broker.cli.cluster import Cluster, Partition, check
+from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.cli.group_view import coordinators
+from barnabas.broker.cli.offsets import place_text
+from barnabas.broker.cli.transaction_view import (
     ONGOING,
     PREPARED,
     TRANSACTION_KEY,
@@ -22,8 +22,8 @@ from broker.cli.transaction_view import (
     Transaction,
     open_transactions,
 )
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from protocol.messages.write_txn_markers import (
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
     WritableTxnMarker,
     WritableTxnMarkerTopic,

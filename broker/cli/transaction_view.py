@@ -14,23 +14,23 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
-from broker.cli.cluster import Cluster, Connection, Partition, Refused, check
-from broker.cli.errors import USAGE, CommandError
-from broker.cli.group_view import coordinators
-from broker.cli.offsets import LATEST, Place, offsets_at, place_text
-from protocol.errors import ErrorCode
-from protocol.messages.describe_producers import (
+from barnabas.broker.cli.cluster import Cluster, Connection, Partition, Refused, check
+from barnabas.broker.cli.errors import USAGE, CommandError
+from barnabas.broker.cli.group_view import coordinators
+from barnabas.broker.cli.offsets import LATEST, Place, offsets_at, place_text
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
     DescribeProducersRequest,
     ProducerState,
     TopicRequest,
 )
-from protocol.messages.describe_transactions import (
+from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
     DescribeTransactionsRequest,
     TransactionState,
 )
-from protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
+from barnabas.protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
 
 T = TypeVar("T")
 

@@ -7,17 +7,17 @@ import sys
 import time
 from typing import Any
 
-from broker.cli.arguments import (
+from barnabas.broker.cli.arguments import (
     add_verbs,
     addresses,
     seconds,
     topic_partitions,
     whole_number,
 )
-from broker.cli.cluster import Cluster, Partition
-from broker.cli.errors import OK, USAGE, CommandError
-from broker.cli.offsets import patiently, place_text
-from broker.cli.output import (
+from barnabas.broker.cli.cluster import Cluster, Partition
+from barnabas.broker.cli.errors import OK, USAGE, CommandError
+from barnabas.broker.cli.offsets import patiently, place_text
+from barnabas.broker.cli.output import (
     count_text,
     duration_text,
     print_json,
@@ -25,8 +25,8 @@ from broker.cli.output import (
     print_table,
     time_text,
 )
-from broker.cli.transaction_abort import abort_everywhere, abort_hanging, check_open
-from broker.cli.transaction_view import (
+from barnabas.broker.cli.transaction_abort import abort_everywhere, abort_hanging, check_open
+from barnabas.broker.cli.transaction_view import (
     HANGING,
     NEVER_MS,
     ONGOING,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from broker.cli.cluster import Cluster, Partition
-from broker.cli.errors import USAGE, CommandError
-from broker.cli.offsets import EARLIEST, LATEST, Place, offsets_at, place_text
+from barnabas.broker.cli.cluster import Cluster, Partition
+from barnabas.broker.cli.errors import USAGE, CommandError
+from barnabas.broker.cli.offsets import EARLIEST, LATEST, Place, offsets_at, place_text
 
 _NO_OFFSET = -1
 

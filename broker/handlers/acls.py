@@ -6,21 +6,21 @@ are no ACLs, and a rule that nobody would enforce cannot be stored.
 
 from __future__ import annotations
 
-from broker.dispatch import RequestContext, serves
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.create_acls import (
+from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.create_acls import (
     CREATE_ACLS,
     AclCreationResult,
     CreateAclsRequest,
     CreateAclsResponse,
 )
-from protocol.messages.delete_acls import (
+from barnabas.protocol.messages.delete_acls import (
     DELETE_ACLS,
     DeleteAclsFilterResult,
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
-from protocol.messages.describe_acls import (
+from barnabas.protocol.messages.describe_acls import (
     DESCRIBE_ACLS,
     DescribeAclsRequest,
     DescribeAclsResponse,

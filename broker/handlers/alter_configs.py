@@ -13,31 +13,31 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import TypeAlias
 
-from broker.catalogue import Catalogue, Configs, ConfigsChange
-from broker.config_resources import (
+from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.config.resources import (
     KINDS,
     ConfigKind,
     ResourceType,
     check_node_name,
     unknown_resource_type,
 )
-from broker.config_types import ConfigKey, ConfigType, format_value
-from broker.dispatch import RequestContext, serves
-from broker.loggers import ROOT, problem_of, set_levels
-from broker.turns import next_turn
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.alter_configs import (
+from barnabas.broker.config.types import ConfigKey, ConfigType, format_value
+from barnabas.broker.runtime.loggers import ROOT, problem_of, set_levels
+from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.topics.catalogue import Catalogue, Configs, ConfigsChange
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.alter_configs import (
     ALTER_CONFIGS,
     AlterConfigsRequest,
     AlterConfigsResponse,
 )
-from protocol.messages.alter_configs import (
+from barnabas.protocol.messages.alter_configs import (
     AlterConfigsResource as LegacyResource,
 )
-from protocol.messages.alter_configs import (
+from barnabas.protocol.messages.alter_configs import (
     AlterConfigsResourceResponse as LegacyResult,
 )
-from protocol.messages.incremental_alter_configs import (
+from barnabas.protocol.messages.incremental_alter_configs import (
     INCREMENTAL_ALTER_CONFIGS,
     AlterableConfig,
     AlterConfigsResource,

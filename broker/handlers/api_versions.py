@@ -4,17 +4,17 @@ The answer is made from the table of handlers, so it cannot promise what is not 
 
 * v3: the client names its software; supported and finalized features (KIP-584) come as tags.
 * v4: features whose lowest version is 0 may be named (KIP-1022).
-* An unknown version is answered in broker/connection.py, before there is anything to decode.
+* An unknown version is answered in broker/network/connection.py, ahead of anything to decode.
 """
 
 from __future__ import annotations
 
 import re
 
-from broker.config import BrokerConfig
-from broker.dispatch import PRODUCE_KEY, RequestContext, Routes, serves
-from protocol.errors import ErrorCode
-from protocol.messages.api_versions import (
+from barnabas.broker.api.dispatch import PRODUCE_KEY, RequestContext, Routes, serves
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.api_versions import (
     API_VERSIONS,
     ApiVersion,
     ApiVersionsRequest,

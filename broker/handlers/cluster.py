@@ -6,10 +6,10 @@ v2 adds fenced brokers, of which there are none.
 
 from __future__ import annotations
 
-from broker.dispatch import RequestContext, serves
-from broker.operations import NOT_ASKED, ON_CLUSTER
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.describe_cluster import (
+from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.api.operations import NOT_ASKED, ON_CLUSTER
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.describe_cluster import (
     DESCRIBE_CLUSTER,
     DescribeClusterBroker,
     DescribeClusterRequest,

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from broker.catalogue import CLUSTER_ENTITY, Configs
-from broker.config import BROKER_CONFIGS, BrokerConfig
-from broker.config_ignored import describe_ignored
-from broker.config_resources import ResourceType, check_node_name, unknown_resource_type
-from broker.config_types import ConfigEntry, ConfigSource, ConfigSynonym, ConfigType
-from broker.dispatch import RequestContext, serves
-from broker.group_configs import describe_group
-from broker.handlers.metadata import missing_topic_error
-from broker.loggers import describe_loggers
-from broker.topic_configs import describe_topic
-from broker.topic_names import name_problem
-from broker.turns import next_turn
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.describe_configs import (
+from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
+from barnabas.broker.config.group_configs import describe_group
+from barnabas.broker.config.ignored import describe_ignored
+from barnabas.broker.config.resources import ResourceType, check_node_name, unknown_resource_type
+from barnabas.broker.config.topic_configs import describe_topic
+from barnabas.broker.config.types import ConfigEntry, ConfigSource, ConfigSynonym, ConfigType
+from barnabas.broker.handlers.metadata import missing_topic_error
+from barnabas.broker.runtime.loggers import describe_loggers
+from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.topics.catalogue import CLUSTER_ENTITY, Configs
+from barnabas.broker.topics.topic_names import name_problem
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS,
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -32,7 +32,7 @@ from protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from protocol.messages.list_config_resources import (
+from barnabas.protocol.messages.list_config_resources import (
     LIST_CONFIG_RESOURCES,
     ConfigResource,
     ListConfigResourcesRequest,

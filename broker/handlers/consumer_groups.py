@@ -9,22 +9,22 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from typing import Final
 
-from broker.catalogue import new_topic_id
-from broker.dispatch import Deferred, RequestContext, serves
-from broker.division import by
-from broker.handlers.groups import caller_of, group_refusal
-from broker.operations import NOT_ASKED, ON_GROUP
-from coordinator.groups.commands import ConsumerGroupHeartbeat
-from coordinator.groups.consumer import ConsumerGroup, describe
-from coordinator.groups.shard import GroupShard
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.consumer_group_describe import (
+from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
+from barnabas.broker.api.division import by
+from barnabas.broker.api.operations import NOT_ASKED, ON_GROUP
+from barnabas.broker.handlers.groups import caller_of, group_refusal
+from barnabas.broker.topics.catalogue import new_topic_id
+from barnabas.coordinator.groups.commands import ConsumerGroupHeartbeat
+from barnabas.coordinator.groups.consumer import ConsumerGroup, describe
+from barnabas.coordinator.groups.shard import GroupShard
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     DescribedGroup,
 )
-from protocol.messages.consumer_group_heartbeat import (
+from barnabas.protocol.messages.consumer_group_heartbeat import (
     CONSUMER_GROUP_HEARTBEAT,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

@@ -7,10 +7,10 @@ them.
 
 from __future__ import annotations
 
-from broker.dispatch import RequestContext, serves
-from broker.division import by
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.find_coordinator import (
+from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.api.division import by
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.find_coordinator import (
     FIND_COORDINATOR,
     Coordinator,
     FindCoordinatorRequest,

@@ -18,15 +18,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
 
-from broker.catalogue import Catalogue, Partition, Topic
-from broker.dispatch import Parked, RequestContext, serves
-from broker.division import by, parts
-from broker.fetch_sessions import Asked, FetchPlan, Key, asked_of, served_first
-from broker.storage_errors import error_code_of
-from broker.turns import next_turn
-from broker.waiting import ParkedFetch
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.fetch import (
+from barnabas.broker.api.dispatch import Parked, RequestContext, serves
+from barnabas.broker.api.division import by, parts
+from barnabas.broker.api.fetch_sessions import Asked, FetchPlan, Key, asked_of, served_first
+from barnabas.broker.api.storage_errors import error_code_of
+from barnabas.broker.api.waiting import ParkedFetch
+from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.topics.catalogue import Catalogue, Partition, Topic
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.fetch import (
     FETCH,
     AbortedTransaction,
     EpochEndOffset,
@@ -36,13 +36,13 @@ from protocol.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-from storage.errors import Corrupt, Refused
-from storage.memory_read import MemorySlice
-from storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED, PartitionLog
-from storage.segment_read import FileSpan, LoadedSpan, read_cached, read_waiting
+from barnabas.storage.errors import Corrupt, Refused
+from barnabas.storage.memory_read import MemorySlice
+from barnabas.storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED, PartitionLog
+from barnabas.storage.segment_read import FileSpan, LoadedSpan, read_cached, read_waiting
 
 if TYPE_CHECKING:
-    from broker.server import BrokerServer
+    from barnabas.broker.server import BrokerServer
 
 TOPIC_IDS_SINCE: Final = 13
 UNKNOWN_OFFSET: Final = -1

@@ -11,27 +11,27 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from broker.dispatch import Deferred, RequestContext, serves
-from broker.division import by
-from broker.operations import NOT_ASKED, ON_GROUP
-from coordinator.groups.classic import ClassicGroup, describe
-from coordinator.groups.commands import DeleteGroup
-from coordinator.groups.group import CLASSIC
-from coordinator.groups.shard import GroupShard
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.delete_groups import (
+from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
+from barnabas.broker.api.division import by
+from barnabas.broker.api.operations import NOT_ASKED, ON_GROUP
+from barnabas.coordinator.groups.classic import ClassicGroup, describe
+from barnabas.coordinator.groups.commands import DeleteGroup
+from barnabas.coordinator.groups.group import CLASSIC
+from barnabas.coordinator.groups.shard import GroupShard
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.delete_groups import (
     DELETE_GROUPS,
     DeletableGroupResult,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
 )
-from protocol.messages.describe_groups import (
+from barnabas.protocol.messages.describe_groups import (
     DESCRIBE_GROUPS,
     DescribedGroup,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
-from protocol.messages.list_groups import (
+from barnabas.protocol.messages.list_groups import (
     LIST_GROUPS,
     ListedGroup,
     ListGroupsRequest,

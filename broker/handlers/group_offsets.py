@@ -13,20 +13,20 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, cast
 
-from broker.catalogue import Catalogue
-from broker.dispatch import Deferred, RequestContext, serves
-from broker.division import by, join, parts
-from broker.groups import caller_of
-from broker.turns import next_turn
-from coordinator.groups.commands import (
+from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
+from barnabas.broker.api.division import by, join, parts
+from barnabas.broker.coordination.groups import caller_of
+from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.coordinator.groups.commands import (
     LongOffsetCommit,
     OffsetCommit,
     OffsetDelete,
     OffsetFetch,
 )
-from coordinator.groups.offsets import nothing_found, refuse_commit
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.offset_commit import (
+from barnabas.coordinator.groups.offsets import nothing_found, refuse_commit
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -35,14 +35,14 @@ from protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from protocol.messages.offset_delete import (
+from barnabas.protocol.messages.offset_delete import (
     OFFSET_DELETE,
     OffsetDeleteRequest,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from protocol.messages.offset_fetch import (
+from barnabas.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,

@@ -14,15 +14,19 @@ from __future__ import annotations
 import uuid
 from typing import Final
 
-from broker.dispatch import Deferred, RequestContext, serves
-from coordinator.groups.classic.liveness import SEVERAL_MEMBERS_SINCE
-from coordinator.groups.classic.responses import join_error
-from coordinator.groups.commands import Caller, Heartbeat, JoinGroup, LeaveGroup, SyncGroup
-from protocol.errors import ErrorCode
-from protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest, HeartbeatResponse
-from protocol.messages.join_group import JOIN_GROUP, JoinGroupRequest, JoinGroupResponse
-from protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, LeaveGroupResponse
-from protocol.messages.sync_group import SYNC_GROUP, SyncGroupRequest, SyncGroupResponse
+from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
+from barnabas.coordinator.groups.classic.liveness import SEVERAL_MEMBERS_SINCE
+from barnabas.coordinator.groups.classic.responses import join_error
+from barnabas.coordinator.groups.commands import Caller, Heartbeat, JoinGroup, LeaveGroup, SyncGroup
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest, HeartbeatResponse
+from barnabas.protocol.messages.join_group import JOIN_GROUP, JoinGroupRequest, JoinGroupResponse
+from barnabas.protocol.messages.leave_group import (
+    LEAVE_GROUP,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+)
+from barnabas.protocol.messages.sync_group import SYNC_GROUP, SyncGroupRequest, SyncGroupResponse
 
 NULL_PROTOCOL_NAME_SINCE: Final = 7
 """Version of JoinGroup."""

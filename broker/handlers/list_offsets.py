@@ -13,12 +13,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from broker.catalogue import Partition
-from broker.dispatch import Parked, RequestContext, serves
-from broker.division import by
-from broker.storage_errors import error_code_of
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.list_offsets import (
+from barnabas.broker.api.dispatch import Parked, RequestContext, serves
+from barnabas.broker.api.division import by
+from barnabas.broker.api.storage_errors import error_code_of
+from barnabas.broker.topics.catalogue import Partition
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.list_offsets import (
     LIST_OFFSETS,
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -26,13 +26,13 @@ from protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from protocol.records import CorruptBatch, InvalidBatch
-from storage.errors import Corrupt, Refused
-from storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED, PartitionLog
-from storage.time_lookup import Search, offset_for_timestamp, offset_of_max_timestamp
+from barnabas.protocol.records import CorruptBatch, InvalidBatch
+from barnabas.storage.errors import Corrupt, Refused
+from barnabas.storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED, PartitionLog
+from barnabas.storage.time_lookup import Search, offset_for_timestamp, offset_of_max_timestamp
 
 if TYPE_CHECKING:
-    from broker.server import BrokerServer
+    from barnabas.broker.server import BrokerServer
 
 logger = logging.getLogger(__name__)
 

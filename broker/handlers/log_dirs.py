@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from broker.catalogue import Catalogue, Partition
-from broker.dispatch import RequestContext, serves
-from protocol.messages.describe_log_dirs import (
+from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.topics.catalogue import Catalogue, Partition
+from barnabas.protocol.messages.describe_log_dirs import (
     DESCRIBE_LOG_DIRS,
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,

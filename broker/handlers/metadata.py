@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from broker.catalogue import Catalogue, Topic
-from broker.dispatch import Parked, RequestContext, serves
-from broker.operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
-from broker.topic_names import INTERNAL, name_problem
-from broker.turns import next_turn
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.describe_topic_partitions import (
+from barnabas.broker.api.dispatch import Parked, RequestContext, serves
+from barnabas.broker.api.operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
+from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.topics.catalogue import Catalogue, Topic
+from barnabas.broker.topics.topic_names import INTERNAL, name_problem
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.describe_topic_partitions import (
     DESCRIBE_TOPIC_PARTITIONS,
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -27,7 +27,7 @@ from protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-from protocol.messages.metadata import (
+from barnabas.protocol.messages.metadata import (
     METADATA,
     MetadataRequest,
     MetadataRequestTopic,
@@ -36,7 +36,7 @@ from protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from protocol.wire import ZERO_UUID
+from barnabas.protocol.wire import ZERO_UUID
 
 TOPICS_AT_ONCE = 1000
 """More are described in slices."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 
-from broker.catalogue import Catalogue, Partition
-from broker.dispatch import RequestContext, serves
-from broker.division import by
-from broker.storage_errors import error_code_of
-from protocol.errors import ErrorCode
-from protocol.messages.delete_records import (
+from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.api.division import by
+from barnabas.broker.api.storage_errors import error_code_of
+from barnabas.broker.topics.catalogue import Catalogue, Partition
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.delete_records import (
     DELETE_RECORDS,
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -22,7 +22,7 @@ from protocol.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-from protocol.messages.offset_for_leader_epoch import (
+from barnabas.protocol.messages.offset_for_leader_epoch import (
     OFFSET_FOR_LEADER_EPOCH,
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -30,7 +30,7 @@ from protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopicResult,
 )
-from storage.errors import Refused
+from barnabas.storage.errors import Refused
 
 NO_OFFSET = -1
 

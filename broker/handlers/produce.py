@@ -20,8 +20,11 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Final, Self, TypeAlias
 
-from broker import failpoints
-from broker.admission import (
+from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, RequestContext, serves
+from barnabas.broker.api.inspector import Inspected
+from barnabas.broker.api.storage_errors import error_code_of
+from barnabas.broker.api.waiting import PendingProduce
+from barnabas.broker.coordination.verification import (
     ADDS_SINCE,
     NOTHING_REFUSED,
     Admission,
@@ -30,16 +33,13 @@ from broker.admission import (
     admit,
     is_transactional,
 )
-from broker.catalogue import Partition, Topic
-from broker.dispatch import CloseConnection, Deferred, Parked, RequestContext, serves
-from broker.inspector import Inspected
-from broker.produce_shortcut import ProduceShortcut
-from broker.storage_errors import error_code_of
-from broker.waiting import PendingProduce
-from coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2
-from protocol.compression import ZSTD
-from protocol.errors import ErrorCode
-from protocol.messages.produce import (
+from barnabas.broker.handlers.produce_shortcut import ProduceShortcut
+from barnabas.broker.runtime import failpoints
+from barnabas.broker.topics.catalogue import Partition, Topic
+from barnabas.coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2
+from barnabas.protocol.compression import ZSTD
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceData,
     PartitionProduceResponse,
@@ -48,11 +48,11 @@ from protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from protocol.records import ATTRIBUTES_LOW_BYTE, COMPRESSION_MASK, HEADER_BYTES
-from storage.batch_contents import HERE_BYTES, Contents, TooMuchToLookHere
-from storage.errors import InvalidRecord, Refused
-from storage.journal import CommitGroup
-from storage.partition_log import Appended, PartitionLog
+from barnabas.protocol.records import ATTRIBUTES_LOW_BYTE, COMPRESSION_MASK, HEADER_BYTES
+from barnabas.storage.batch_contents import HERE_BYTES, Contents, TooMuchToLookHere
+from barnabas.storage.errors import InvalidRecord, Refused
+from barnabas.storage.journal import CommitGroup
+from barnabas.storage.partition_log import Appended, PartitionLog
 
 Known: TypeAlias = dict[int, Contents]
 """What is in the batches of a request, by the id of their PartitionProduceData."""

@@ -5,12 +5,12 @@ The answer comes from where appends are judged, so it is what the next batch wil
 
 from __future__ import annotations
 
-from broker.catalogue import Catalogue
-from broker.dispatch import RequestContext, serves
-from broker.topic_names import name_problem
-from broker.turns import next_turn
-from protocol.errors import ErrorCode
-from protocol.messages.describe_producers import (
+from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.topic_names import name_problem
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
     DescribeProducersRequest,
     DescribeProducersResponse,

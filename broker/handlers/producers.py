@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import logging
 
-from broker.config import BrokerConfig
-from broker.dispatch import RequestContext, Routes, serves
-from coordinator.transactions.commands import InitProducer
-from coordinator.transactions.state import NEVER_MS
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.init_producer_id import (
+from barnabas.broker.api.dispatch import RequestContext, Routes, serves
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.coordinator.transactions.commands import InitProducer
+from barnabas.coordinator.transactions.state import NEVER_MS
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.init_producer_id import (
     INIT_PRODUCER_ID,
     InitProducerIdRequest,
     InitProducerIdResponse,

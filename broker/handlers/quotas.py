@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 
-from broker.dispatch import RequestContext, serves
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.alter_client_quotas import (
+from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.alter_client_quotas import (
     ALTER_CLIENT_QUOTAS,
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -20,7 +20,7 @@ from protocol.messages.alter_client_quotas import (
     EntryData,
     EntryDataResult,
 )
-from protocol.messages.describe_client_quotas import (
+from barnabas.protocol.messages.describe_client_quotas import (
     DESCRIBE_CLIENT_QUOTAS,
     ComponentData,
     DescribeClientQuotasRequest,

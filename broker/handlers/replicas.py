@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from broker.catalogue import Catalogue
-from broker.dispatch import RequestContext, serves
-from broker.handlers.topics import check_replicas
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.alter_partition_reassignments import (
+from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.handlers.topics import check_replicas
+from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.alter_partition_reassignments import (
     ALTER_PARTITION_REASSIGNMENTS,
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -24,14 +24,14 @@ from protocol.messages.alter_partition_reassignments import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
-from protocol.messages.elect_leaders import (
+from barnabas.protocol.messages.elect_leaders import (
     ELECT_LEADERS,
     ElectLeadersRequest,
     ElectLeadersResponse,
     PartitionResult,
     ReplicaElectionResult,
 )
-from protocol.messages.list_partition_reassignments import (
+from barnabas.protocol.messages.list_partition_reassignments import (
     LIST_PARTITION_REASSIGNMENTS,
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,

@@ -14,19 +14,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from broker.catalogue import PARTITIONS_PER_CHANGE_MAX, Catalogue, Topic, new_topic_id
-from broker.dispatch import RequestContext, serves
-from broker.topic_configs import describe_topic
-from broker.turns import next_turn
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.create_partitions import (
+from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.config.topic_configs import describe_topic
+from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.topics.catalogue import (
+    PARTITIONS_PER_CHANGE_MAX,
+    Catalogue,
+    Topic,
+    new_topic_id,
+)
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
-from protocol.messages.create_topics import (
+from barnabas.protocol.messages.create_topics import (
     CREATE_TOPICS,
     CreatableTopic,
     CreatableTopicConfigs,
@@ -34,14 +39,14 @@ from protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from protocol.messages.delete_topics import (
+from barnabas.protocol.messages.delete_topics import (
     DELETE_TOPICS,
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from protocol.wire import ZERO_UUID
+from barnabas.protocol.wire import ZERO_UUID
 
 REPLICATION_FACTOR = 1
 TOPICS_PER_TURN = 100

@@ -1,8 +1,8 @@
 """WriteTxnMarkers 1-2: somebody who decided a transaction has its markers written here.
 
-In this broker the coordinator writes markers in process, by the same ``broker.markers``; the
-request comes from Apache Kafka's tools, which end a hanging transaction with it, and from brokers
-that decide elsewhere. v2 says of which generation the transaction is (KIP-1228).
+In this broker the coordinator writes markers in process, by the same ``coordination/markers.py``;
+the request comes from Apache Kafka's tools, which end a hanging transaction with it, and from
+brokers that decide elsewhere. v2 says of which generation the transaction is (KIP-1228).
 
 Stricter than Kafka 4.3.0 (measured), so that nobody can harm a partition for good: a producer id,
 epoch or generation below 0 is INVALID_REQUEST for the partition (Kafka: -1, or it writes the
@@ -16,11 +16,11 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from broker.dispatch import CloseConnection, RequestContext, serves
-from broker.division import by
-from broker.markers import write_marker
-from protocol.errors import ErrorCode
-from protocol.messages.write_txn_markers import (
+from barnabas.broker.api.dispatch import CloseConnection, RequestContext, serves
+from barnabas.broker.api.division import by
+from barnabas.broker.coordination.markers import write_marker
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
@@ -29,7 +29,7 @@ from protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from storage.transaction_marker import TransactionMarker
+from barnabas.storage.transaction_marker import TransactionMarker
 
 MARKERS_MAX: Final = 100_000
 """Of one request, each partition counted: each takes more room in the journal than here."""

@@ -16,31 +16,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
-from broker.dispatch import Deferred, RequestContext, serves
-from broker.turns import next_turn
-from coordinator.groups.consumer.patterns import problem_of, whole_match
-from coordinator.transactions.state import STORABLE, State, TopicPartition, Transaction
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.describe_transactions import (
+from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
+from barnabas.broker.runtime.turns import next_turn
+from barnabas.coordinator.groups.consumer.patterns import problem_of, whole_match
+from barnabas.coordinator.transactions.state import STORABLE, State, TopicPartition, Transaction
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
     TopicData,
 )
-from protocol.messages.describe_transactions import (
+from barnabas.protocol.messages.describe_transactions import (
     TransactionState as DescribedTransaction,
 )
-from protocol.messages.list_transactions import (
+from barnabas.protocol.messages.list_transactions import (
     LIST_TRANSACTIONS,
     ListTransactionsRequest,
     ListTransactionsResponse,
 )
-from protocol.messages.list_transactions import (
+from barnabas.protocol.messages.list_transactions import (
     TransactionState as ListedTransaction,
 )
 
 if TYPE_CHECKING:
-    from broker.transactions import Transactions
+    from barnabas.broker.coordination.transactions import Transactions
 
 IDS_PER_TURN: Final = 2_000
 """Transactional ids looked at before the loop gets a turn."""

@@ -14,24 +14,24 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from broker.dispatch import Deferred, Parked, RequestContext, serves
-from broker.division import by
-from broker.groups import caller_of
-from broker.handlers.transactions import offsets_partition
-from broker.topic_names import GROUP_OFFSETS
-from coordinator.decision import TransactionalProducer
-from coordinator.groups.commands import TransactionalOffsetCommit
-from coordinator.groups.offsets import refuse_commit
-from coordinator.transactions.commands import AddPartitions, VerifyPartitions
-from coordinator.transactions.state import TRANSACTIONS_V2
-from protocol.errors import ErrorCode
-from protocol.messages.offset_commit import (
+from barnabas.broker.api.dispatch import Deferred, Parked, RequestContext, serves
+from barnabas.broker.api.division import by
+from barnabas.broker.coordination.groups import caller_of
+from barnabas.broker.handlers.transactions import offsets_partition
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.coordinator.decision import TransactionalProducer
+from barnabas.coordinator.groups.commands import TransactionalOffsetCommit
+from barnabas.coordinator.groups.offsets import refuse_commit
+from barnabas.coordinator.transactions.commands import AddPartitions, VerifyPartitions
+from barnabas.coordinator.transactions.state import TRANSACTIONS_V2
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from protocol.messages.txn_offset_commit import (
+from barnabas.protocol.messages.txn_offset_commit import (
     TXN_OFFSET_COMMIT,
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,

@@ -11,24 +11,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from broker.dispatch import Deferred, RequestContext, serves
-from broker.key_hash import java_hash
-from broker.topic_names import GROUP_OFFSETS
-from coordinator.transactions.commands import (
+from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
+from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.coordinator.transactions.commands import (
     AddPartitions,
     Command,
     EndTransaction,
     Outcome,
     VerifyPartitions,
 )
-from coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2, TopicPartition
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.add_offsets_to_txn import (
+from barnabas.coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2, TopicPartition
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.add_offsets_to_txn import (
     ADD_OFFSETS_TO_TXN,
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
 )
-from protocol.messages.add_partitions_to_txn import (
+from barnabas.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
@@ -38,7 +38,7 @@ from protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
-from protocol.messages.end_txn import END_TXN, EndTxnRequest, EndTxnResponse
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest, EndTxnResponse
 
 FENCED_SINCE: Final = 2
 BATCHED_SINCE: Final = 4

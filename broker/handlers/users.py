@@ -10,9 +10,9 @@ from collections import Counter
 from enum import IntEnum
 from typing import TypeAlias
 
-from broker.dispatch import RequestContext, serves
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.alter_user_scram_credentials import (
+from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.alter_user_scram_credentials import (
     ALTER_USER_SCRAM_CREDENTIALS,
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
@@ -20,7 +20,7 @@ from protocol.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
-from protocol.messages.describe_user_scram_credentials import (
+from barnabas.protocol.messages.describe_user_scram_credentials import (
     DESCRIBE_USER_SCRAM_CREDENTIALS,
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
-from broker.http.message import Answer, json_answer
-from broker.metrics.exposition import CONTENT_TYPE, exposition
+from barnabas.broker.http.message import Answer, json_answer
+from barnabas.broker.metrics.exposition import CONTENT_TYPE, exposition
 
 if TYPE_CHECKING:
-    from broker.server import BrokerServer
-    from storage.log_store import LogStore
+    from barnabas.broker.server import BrokerServer
+    from barnabas.storage.log_store import LogStore
 
 OK: Final = "ok"
 

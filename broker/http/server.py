@@ -22,8 +22,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Final, cast
 
-from broker.config import BrokerConfig
-from broker.http.message import (
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.http.message import (
     HEAD_BYTES_MAX,
     HEAD_END,
     LAST_CHUNK,
@@ -34,10 +34,10 @@ from broker.http.message import (
     parse_question,
     text,
 )
-from broker.http.places import Places
-from broker.socket_server import Listener, bind
+from barnabas.broker.http.places import Places
+from barnabas.broker.network.socket_server import Listener, bind
 
-logger = logging.getLogger("broker.http")
+logger = logging.getLogger("barnabas.broker.http")
 
 ASKING_MAX: Final = 64
 """Connections at a time that have not said what they want."""

@@ -8,22 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from broker.http.pages import Stage
-from broker.metrics.exporter import exporter_families, exporter_partition_families
-from broker.metrics.families import Family
-from broker.metrics.groups import group_families
-from broker.metrics.kafka import (
+from barnabas.broker.http.pages import Stage
+from barnabas.broker.metrics.exporter import exporter_families, exporter_partition_families
+from barnabas.broker.metrics.families import Family
+from barnabas.broker.metrics.groups import group_families
+from barnabas.broker.metrics.kafka import (
     TopicTraffic,
     Windows,
     kafka_families,
     kafka_partition_families,
 )
-from broker.metrics.own import own_families
-from broker.metrics.process import process_families
-from broker.metrics.transactions import transaction_families, transaction_partition_families
+from barnabas.broker.metrics.own import own_families
+from barnabas.broker.metrics.process import process_families
+from barnabas.broker.metrics.transactions import (
+    transaction_families,
+    transaction_partition_families,
+)
 
 if TYPE_CHECKING:
-    from broker.server import BrokerServer
+    from barnabas.broker.server import BrokerServer
 
 
 def register_collectors(server: BrokerServer, traffic: TopicTraffic, windows: Windows) -> None:

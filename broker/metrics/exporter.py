@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from broker.http.pages import Stage
-from broker.metrics.families import GAUGE, Family, Sample, labels, value
+from barnabas.broker.http.pages import Stage
+from barnabas.broker.metrics.families import GAUGE, Family, Sample, labels, value
 
 if TYPE_CHECKING:
-    from broker.server import BrokerServer
-    from storage.partition_log import PartitionLog
+    from barnabas.broker.server import BrokerServer
+    from barnabas.storage.partition_log import PartitionLog
 
 
 def exporter_families(server: BrokerServer) -> Iterator[Family]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from time import perf_counter_ns
 from typing import Final
 
-from broker.metrics.families import Family
+from barnabas.broker.metrics.families import Family
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 

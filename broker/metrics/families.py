@@ -1,7 +1,7 @@
 """What a metric is, and the one place where all of a broker's metrics come together.
 
 Nothing is counted here. A collector is a function that looks at integers which others keep anyway
-and returns families; it runs on the loop, once per scrape. ``broker.metrics.register(collector)``
+and returns families; it runs on the loop, once per scrape. ``register(collector)``
 is all that a new part of the broker has to do to be seen::
 
     def collect() -> Iterator[Family]:

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from broker.http.pages import Stage
-from broker.metrics.families import GAUGE, Family, Sample, labels
-from coordinator.groups.shard import GroupShard
+from barnabas.broker.http.pages import Stage
+from barnabas.broker.metrics.families import GAUGE, Family, Sample, labels
+from barnabas.coordinator.groups.shard import GroupShard
 
 if TYPE_CHECKING:
-    from broker.server import BrokerServer
-    from coordinator.groups.offset_table import CommittedOffset
-    from storage.partition_log import PartitionLog
+    from barnabas.broker.server import BrokerServer
+    from barnabas.coordinator.groups.offset_table import CommittedOffset
+    from barnabas.storage.partition_log import PartitionLog
 
 SIMPLE_GROUP_STATE = "Empty"
 """What Kafka says of a group that has offsets and nothing else."""

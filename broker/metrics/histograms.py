@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from broker.metrics.families import Sample
-from storage.counts import MICROSECOND_BITS, Histogram
+from barnabas.broker.metrics.families import Sample
+from barnabas.storage.counts import MICROSECOND_BITS, Histogram
 
 NANOSECONDS: Final = 1_000_000_000
 

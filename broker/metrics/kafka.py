@@ -11,16 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from broker.http.pages import Stage
-from broker.metrics.families import COUNTER, GAUGE, SUMMARY, Family, Sample, labels, value
-from broker.metrics.histograms import Window, summary_samples
-from broker.metrics.process import disk_bytes
-from storage.counts import Histogram, Traffic
+from barnabas.broker.http.pages import Stage
+from barnabas.broker.metrics.families import COUNTER, GAUGE, SUMMARY, Family, Sample, labels, value
+from barnabas.broker.metrics.histograms import Window, summary_samples
+from barnabas.broker.metrics.process import disk_bytes
+from barnabas.storage.counts import Histogram, Traffic
 
 if TYPE_CHECKING:
-    from broker.catalogue import Topic
-    from broker.server import BrokerServer
-    from storage.partition_log import PartitionLog
+    from barnabas.broker.server import BrokerServer
+    from barnabas.broker.topics.catalogue import Topic
+    from barnabas.storage.partition_log import PartitionLog
 
 TOPIC_COUNTERS: Final[tuple[tuple[str, str, Callable[[Traffic], int]], ...]] = (
     ("messagesin", "Records appended.", lambda traffic: traffic.records),

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from storage.counts import Histogram
+from barnabas.storage.counts import Histogram
 
 INTERVAL_SECONDS: Final = 1.0
 TICKS_PER_WINDOW: Final = 60

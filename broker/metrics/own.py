@@ -6,14 +6,22 @@ import platform
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from broker.http.pages import Stage
-from broker.metrics.families import COUNTER, GAUGE, HISTOGRAM, Family, Sample, labels, value
-from broker.metrics.histograms import NANOSECONDS, count_samples, duration_samples
-from broker.version import __version__
+from barnabas.broker.http.pages import Stage
+from barnabas.broker.metrics.families import (
+    COUNTER,
+    GAUGE,
+    HISTOGRAM,
+    Family,
+    Sample,
+    labels,
+    value,
+)
+from barnabas.broker.metrics.histograms import NANOSECONDS, count_samples, duration_samples
+from barnabas.broker.version import __version__
 
 if TYPE_CHECKING:
-    from broker.metrics.kafka import TopicTraffic
-    from broker.server import BrokerServer
+    from barnabas.broker.metrics.kafka import TopicTraffic
+    from barnabas.broker.server import BrokerServer
 
 _BUILD: Final = labels(version=__version__, python=platform.python_version())
 

@@ -7,7 +7,7 @@ import resource
 import time
 from collections.abc import Iterator
 
-from broker.metrics.families import COUNTER, GAUGE, Family, value
+from barnabas.broker.metrics.families import COUNTER, GAUGE, Family, value
 
 _PAGE_BYTES = resource.getpagesize()
 _STARTED_SECONDS = time.time()

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from broker.http.pages import Stage
-from broker.metrics.families import COUNTER, GAUGE, Family, Sample, labels, value
-from coordinator.transactions.shard import TransactionShard
-from coordinator.transactions.state import State
+from barnabas.broker.http.pages import Stage
+from barnabas.broker.metrics.families import COUNTER, GAUGE, Family, Sample, labels, value
+from barnabas.coordinator.transactions.shard import TransactionShard
+from barnabas.coordinator.transactions.state import State
 
 if TYPE_CHECKING:
-    from broker.server import BrokerServer
-    from storage.partition_log import PartitionLog
+    from barnabas.broker.server import BrokerServer
+    from barnabas.storage.partition_log import PartitionLog
 
 OPEN_STATES: Final = (State.ONGOING, State.PREPARE_COMMIT, State.PREPARE_ABORT)
 _MS_PER_SECOND: Final = 1000

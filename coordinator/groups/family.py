@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from coordinator.decision import Decision, Effect, Now, Record
+from barnabas.coordinator.decision import Decision, Effect, Now, Record
 
 if TYPE_CHECKING:
-    from coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.shard import GroupShard
 
 NO_GROUP: Final = ""
 """Stands for the type of a group that is not there."""

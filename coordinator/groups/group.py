@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
-from coordinator.decision import Effect, Now, Record
-from protocol.errors import ErrorCode
+from barnabas.coordinator.decision import Effect, Now, Record
+from barnabas.protocol.errors import ErrorCode
 
 CLASSIC = "classic"
 CONSUMER = "consumer"

@@ -9,15 +9,20 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from coordinator.decision import Decision, LongDecision, Now, Record
-from coordinator.groups.commands import DeleteGroup, ExpireOffsets, TopicsDeleted, TopicsImage
-from coordinator.groups.family import ANY_GROUP, Family
-from coordinator.groups.group import CLASSIC, CONSUMERS, Group
-from coordinator.groups.offset_table import BY_RETENTION, MANY, CommittedOffset, tombstone
-from protocol.errors import ErrorCode
+from barnabas.coordinator.decision import Decision, LongDecision, Now, Record
+from barnabas.coordinator.groups.commands import (
+    DeleteGroup,
+    ExpireOffsets,
+    TopicsDeleted,
+    TopicsImage,
+)
+from barnabas.coordinator.groups.family import ANY_GROUP, Family
+from barnabas.coordinator.groups.group import CLASSIC, CONSUMERS, Group
+from barnabas.coordinator.groups.offset_table import BY_RETENTION, MANY, CommittedOffset, tombstone
+from barnabas.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.shard import GroupShard
 
 STABLE: Final = "Stable"
 SWEPT_MAX: Final = 10_000

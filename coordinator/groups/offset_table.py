@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from coordinator.decision import NO_PRODUCER_ID, Record
-from coordinator.groups.pending_offsets import PendingOffsets, Place
-from protocol.messages.legacy_offset_commit_record import LEGACY_OFFSET_COMMIT_RECORD
-from protocol.messages.offset_commit_record import (
+from barnabas.coordinator.decision import NO_PRODUCER_ID, Record
+from barnabas.coordinator.groups.pending_offsets import PendingOffsets, Place
+from barnabas.protocol.messages.legacy_offset_commit_record import LEGACY_OFFSET_COMMIT_RECORD
+from barnabas.protocol.messages.offset_commit_record import (
     OFFSET_COMMIT_RECORD,
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from protocol.wire import ZERO_UUID
+from barnabas.protocol.wire import ZERO_UUID
 
 if TYPE_CHECKING:
-    from coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.shard import GroupShard
 
 BY_RETENTION: Final = -1
 """Instead of a time of expiry: the broker's retention time decides."""

@@ -10,8 +10,8 @@ from collections.abc import Generator, Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from coordinator.decision import Decision, LongDecision, Now, Record
-from coordinator.groups.commands import (
+from barnabas.coordinator.decision import Decision, LongDecision, Now, Record
+from barnabas.coordinator.groups.commands import (
     Caller,
     LongOffsetCommit,
     OffsetCommit,
@@ -19,9 +19,9 @@ from coordinator.groups.commands import (
     OffsetFetch,
     TransactionalOffsetCommit,
 )
-from coordinator.groups.family import ANY_GROUP, Family
-from coordinator.groups.group import CONSUMERS, Group, Identity
-from coordinator.groups.offset_table import (
+from barnabas.coordinator.groups.family import ANY_GROUP, Family
+from barnabas.coordinator.groups.group import CONSUMERS, Group, Identity
+from barnabas.coordinator.groups.offset_table import (
     APPLIERS,
     BY_RETENTION,
     MANY,
@@ -30,29 +30,29 @@ from coordinator.groups.offset_table import (
     commit_record,
     tombstone,
 )
-from coordinator.groups.pending_offsets import Place
-from protocol.errors import ErrorCode
-from protocol.messages.offset_commit import (
+from barnabas.coordinator.groups.pending_offsets import Place
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from protocol.messages.offset_delete import (
+from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from protocol.messages.offset_fetch import (
+from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopics,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
-from protocol.wire import ZERO_UUID
+from barnabas.protocol.wire import ZERO_UUID
 
 if TYPE_CHECKING:
-    from coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.shard import GroupShard
 
 GROUP_ID_NOT_FOUND_SINCE: Final = 9
 METADATA_MAX_BYTES: Final = 32_767

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from coordinator.groups.offset_table import CommittedOffset
+    from barnabas.coordinator.groups.offset_table import CommittedOffset
 
 
 class Place(NamedTuple):

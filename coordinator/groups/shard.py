@@ -9,16 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from coordinator.decision import Decision, Effect, Now, Record
-from coordinator.groups.classic import CLASSIC_GROUPS
-from coordinator.groups.commands import Command
-from coordinator.groups.config import GroupConfig
-from coordinator.groups.consumer import CONSUMER_GROUPS
-from coordinator.groups.family import ANY_GROUP, NO_GROUP, Applier, Changer, Decider, Family
-from coordinator.groups.group import Group
-from coordinator.groups.offset_removal import OFFSET_REMOVAL
-from coordinator.groups.offset_table import OffsetTable
-from coordinator.groups.offsets import OFFSETS
+from barnabas.coordinator.decision import Decision, Effect, Now, Record
+from barnabas.coordinator.groups.classic import CLASSIC_GROUPS
+from barnabas.coordinator.groups.commands import Command
+from barnabas.coordinator.groups.config import GroupConfig
+from barnabas.coordinator.groups.consumer import CONSUMER_GROUPS
+from barnabas.coordinator.groups.family import (
+    ANY_GROUP,
+    NO_GROUP,
+    Applier,
+    Changer,
+    Decider,
+    Family,
+)
+from barnabas.coordinator.groups.group import Group
+from barnabas.coordinator.groups.offset_removal import OFFSET_REMOVAL
+from barnabas.coordinator.groups.offset_table import OffsetTable
+from barnabas.coordinator.groups.offsets import OFFSETS
 
 FAMILIES: Final = (OFFSETS, OFFSET_REMOVAL, CLASSIC_GROUPS, CONSUMER_GROUPS)
 

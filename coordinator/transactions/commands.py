@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-from coordinator.decision import Decision, Timer
-from coordinator.transactions.state import NO_EPOCH, NO_PRODUCER_ID, TopicPartition
-from protocol.errors import ErrorCode
+from barnabas.coordinator.decision import Decision, Timer
+from barnabas.coordinator.transactions.state import NO_EPOCH, NO_PRODUCER_ID, TopicPartition
+from barnabas.protocol.errors import ErrorCode
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from coordinator.decision import NOTHING, Cancel, Decision, Effect, Now
-from coordinator.transactions.commands import (
+from barnabas.coordinator.decision import NOTHING, Cancel, Decision, Effect, Now
+from barnabas.coordinator.transactions.commands import (
     DONE,
     NO_FRESH_ID,
     EndTransaction,
@@ -21,8 +21,8 @@ from coordinator.transactions.commands import (
     TakeProducerId,
     WriteMarkers,
 )
-from coordinator.transactions.names import timeout_timer
-from coordinator.transactions.state import (
+from barnabas.coordinator.transactions.names import timeout_timer
+from barnabas.coordinator.transactions.state import (
     CLASSIC,
     LARGEST_CLIENT_EPOCH,
     LARGEST_EPOCH,
@@ -33,10 +33,10 @@ from coordinator.transactions.state import (
     Transaction,
     updated_ms,
 )
-from protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from coordinator.transactions.shard import TransactionShard
+    from barnabas.coordinator.transactions.shard import TransactionShard
 
 
 class Step(Enum):

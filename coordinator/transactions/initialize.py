@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from coordinator.decision import Decision, Now
-from coordinator.transactions.commands import (
+from barnabas.coordinator.decision import Decision, Now
+from barnabas.coordinator.transactions.commands import (
     FENCED,
     NO_FRESH_ID,
     InitProducer,
     Outcome,
     TakeProducerId,
 )
-from coordinator.transactions.end import fence
-from coordinator.transactions.keep import keep
-from coordinator.transactions.state import (
+from barnabas.coordinator.transactions.end import fence
+from barnabas.coordinator.transactions.keep import keep
+from barnabas.coordinator.transactions.state import (
     LARGEST_CLIENT_EPOCH,
     NO_EPOCH,
     NO_PRODUCER_ID,
@@ -28,10 +28,10 @@ from coordinator.transactions.state import (
     Transaction,
     updated_ms,
 )
-from protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from coordinator.transactions.shard import TransactionShard
+    from barnabas.coordinator.transactions.shard import TransactionShard
 
 _CONCURRENT: Final = Decision(Outcome(ErrorCode.CONCURRENT_TRANSACTIONS))
 

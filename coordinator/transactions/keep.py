@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from coordinator.decision import Cancel, Decision, Effect, Now
-from coordinator.transactions.commands import (
+from barnabas.coordinator.decision import Cancel, Decision, Effect, Now
+from barnabas.coordinator.transactions.commands import (
     FENCED,
     NO_FRESH_ID,
     InitProducer,
     Outcome,
     TakeProducerId,
 )
-from coordinator.transactions.names import timeout_timer
-from coordinator.transactions.state import (
+from barnabas.coordinator.transactions.names import timeout_timer
+from barnabas.coordinator.transactions.state import (
     NEVER_MS,
     NO_PRODUCER_ID,
     Transaction,
@@ -28,7 +28,7 @@ from coordinator.transactions.state import (
 )
 
 if TYPE_CHECKING:
-    from coordinator.transactions.shard import TransactionShard
+    from barnabas.coordinator.transactions.shard import TransactionShard
 
 
 def keep(

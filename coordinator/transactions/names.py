@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from coordinator.decision import Timer
+from barnabas.coordinator.decision import Timer
 
 TIMEOUT: Final = "transaction timeout"
 

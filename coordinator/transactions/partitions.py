@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from coordinator.decision import Decision, Effect, Now, Schedule
-from coordinator.transactions.commands import AddPartitions, Outcome, VerifyPartitions
-from coordinator.transactions.names import timeout_timer
-from coordinator.transactions.state import NEVER_MS, State, Transaction, updated_ms
-from protocol.errors import ErrorCode
+from barnabas.coordinator.decision import Decision, Effect, Now, Schedule
+from barnabas.coordinator.transactions.commands import AddPartitions, Outcome, VerifyPartitions
+from barnabas.coordinator.transactions.names import timeout_timer
+from barnabas.coordinator.transactions.state import NEVER_MS, State, Transaction, updated_ms
+from barnabas.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from coordinator.transactions.shard import TransactionShard
+    from barnabas.coordinator.transactions.shard import TransactionShard
 
 PARTITIONS_MAX: Final = 100_000
 """Of one transaction: its record names them all."""

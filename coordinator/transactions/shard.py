@@ -6,9 +6,9 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Any, Final
 
-from coordinator.decision import Decision, Effect, Now, Record
-from coordinator.transactions import end, initialize, partitions, timeouts
-from coordinator.transactions.commands import (
+from barnabas.coordinator.decision import Decision, Effect, Now, Record
+from barnabas.coordinator.transactions import end, initialize, partitions, timeouts
+from barnabas.coordinator.transactions.commands import (
     AddPartitions,
     Command,
     EndTransaction,
@@ -19,7 +19,7 @@ from coordinator.transactions.commands import (
     TimerExpired,
     VerifyPartitions,
 )
-from coordinator.transactions.state import (
+from barnabas.coordinator.transactions.state import (
     TRANSACTIONS_V2,
     TopicPartition,
     Transaction,

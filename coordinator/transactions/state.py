@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from coordinator.decision import Now, Record
-from protocol.messages.transaction_log_record import (
+from barnabas.coordinator.decision import Now, Record
+from barnabas.protocol.messages.transaction_log_record import (
     TRANSACTION_LOG_RECORD,
     PartitionsSchema,
     TransactionLogKey,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from coordinator.decision import NOTHING, Decision, Effect, Now, Schedule
-from coordinator.transactions.commands import Expire, TimerExpired, WriteMarkers
-from coordinator.transactions.end import fence
-from coordinator.transactions.names import timeout_timer
-from coordinator.transactions.state import NEVER_MS, State, tombstone
+from barnabas.coordinator.decision import NOTHING, Decision, Effect, Now, Schedule
+from barnabas.coordinator.transactions.commands import Expire, TimerExpired, WriteMarkers
+from barnabas.coordinator.transactions.end import fence
+from barnabas.coordinator.transactions.names import timeout_timer
+from barnabas.coordinator.transactions.state import NEVER_MS, State, tombstone
 
 if TYPE_CHECKING:
-    from coordinator.transactions.shard import TransactionShard
+    from barnabas.coordinator.transactions.shard import TransactionShard
 
 AGAIN_MS: Final = 1000
 """When a fence finds no fresh producer id, it comes again after this time."""

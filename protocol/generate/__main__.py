@@ -1,4 +1,4 @@
-"""``python -m protocol.generate [--check]``."""
+"""``python -m barnabas.protocol.generate [--check]``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import difflib
 import sys
 from pathlib import Path
 
-from protocol.generate.module import module_text, registry_text
-from protocol.generate.schema import SchemaError, read_schema
+from barnabas.protocol.generate.module import module_text, registry_text
+from barnabas.protocol.generate.schema import SchemaError, read_schema
 
 PROTOCOL = Path(__file__).resolve().parent.parent
 HAND_WRITTEN = {"__init__.py"}
@@ -59,7 +59,7 @@ def existing(directory: Path) -> set[str]:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m protocol.generate",
+        prog="python -m barnabas.protocol.generate",
         description="Generate protocol/messages from protocol/schemas.",
     )
     parser.add_argument("--check", action="store_true", help="change nothing, print what differs")

@@ -10,9 +10,9 @@ import contextlib
 import struct
 from typing import TYPE_CHECKING
 
-from protocol.generate.layout import FieldLayout, Layout
-from protocol.generate.schema import FIXED
-from protocol.generate.writer import Code, Names, snake_case, struct_name
+from barnabas.protocol.generate.layout import FieldLayout, Layout
+from barnabas.protocol.generate.schema import FIXED
+from barnabas.protocol.generate.writer import Code, Names, snake_case, struct_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from protocol.generate.layout import FieldLayout, Layout
-from protocol.generate.schema import FIXED
-from protocol.generate.writer import Code, Names, snake_case, struct_name
+from barnabas.protocol.generate.layout import FieldLayout, Layout
+from barnabas.protocol.generate.schema import FIXED
+from barnabas.protocol.generate.writer import Code, Names, snake_case, struct_name
 
 
 class EncodeEmitter:

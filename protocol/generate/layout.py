@@ -8,10 +8,10 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from protocol.generate.schema import FIXED
+from barnabas.protocol.generate.schema import FIXED
 
 if TYPE_CHECKING:
-    from protocol.generate.schema import Field, Struct, Versions
+    from barnabas.protocol.generate.schema import Field, Struct, Versions
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import functools
 import importlib
 from typing import TYPE_CHECKING, cast
 
-from protocol.messages.registry import APIS, RECORDS
+from barnabas.protocol.messages.registry import APIS, RECORDS
 
 if TYPE_CHECKING:
-    from protocol.api import AnyApi, AnyRecordType, ApiEntry
+    from barnabas.protocol.api import AnyApi, AnyRecordType, ApiEntry
 
 ENTRIES: dict[int, ApiEntry] = {entry.key: entry for entry in APIS}
 ALL_KEYS: tuple[int, ...] = tuple(ENTRIES)
@@ -32,4 +32,4 @@ def record_type(topic: str, key_type: int) -> AnyRecordType:
 
 
 def _constant(module: str) -> object:
-    return getattr(importlib.import_module(f"protocol.messages.{module}"), module.upper())
+    return getattr(importlib.import_module(f"barnabas.protocol.messages.{module}"), module.upper())

@@ -1,13 +1,13 @@
-"""AlterReplicaLogDirs: generated from alter_replica_log_dirs.schema by protocol.generate. Do not edit."""
+"""AlterReplicaLogDirs: generated from alter_replica_log_dirs.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
-from protocol.api import Api, Message
-from protocol.errors import Malformed
-from protocol.wire import (
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import (
     ABSENT,
     FEW_ELEMENTS,
     Chunks,

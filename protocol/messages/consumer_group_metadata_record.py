@@ -1,13 +1,13 @@
-"""ConsumerGroupMetadata: generated from consumer_group_metadata_record.schema by protocol.generate. Do not edit."""
+"""ConsumerGroupMetadata: generated from consumer_group_metadata_record.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import NEVER, Message, RecordType
-from protocol.errors import Malformed
-from protocol.wire import Chunks, Structure, put_tag, read_tag, tag_count, wrong_tag_size
+from barnabas.protocol.api import NEVER, Message, RecordType
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import Chunks, Structure, put_tag, read_tag, tag_count, wrong_tag_size
 
 pack_h = Struct(">h").pack
 pack_i = Struct(">i").pack

@@ -1,13 +1,21 @@
-"""ConsumerGroupRegularExpression: generated from consumer_group_regular_expression_record.schema by protocol.generate. Do not edit."""
+"""ConsumerGroupRegularExpression: generated from consumer_group_regular_expression_record.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import NEVER, Message, RecordType
-from protocol.errors import Malformed
-from protocol.wire import ABSENT, Chunks, Structure, long_count, long_size, put_varint, skip_tags
+from barnabas.protocol.api import NEVER, Message, RecordType
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+)
 
 pack_h = Struct(">h").pack
 pack_qqx = Struct(">qqx").pack

@@ -1,13 +1,13 @@
-"""ConsumerProtocolAssignment: generated from consumer_protocol_assignment.schema by protocol.generate. Do not edit."""
+"""ConsumerProtocolAssignment: generated from consumer_protocol_assignment.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
-from protocol.api import NEVER, Message
-from protocol.errors import Malformed
-from protocol.wire import ABSENT, Chunks, Structure, check_count
+from barnabas.protocol.api import NEVER, Message
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import ABSENT, Chunks, Structure, check_count
 
 pack_h = Struct(">h").pack
 pack_i = Struct(">i").pack

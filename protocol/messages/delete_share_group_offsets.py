@@ -1,12 +1,12 @@
-"""DeleteShareGroupOffsets: generated from delete_share_group_offsets.schema by protocol.generate. Do not edit."""
+"""DeleteShareGroupOffsets: generated from delete_share_group_offsets.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import Api, Message
-from protocol.wire import (
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.wire import (
     ABSENT,
     ZERO_UUID,
     Chunks,

@@ -1,13 +1,13 @@
-"""DescribeDelegationToken: generated from describe_delegation_token.schema by protocol.generate. Do not edit."""
+"""DescribeDelegationToken: generated from describe_delegation_token.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import Api, Message
-from protocol.errors import Malformed
-from protocol.wire import (
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import (
     ABSENT,
     Chunks,
     Structure,

@@ -1,12 +1,12 @@
-"""DescribeQuorum: generated from describe_quorum.schema by protocol.generate. Do not edit."""
+"""DescribeQuorum: generated from describe_quorum.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import Api, Message
-from protocol.wire import (
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.wire import (
     ABSENT,
     FEW_ELEMENTS,
     ZERO_UUID,

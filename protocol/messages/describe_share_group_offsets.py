@@ -1,12 +1,12 @@
-"""DescribeShareGroupOffsets: generated from describe_share_group_offsets.schema by protocol.generate. Do not edit."""
+"""DescribeShareGroupOffsets: generated from describe_share_group_offsets.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
-from protocol.api import Api, Message
-from protocol.wire import (
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.wire import (
     ABSENT,
     FEW_ELEMENTS,
     ZERO_UUID,

@@ -1,12 +1,12 @@
-"""DescribeUserScramCredentials: generated from describe_user_scram_credentials.schema by protocol.generate. Do not edit."""
+"""DescribeUserScramCredentials: generated from describe_user_scram_credentials.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import Api, Message
-from protocol.wire import (
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.wire import (
     ABSENT,
     Chunks,
     Structure,

@@ -1,12 +1,12 @@
-"""EndTxnMarker: generated from end_txn_marker.schema by protocol.generate. Do not edit."""
+"""EndTxnMarker: generated from end_txn_marker.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import NEVER, Message
-from protocol.wire import Chunks, Structure
+from barnabas.protocol.api import NEVER, Message
+from barnabas.protocol.wire import Chunks, Structure
 
 pack_i = Struct(">i").pack
 unpack_i = Struct(">i").unpack_from

@@ -1,13 +1,13 @@
-"""Fetch: generated from fetch.schema by protocol.generate. Do not edit."""
+"""Fetch: generated from fetch.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
-from protocol.api import Api, Message
-from protocol.errors import Malformed
-from protocol.wire import (
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import (
     ABSENT,
     FEW_ELEMENTS,
     ZERO_UUID,
@@ -3291,4 +3291,4 @@ FETCH = Api(
 )
 
 # Puts hand-tuned functions in the place of some of the above.
-import protocol.tuned.fetch  # noqa: E402, F401
+import barnabas.protocol.tuned.fetch  # noqa: E402, F401

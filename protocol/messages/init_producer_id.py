@@ -1,13 +1,13 @@
-"""InitProducerId: generated from init_producer_id.schema by protocol.generate. Do not edit."""
+"""InitProducerId: generated from init_producer_id.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import Api, Message
-from protocol.errors import Malformed
-from protocol.wire import Chunks, Structure, put_varint, skip_tags, varint_tail
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import Chunks, Structure, put_varint, skip_tags, varint_tail
 
 pack_h = Struct(">h").pack
 pack_i = Struct(">i").pack

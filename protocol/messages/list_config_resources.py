@@ -1,12 +1,20 @@
-"""ListConfigResources: generated from list_config_resources.schema by protocol.generate. Do not edit."""
+"""ListConfigResources: generated from list_config_resources.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
-from protocol.api import Api, Message
-from protocol.wire import ABSENT, Chunks, Structure, long_count, long_size, put_varint, skip_tags
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+)
 
 pack_bx = Struct(">bx").pack
 pack_ih = Struct(">ih").pack

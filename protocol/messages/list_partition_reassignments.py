@@ -1,12 +1,12 @@
-"""ListPartitionReassignments: generated from list_partition_reassignments.schema by protocol.generate. Do not edit."""
+"""ListPartitionReassignments: generated from list_partition_reassignments.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
-from protocol.api import Api, Message
-from protocol.wire import (
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.wire import (
     ABSENT,
     FEW_ELEMENTS,
     Chunks,

@@ -1,13 +1,20 @@
-"""OffsetDelete: generated from offset_delete.schema by protocol.generate. Do not edit."""
+"""OffsetDelete: generated from offset_delete.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import NEVER, Api, Message
-from protocol.errors import Malformed
-from protocol.wire import ABSENT, FEW_ELEMENTS, Chunks, Structure, check_count, check_elements
+from barnabas.protocol.api import NEVER, Api, Message
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import (
+    ABSENT,
+    FEW_ELEMENTS,
+    Chunks,
+    Structure,
+    check_count,
+    check_elements,
+)
 
 pack_h = Struct(">h").pack
 pack_hii = Struct(">hii").pack

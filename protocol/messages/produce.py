@@ -1,13 +1,13 @@
-"""Produce: generated from produce.schema by protocol.generate. Do not edit."""
+"""Produce: generated from produce.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import Api, Message
-from protocol.errors import Malformed
-from protocol.wire import (
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import (
     ABSENT,
     FEW_ELEMENTS,
     ZERO_UUID,
@@ -1462,4 +1462,4 @@ PRODUCE = Api(
 )
 
 # Puts hand-tuned functions in the place of some of the above.
-import protocol.tuned.produce  # noqa: E402, F401
+import barnabas.protocol.tuned.produce  # noqa: E402, F401

@@ -1,12 +1,12 @@
-"""PushTelemetry: generated from push_telemetry.schema by protocol.generate. Do not edit."""
+"""PushTelemetry: generated from push_telemetry.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import Api, Message
-from protocol.wire import ZERO_UUID, Chunks, Structure, long_size, put_varint, skip_tags
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.wire import ZERO_UUID, Chunks, Structure, long_size, put_varint, skip_tags
 
 pack_16sitb = Struct(">16si?b").pack
 pack_ihx = Struct(">ihx").pack

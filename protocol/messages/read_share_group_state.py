@@ -1,12 +1,12 @@
-"""ReadShareGroupState: generated from read_share_group_state.schema by protocol.generate. Do not edit."""
+"""ReadShareGroupState: generated from read_share_group_state.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import Api, Message
-from protocol.wire import (
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.wire import (
     ABSENT,
     FEW_ELEMENTS,
     ZERO_UUID,

@@ -1,12 +1,12 @@
-"""RemoveRaftVoter: generated from remove_raft_voter.schema by protocol.generate. Do not edit."""
+"""RemoveRaftVoter: generated from remove_raft_voter.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import Api, Message
-from protocol.wire import ZERO_UUID, Chunks, Structure, put_varint, skip_tags, varint_tail
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.wire import ZERO_UUID, Chunks, Structure, put_varint, skip_tags, varint_tail
 
 pack_i16sx = Struct(">i16sx").pack
 pack_ih = Struct(">ih").pack

@@ -1,13 +1,13 @@
-"""RenewDelegationToken: generated from renew_delegation_token.schema by protocol.generate. Do not edit."""
+"""RenewDelegationToken: generated from renew_delegation_token.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import Api, Message
-from protocol.errors import Malformed
-from protocol.wire import Chunks, Structure, long_size, put_varint, skip_tags
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import Chunks, Structure, long_size, put_varint, skip_tags
 
 pack_hqi = Struct(">hqi").pack
 pack_hqix = Struct(">hqix").pack

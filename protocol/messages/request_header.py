@@ -1,13 +1,13 @@
-"""RequestHeader: generated from request_header.schema by protocol.generate. Do not edit."""
+"""RequestHeader: generated from request_header.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import Message
-from protocol.errors import Malformed
-from protocol.wire import Chunks, Structure, skip_tags
+from barnabas.protocol.api import Message
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import Chunks, Structure, skip_tags
 
 pack_hhih = Struct(">hhih").pack
 unpack_hhih = Struct(">hhih").unpack_from

@@ -1,12 +1,12 @@
-"""ResponseHeader: generated from response_header.schema by protocol.generate. Do not edit."""
+"""ResponseHeader: generated from response_header.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import Message
-from protocol.wire import Chunks, Structure, skip_tags
+from barnabas.protocol.api import Message
+from barnabas.protocol.wire import Chunks, Structure, skip_tags
 
 pack_i = Struct(">i").pack
 pack_ix = Struct(">ix").pack

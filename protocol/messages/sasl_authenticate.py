@@ -1,13 +1,13 @@
-"""SaslAuthenticate: generated from sasl_authenticate.schema by protocol.generate. Do not edit."""
+"""SaslAuthenticate: generated from sasl_authenticate.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import Api, Message
-from protocol.errors import Malformed
-from protocol.wire import Chunks, Structure, long_size, put_varint, skip_tags, varint_tail
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import Chunks, Structure, long_size, put_varint, skip_tags, varint_tail
 
 pack_h = Struct(">h").pack
 pack_hh = Struct(">hh").pack

@@ -1,13 +1,13 @@
-"""SaslHandshake: generated from sasl_handshake.schema by protocol.generate. Do not edit."""
+"""SaslHandshake: generated from sasl_handshake.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import NEVER, Api, Message
-from protocol.errors import Malformed
-from protocol.wire import ABSENT, Chunks, Structure, check_count
+from barnabas.protocol.api import NEVER, Api, Message
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import ABSENT, Chunks, Structure, check_count
 
 pack_h = Struct(">h").pack
 pack_hi = Struct(">hi").pack

@@ -1,13 +1,21 @@
-"""ShareGroupCurrentMemberAssignment: generated from share_group_current_member_assignment_record.schema by protocol.generate. Do not edit."""
+"""ShareGroupCurrentMemberAssignment: generated from share_group_current_member_assignment_record.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
-from protocol.api import NEVER, Message, RecordType
-from protocol.errors import Malformed
-from protocol.wire import ABSENT, ZERO_UUID, Chunks, Structure, long_count, put_varint, skip_tags
+from barnabas.protocol.api import NEVER, Message, RecordType
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import (
+    ABSENT,
+    ZERO_UUID,
+    Chunks,
+    Structure,
+    long_count,
+    put_varint,
+    skip_tags,
+)
 
 pack_16s = Struct(">16s").pack
 pack_h = Struct(">h").pack

@@ -1,13 +1,13 @@
-"""ShareGroupMetadata: generated from share_group_metadata_record.schema by protocol.generate. Do not edit."""
+"""ShareGroupMetadata: generated from share_group_metadata_record.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import NEVER, Message, RecordType
-from protocol.errors import Malformed
-from protocol.wire import Chunks, Structure, skip_tags
+from barnabas.protocol.api import NEVER, Message, RecordType
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import Chunks, Structure, skip_tags
 
 pack_h = Struct(">h").pack
 pack_iqx = Struct(">iqx").pack

@@ -1,13 +1,13 @@
-"""ShareGroupStatePartitionMetadata: generated from share_group_state_partition_metadata_record.schema by protocol.generate. Do not edit."""
+"""ShareGroupStatePartitionMetadata: generated from share_group_state_partition_metadata_record.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
-from protocol.api import NEVER, Message, RecordType
-from protocol.errors import Malformed
-from protocol.wire import (
+from barnabas.protocol.api import NEVER, Message, RecordType
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import (
     ABSENT,
     ZERO_UUID,
     Chunks,

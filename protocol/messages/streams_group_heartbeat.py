@@ -1,12 +1,12 @@
-"""StreamsGroupHeartbeat: generated from streams_group_heartbeat.schema by protocol.generate. Do not edit."""
+"""StreamsGroupHeartbeat: generated from streams_group_heartbeat.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
-from protocol.api import Api, Message
-from protocol.wire import (
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.wire import (
     ABSENT,
     FEW_ELEMENTS,
     Chunks,

@@ -1,13 +1,13 @@
-"""StreamsGroupMetadata: generated from streams_group_metadata_record.schema by protocol.generate. Do not edit."""
+"""StreamsGroupMetadata: generated from streams_group_metadata_record.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import NEVER, Message, RecordType
-from protocol.errors import Malformed
-from protocol.wire import (
+from barnabas.protocol.api import NEVER, Message, RecordType
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import (
     ABSENT,
     Chunks,
     Structure,

@@ -1,13 +1,21 @@
-"""StreamsGroupTopology: generated from streams_group_topology_record.schema by protocol.generate. Do not edit."""
+"""StreamsGroupTopology: generated from streams_group_topology_record.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
-from protocol.api import NEVER, Message, RecordType
-from protocol.errors import Malformed
-from protocol.wire import ABSENT, Chunks, Structure, long_count, long_size, put_varint, skip_tags
+from barnabas.protocol.api import NEVER, Message, RecordType
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import (
+    ABSENT,
+    Chunks,
+    Structure,
+    long_count,
+    long_size,
+    put_varint,
+    skip_tags,
+)
 
 pack_h = Struct(">h").pack
 pack_i = Struct(">i").pack

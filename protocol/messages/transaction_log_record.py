@@ -1,13 +1,13 @@
-"""TransactionLog: generated from transaction_log_record.schema by protocol.generate. Do not edit."""
+"""TransactionLog: generated from transaction_log_record.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct, pack, unpack_from
 
-from protocol.api import NEVER, Message, RecordType
-from protocol.errors import Malformed
-from protocol.wire import (
+from barnabas.protocol.api import NEVER, Message, RecordType
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import (
     ABSENT,
     Chunks,
     Structure,
@@ -401,4 +401,4 @@ TRANSACTION_LOG_RECORD = RecordType(
 )
 
 # Puts hand-tuned functions in the place of some of the above.
-import protocol.tuned.transaction_log_record  # noqa: E402, F401
+import barnabas.protocol.tuned.transaction_log_record  # noqa: E402, F401

@@ -1,13 +1,13 @@
-"""TxnOffsetCommit: generated from txn_offset_commit.schema by protocol.generate. Do not edit."""
+"""TxnOffsetCommit: generated from txn_offset_commit.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import Api, Message
-from protocol.errors import Malformed
-from protocol.wire import (
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.wire import (
     ABSENT,
     FEW_ELEMENTS,
     Chunks,

@@ -1,12 +1,12 @@
-"""UnregisterBroker: generated from unregister_broker.schema by protocol.generate. Do not edit."""
+"""UnregisterBroker: generated from unregister_broker.schema by protocol/generate. Do not edit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
 
-from protocol.api import Api, Message
-from protocol.wire import Chunks, Structure, put_varint, skip_tags, varint_tail
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.wire import Chunks, Structure, put_varint, skip_tags, varint_tail
 
 pack_ih = Struct(">ih").pack
 pack_ix = Struct(">ix").pack

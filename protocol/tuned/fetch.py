@@ -5,8 +5,8 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-from protocol.api import Chunks
-from protocol.messages.fetch import (
+from barnabas.protocol.api import Chunks
+from barnabas.protocol.messages.fetch import (
     FETCH,
     FetchPartition,
     FetchRequest,
@@ -20,7 +20,7 @@ from protocol.messages.fetch import (
     encode_response_v13,
     encode_response_v16,
 )
-from protocol.wire import ZERO_UUID, put_varint
+from barnabas.protocol.wire import ZERO_UUID, put_varint
 
 # Compact lengths are one more than what they count.
 _NULL: Final = 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-from protocol.api import Chunks
-from protocol.messages.produce import (
+from barnabas.protocol.api import Chunks
+from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceData,
     ProduceRequest,
@@ -17,7 +17,7 @@ from protocol.messages.produce import (
     encode_response_v10,
     encode_response_v13,
 )
-from protocol.wire import FEW_ELEMENTS, ZERO_UUID, long_count, put_varint
+from barnabas.protocol.wire import FEW_ELEMENTS, ZERO_UUID, long_count, put_varint
 
 # Compact lengths are one more than what they count.
 _NULL: Final = 0

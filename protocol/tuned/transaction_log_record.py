@@ -5,15 +5,15 @@ from __future__ import annotations
 from struct import Struct, pack
 from typing import Final
 
-from protocol.api import Chunks
-from protocol.messages.transaction_log_record import (
+from barnabas.protocol.api import Chunks
+from barnabas.protocol.messages.transaction_log_record import (
     TRANSACTION_LOG_RECORD,
     PartitionsSchema,
     TransactionLogKey,
     TransactionLogValue,
     encode_value_v1,
 )
-from protocol.wire import put_varint
+from barnabas.protocol.wire import put_varint
 
 _pack_size: Final = Struct(">h").pack
 # Producer id and epoch, timeout, state.

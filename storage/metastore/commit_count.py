@@ -6,8 +6,8 @@ would be those of an earlier time. The count is written after each commit, not s
 it is exact, after a power loss it may be an older one, which promises less.
 """
 
-from storage.commit_mark import MARK_BYTES, read_mark, write_mark
-from storage.io import File, LocalFileSystem
+from barnabas.storage.commit_mark import MARK_BYTES, read_mark, write_mark
+from barnabas.storage.io import File, LocalFileSystem
 
 SUFFIX = "-mark"
 

@@ -1,6 +1,6 @@
 """The embedded metadata store: one SQLite file beside the logs.
 
-SQLite does its own I/O (it bypasses ``storage.io``); in the simulated disk of the tests a commit
+SQLite does its own I/O (it bypasses ``storage/io.py``); in the simulated disk of the tests a commit
 is atomic and durable at once. ``journal_mode=WAL, synchronous=FULL`` makes each COMMIT wait for
 the write-ahead log's fsync, so that a returned method is durable. The SQL keeps to what
 PostgreSQL understands too, except for AUTOINCREMENT, which is the identity column there.
@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from itertools import starmap
 from typing import Self
 
-from storage.metastore.commit_count import SUFFIX, CommitCount
-from storage.metastore.content_digest import ContentDigest
-from storage.metastore.interface import (
+from barnabas.storage.metastore.commit_count import SUFFIX, CommitCount
+from barnabas.storage.metastore.content_digest import ContentDigest
+from barnabas.storage.metastore.interface import (
     PRODUCER_ID_BLOCK,
     Identity,
     IdentityMismatch,

@@ -81,7 +81,7 @@ class LoopProbe:
 
 @contextmanager
 def loop_lag(broker: Any, name: str = "") -> Iterator[LoopLag]:
-    """Measure the loop of a ``broker.testing.Broker`` that has a thread of its own."""
+    """Measure the loop of a ``barnabas.testing.Broker`` that has a thread of its own."""
     probe: LoopProbe = broker.call(lambda: LoopProbe(asyncio.get_running_loop()))
     broker.call(probe.start)
     try:

@@ -16,15 +16,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from protocol.messages.create_topics import (
+from barnabas.protocol.messages.create_topics import (
     CREATE_TOPICS,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from protocol.messages.fetch import FETCH
-from protocol.messages.produce import PRODUCE
-from protocol.records import iterate_batches, iterate_records
+from barnabas.protocol.messages.fetch import FETCH
+from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.protocol.records import iterate_batches, iterate_records
 from tests.attack.peer import Peer, Wire
 from tests.broker.data_plane import Named, batch, fetch_request, produce_request
 

@@ -8,8 +8,8 @@ import socket
 import struct
 from typing import Any, Self
 
-from protocol.client import NEED_DATA, ClientConnection
-from protocol.header import RequestHeader, request_frame
+from barnabas.protocol.client import NEED_DATA, ClientConnection
+from barnabas.protocol.header import RequestHeader, request_frame
 
 CONNECT_TIMEOUT_S = 60.0
 PIECE_BYTES = 1 << 16

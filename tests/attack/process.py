@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Self
 
 from tests.attack.neighbour import Report
+from tests.checkout import PYTHONPATH, ROOT
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import HOST
 from tests.counterparts.probe import free_port
 
-REPOSITORY = Path(__file__).parents[2]
 INSIDE = Path(__file__).parent / "inside"
 """What the broker's Python finds there measures its loop."""
 COMPLAINT = re.compile(r"Traceback \(most recent call last\)|\b(ERROR|CRITICAL)\b")
@@ -92,8 +92,8 @@ class NeighbourProcess:
             [sys.executable, "-m", "tests.attack.neighbour", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            cwd=REPOSITORY,
-            env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": PYTHONPATH},
             text=True,
         )
 

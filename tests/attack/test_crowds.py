@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 
-from broker.testing import Broker
-from broker.wire_client import WireClient
-from protocol.errors import ErrorCode
-from protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
-from storage.metastore.sqlite import SqliteMetaStore
+from barnabas.broker.client.wire_client import WireClient
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from barnabas.storage.metastore.sqlite import SqliteMetaStore
+from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag
 from tests.broker.sample_requests import error_codes
 

@@ -9,12 +9,12 @@ from contextlib import closing
 
 import pytest
 
-from broker.handlers import fetch
-from broker.server import COLLECT_EVERY
-from broker.testing import Broker
-from protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
-from protocol.messages.fetch import FETCH, FetchResponse
-from protocol.messages.metadata import METADATA, MetadataRequest
+from barnabas.broker.handlers import fetch
+from barnabas.broker.server import COLLECT_EVERY
+from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
+from barnabas.protocol.messages.fetch import FETCH, FetchResponse
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
+from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag
 from tests.broker.data_plane import Named, Wire, batch, fetch_request, until, values
 

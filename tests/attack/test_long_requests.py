@@ -7,36 +7,36 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker.server import COLLECT_EVERY
-from broker.testing import Broker
-from broker.wire_client import WireClient
-from protocol.errors import ErrorCode
-from protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.offset_commit import (
+from barnabas.broker.client.wire_client import WireClient
+from barnabas.broker.server import COLLECT_EVERY
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from protocol.messages.offset_delete import (
+from barnabas.protocol.messages.offset_delete import (
     OFFSET_DELETE,
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from protocol.messages.offset_fetch import (
+from barnabas.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
 )
-from protocol.messages.txn_offset_commit import (
+from barnabas.protocol.messages.txn_offset_commit import (
     TXN_OFFSET_COMMIT,
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from protocol.records import read_header
+from barnabas.protocol.records import read_header
+from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag
 from tests.broker.sample_requests import error_codes
 from tests.crash.transaction_client import TRANSACTIONS_V2, Producer

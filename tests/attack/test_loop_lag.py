@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from broker.testing import Broker
+from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag, round_trips
 
 HELD_SECONDS = 0.2

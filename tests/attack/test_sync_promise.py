@@ -10,13 +10,13 @@ from random import Random
 
 import pytest
 
-from protocol.messages.offset_commit import (
+from barnabas.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from protocol.messages.produce import PRODUCE
+from barnabas.protocol.messages.produce import PRODUCE
 from tests.attack.process import AttackedBroker
 from tests.attack.shim import Event, Kind, Shim, events
 from tests.attack.sync_promise import Promise, broken, evidence

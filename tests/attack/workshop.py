@@ -6,7 +6,7 @@ import asyncio
 import shutil
 from pathlib import Path
 
-from protocol.messages.produce import PRODUCE
+from barnabas.protocol.messages.produce import PRODUCE
 from tests.attack.neighbour import create_topic, read_partition, value_of
 from tests.attack.peer import Wire
 from tests.attack.process import AttackedBroker

@@ -10,15 +10,15 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from broker.config_loader import load_config
-from broker.key_hash import java_hash
-from broker.server import BrokerServer
-from coordinator.decision import Record
-from coordinator.groups.offset_table import BY_RETENTION, CommittedOffset, commit_record
-from coordinator.transactions.state import State, TopicPartition, Transaction, record_of
-from protocol.records import Record as LogRecord
-from protocol.records import encode_batch
-from storage.partition_log import PartitionLog
+from barnabas.broker.config.loader import load_config
+from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.server import BrokerServer
+from barnabas.coordinator.decision import Record
+from barnabas.coordinator.groups.offset_table import BY_RETENTION, CommittedOffset, commit_record
+from barnabas.coordinator.transactions.state import State, TopicPartition, Transaction, record_of
+from barnabas.protocol.records import Record as LogRecord
+from barnabas.protocol.records import encode_batch
+from barnabas.storage.partition_log import PartitionLog
 
 TOPIC_PARTITIONS = 1000
 APPENDS_PER_TURN = 500

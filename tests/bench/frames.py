@@ -8,7 +8,7 @@ import struct
 import time
 from typing import NamedTuple
 
-from protocol.records import Record, encode_batch
+from barnabas.protocol.records import Record, encode_batch
 
 PRODUCE, FETCH, CREATE_TOPICS, DELETE_TOPICS = 0, 1, 19, 20
 OFFSET_COMMIT, FIND_COORDINATOR, JOIN_GROUP, SYNC_GROUP = 8, 10, 11, 14

@@ -38,7 +38,7 @@ def _interpreter() -> str:
 
 def _compiled() -> str:
     """Return whether the broker was compiled, as the image's is."""
-    code = "import storage.partition_log as one; print(one.__file__)"
+    code = "import barnabas.storage.partition_log as one; print(one.__file__)"
     return "compiled" if _asked(code).endswith(".so") else "not compiled"
 
 
@@ -52,7 +52,7 @@ def _asked(code: str) -> str:
 
 
 def _own_version() -> str:
-    from broker.version import __version__
+    from barnabas.broker.version import __version__
 
     return __version__
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from tests.bench.spark_job import Job, SparkMeasurement, Taken, Target, summarise
 from tests.bench.spark_rows import SparkRow
+from tests.checkout import PYTHONPATH, ROOT
 from tests.counterparts.broker_process import BrokerProcess
 
 TIMEOUT_S = 600
-_REPOSITORY = Path(__file__).parents[2]
 _WORKER = [sys.executable, "-m", "tests.bench.spark_worker"]
 
 
@@ -86,8 +86,8 @@ def run_row(
 
 def run_worker(command: Sequence[str], job: str, log: Path, *, timeout_s: float) -> str:
     """Run a process with the job on its stdin and return its stdout; end it when its time is up."""
-    # Spark's own Python workers import spark_connector too.
-    environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY)}
+    # Spark's own Python workers import barnabas.spark_connector too.
+    environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
     with log.open("wb") as errors:
         worker = subprocess.Popen(
             command,
@@ -95,7 +95,7 @@ def run_worker(command: Sequence[str], job: str, log: Path, *, timeout_s: float)
             stdout=subprocess.PIPE,
             stderr=errors,
             env=environment,
-            cwd=_REPOSITORY,
+            cwd=ROOT,
             text=True,
             start_new_session=True,
         )

@@ -40,7 +40,7 @@ def stock(rows: DataFrame, options: dict[str, str]) -> DataStreamWriter:
 
 def single(rows: DataFrame, options: dict[str, str]) -> DataStreamWriter:
     """Write each micro-batch in one transaction of the driver."""
-    from spark_connector.foreach_batch import single_transaction
+    from barnabas.spark_connector.foreach_batch import single_transaction
 
     own = {**options, "sinkId": options["topic"]}
     return rows.writeStream.foreachBatch(single_transaction(own)).options(**options)
@@ -48,7 +48,7 @@ def single(rows: DataFrame, options: dict[str, str]) -> DataStreamWriter:
 
 def two_phase(rows: DataFrame, options: dict[str, str]) -> DataStreamWriter:
     """Write from the tasks, each in a transaction of its own, which the driver commits."""
-    from spark_connector.data_source import BarnabasDataSource
+    from barnabas.spark_connector.data_source import BarnabasDataSource
 
     rows.sparkSession.dataSource.register(BarnabasDataSource)
     own = {**options, "sinkId": options["topic"]}

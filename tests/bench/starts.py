@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from broker.wire_client import WireClient
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.broker.client.wire_client import WireClient
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from tests.bench.fill import TIMEOUT_MS, Amount
 from tests.bench.load import RequestFailed
 from tests.counterparts.barnabas_process import BarnabasProcess

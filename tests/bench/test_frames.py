@@ -2,26 +2,31 @@
 
 import struct
 
-from protocol.header import decode_request_header
-from protocol.messages.create_topics import CREATE_TOPICS
-from protocol.messages.delete_topics import DELETE_TOPICS
-from protocol.messages.fetch import FETCH, FetchableTopicResponse, FetchResponse, PartitionData
-from protocol.messages.find_coordinator import FIND_COORDINATOR
-from protocol.messages.join_group import JOIN_GROUP, JoinGroupResponse
-from protocol.messages.offset_commit import (
+from barnabas.protocol.header import decode_request_header
+from barnabas.protocol.messages.create_topics import CREATE_TOPICS
+from barnabas.protocol.messages.delete_topics import DELETE_TOPICS
+from barnabas.protocol.messages.fetch import (
+    FETCH,
+    FetchableTopicResponse,
+    FetchResponse,
+    PartitionData,
+)
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR
+from barnabas.protocol.messages.join_group import JOIN_GROUP, JoinGroupResponse
+from barnabas.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from protocol.messages.produce import (
+from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceResponse,
     ProduceResponse,
     TopicProduceResponse,
 )
-from protocol.messages.sync_group import SYNC_GROUP, SyncGroupResponse
-from protocol.records import check_batch
+from barnabas.protocol.messages.sync_group import SYNC_GROUP, SyncGroupResponse
+from barnabas.protocol.records import check_batch
 from tests.bench import frames
 
 

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from broker.config import BrokerConfig
-from broker.server import BrokerServer
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.server import BrokerServer
 from tests.bench import report
 from tests.bench.fill import Amount, filled
 from tests.bench.run import Results

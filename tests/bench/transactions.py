@@ -23,18 +23,18 @@ from typing import Any
 
 from crc32c import crc32c
 
-from protocol.client import NEED_DATA, ClientConnection
-from protocol.errors import ErrorCode
-from protocol.messages.end_txn import END_TXN, EndTxnRequest
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from protocol.messages.produce import (
+from barnabas.protocol.client import NEED_DATA, ClientConnection
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
-from protocol.records import CRC_START, Record, encode_batch
+from barnabas.protocol.records import CRC_START, Record, encode_batch
 from tests.bench.load import Measurement, RequestFailed, summarise
 from tests.counterparts.broker_process import HOST
 from tests.counterparts.usage import CpuTime

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from typing import Any, NamedTuple
 
-from protocol.records import iterate_batches, iterate_records, read_marker
+from barnabas.protocol.records import iterate_batches, iterate_records, read_marker
 from tests.broker.data_plane import EXPANDED_BYTES
 
 

@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
-from protocol.client import NEED_DATA, ClientConnection
-from protocol.messages.fetch import (
+from barnabas.protocol.client import NEED_DATA, ClientConnection
+from barnabas.protocol.messages.fetch import (
     FETCH,
     FetchPartition,
     FetchRequest,
@@ -17,21 +17,21 @@ from protocol.messages.fetch import (
     FetchTopic,
     ForgottenTopic,
 )
-from protocol.messages.list_offsets import (
+from barnabas.protocol.messages.list_offsets import (
     LIST_OFFSETS,
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from protocol.messages.produce import (
+from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     TopicProduceData,
 )
-from protocol.records import Record, encode_batch, iterate_batches, iterate_records
-from protocol.wire import ZERO_UUID
+from barnabas.protocol.records import Record, encode_batch, iterate_batches, iterate_records
+from barnabas.protocol.wire import ZERO_UUID
 
 NOW_MS = 1_700_000_000_000
 PRODUCE_VERSIONS = range(3, 14)

@@ -10,16 +10,16 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
-from broker import handlers
-from broker.catalogue import Catalogue
-from broker.config import BrokerConfig
-from broker.dispatch import ROUTES, Deferred
-from broker.refusals import refusal
-from protocol.errors import KafkaError
-from storage.log_store import LogStore, StoreCallbacks, StoreSettings
-from storage.metastore.sqlite import MEMORY, SqliteMetaStore
-from storage.recovery import lock_directory, open_store
-from storage.simulated import SimulatedFileSystem
+from barnabas.broker import handlers
+from barnabas.broker.api.dispatch import ROUTES, Deferred
+from barnabas.broker.api.refusals import refusal
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.protocol.errors import KafkaError
+from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
+from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from barnabas.storage.recovery import lock_directory, open_store
+from barnabas.storage.simulated import SimulatedFileSystem
 from tests.storage.engines import InlineEngine
 
 assert handlers, "importing the package registers the routes"

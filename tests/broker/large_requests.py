@@ -6,8 +6,8 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from broker.division import count_elements
-from protocol.generate.schema import Field, Struct
+from barnabas.broker.api.division import count_elements
+from barnabas.protocol.generate.schema import Field, Struct
 from tests.protocol.random_messages import generated
 from tests.protocol.schemas import SCHEMAS
 

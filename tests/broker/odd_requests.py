@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from protocol.generate.schema import Field, Struct
+from barnabas.protocol.generate.schema import Field, Struct
 from tests.protocol.random_messages import generated
 from tests.protocol.schemas import SCHEMAS
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from protocol.errors import ErrorCode
-from protocol.messages.add_partitions_to_txn import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
 )
-from protocol.messages.end_txn import END_TXN, EndTxnRequest
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from protocol.messages.produce import PRODUCE, PartitionProduceResponse, ProduceRequest
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.messages.produce import PRODUCE, PartitionProduceResponse, ProduceRequest
 from tests.broker.data_plane import Named, Wire, batch, produce_request, topic_data
 
 ADDS_SINCE = 12

@@ -4,11 +4,11 @@ import logging
 
 import pytest
 
-from broker.adoption import _keep_broker_settings, _settings_of
-from broker.config import BrokerConfig
-from broker.config_types import ConfigError
-from storage.kraft_metadata import KraftMetadata
-from storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.config.types import ConfigError
+from barnabas.broker.topics.adoption import _keep_broker_settings, _settings_of
+from barnabas.storage.kraft_metadata import KraftMetadata
+from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 
 
 @pytest.fixture

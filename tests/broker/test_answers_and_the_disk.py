@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from broker.testing import Broker
-from broker.waiting import FetchWaits
-from protocol.messages.fetch import FETCH
-from protocol.messages.produce import PRODUCE
-from storage.io import LocalFile
+from barnabas.broker.api.waiting import FetchWaits
+from barnabas.protocol.messages.fetch import FETCH
+from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.storage.io import LocalFile
+from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch, fetch_request, produce_request
 
 TOPIC = Named("t")

@@ -6,10 +6,10 @@ import struct
 
 import pytest
 
-from broker.testing import Broker
-from protocol.errors import ErrorCode
-from protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
-from protocol.messages.produce import PRODUCE
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
+from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.testing import Broker
 from tests.broker.toy import RawClient, request
 
 KEY = API_VERSIONS.key

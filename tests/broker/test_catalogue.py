@@ -5,13 +5,13 @@ from random import Random
 
 import pytest
 
-from broker.catalogue import LOGS_PER_TURN, new_cluster_id, new_topic_id
-from broker.config import BrokerConfig
-from broker.config_types import ConfigError
-from protocol.errors import ErrorCode, KafkaError
-from protocol.records import Record, encode_batch
-from storage.errors import StrayDirectory
-from storage.metastore.interface import MetaStoreError, MetaStoreRefused
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.config.types import ConfigError
+from barnabas.broker.topics.catalogue import LOGS_PER_TURN, new_cluster_id, new_topic_id
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.records import Record, encode_batch
+from barnabas.storage.errors import StrayDirectory
+from barnabas.storage.metastore.interface import MetaStoreError, MetaStoreRefused
 from tests.broker.harness import Administration
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Producer
 
-from broker.testing import Broker
+from barnabas.testing import Broker
 
 COMPACTED = {
     "cleanup.policy": "compact",

@@ -5,7 +5,7 @@ import time
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from broker.testing import Broker
+from barnabas.testing import Broker
 
 WAIT_SECONDS = 60
 CONFIG = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}

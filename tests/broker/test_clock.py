@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from broker.clock import ManualClock, SystemClock
+from barnabas.broker.runtime.clock import ManualClock, SystemClock
 
 
 def test_the_system_clock_is_the_machines():

@@ -4,8 +4,13 @@ from dataclasses import FrozenInstanceError, fields, replace
 
 import pytest
 
-from broker.config import BROKER_CONFIGS, FIELD_NAMES, READ_ONLY, BrokerConfig
-from broker.config_types import (
+from barnabas.broker.config.broker_config import (
+    BROKER_CONFIGS,
+    FIELD_NAMES,
+    READ_ONLY,
+    BrokerConfig,
+)
+from barnabas.broker.config.types import (
     INT_MAX,
     LONG_MAX,
     ConfigError,

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.config import BROKER_CONFIGS
-from broker.config_environment import (
+from barnabas.broker.config.broker_config import BROKER_CONFIGS
+from barnabas.broker.config.environment import (
     EXCLUDED,
     from_environment,
     ignored_variables,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from broker.config_loader import load_config
-from broker.config_types import ConfigError
+from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.types import ConfigError
 
 
 def load(**settings: str):

@@ -1,9 +1,9 @@
 import pytest
 
-from broker.config import BROKER_CONFIGS, BrokerConfig
-from broker.config_listeners import Endpoint
-from broker.config_loader import load_config
-from broker.config_types import ConfigError
+from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
+from barnabas.broker.config.listeners import Endpoint
+from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.types import ConfigError
 
 
 def endpoints(listeners, advertised="", protocol_map=None, controllers=""):

@@ -1,8 +1,8 @@
 import pytest
 
-from broker.config_loader import load_config
-from broker.config_properties import parse_properties
-from broker.config_types import ConfigError
+from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.properties import parse_properties
+from barnabas.broker.config.types import ConfigError
 
 DEMO_FILE = """
 process.roles=broker,controller

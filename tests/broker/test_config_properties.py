@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.config_properties import MalformedProperties, Property, parse_properties
+from barnabas.broker.config.properties import MalformedProperties, Property, parse_properties
 
 
 @pytest.mark.parametrize(

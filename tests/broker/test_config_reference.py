@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from broker import config_reference
-from broker.config import BROKER_CONFIGS
-from broker.config_environment import EXCLUDED, SPECIAL, key_of
-from broker.config_ignored import IGNORED_CONFIGS, is_ignored
-from broker.config_reference import PAGE, main, page, sections
-from broker.config_types import ConfigError
-from broker.topic_configs import TOPIC_CONFIGS
+from barnabas.broker.config import reference as config_reference
+from barnabas.broker.config.broker_config import BROKER_CONFIGS
+from barnabas.broker.config.environment import EXCLUDED, SPECIAL, key_of
+from barnabas.broker.config.ignored import IGNORED_CONFIGS, is_ignored
+from barnabas.broker.config.reference import PAGE, main, page, sections
+from barnabas.broker.config.topic_configs import TOPIC_CONFIGS
+from barnabas.broker.config.types import ConfigError
 
 
 def rows(heading):

@@ -10,8 +10,8 @@ import struct
 
 import pytest
 
-from broker import connection
-from broker.clock import ManualClock
+from barnabas.broker.network import connection
+from barnabas.broker.runtime.clock import ManualClock
 from tests.broker.toy import (
     ECHO,
     FETCH,

@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from broker.socket_server import SocketServer
+from barnabas.broker.network.socket_server import SocketServer
 from tests.broker.toy import (
     ECHO,
     FETCH,

@@ -14,12 +14,12 @@ from typing import Any, Final
 
 import pytest
 
-from broker.clock import ManualClock
-from broker.coordination import RECORDS_PER_SLICE, RETRY_MS, Coordination
-from broker.coordinator_shard import Shard
-from broker.key_hash import java_hash
-from broker.topic_names import GROUP_OFFSETS
-from coordinator.decision import (
+from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.coordination.runner import RECORDS_PER_SLICE, RETRY_MS, Coordination
+from barnabas.broker.coordination.shard import Shard
+from barnabas.broker.runtime.clock import ManualClock
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.coordinator.decision import (
     Answer,
     Cancel,
     Decision,
@@ -29,14 +29,14 @@ from coordinator.decision import (
     Schedule,
     Timer,
 )
-from protocol.errors import ErrorCode
-from protocol.messages.offset_commit_record import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.offset_commit_record import (
     OFFSET_COMMIT_RECORD,
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from protocol.records import HEADER_BYTES, control_batch, encode_batch, iterate_records
-from protocol.records import Record as LogRecord
+from barnabas.protocol.records import HEADER_BYTES, control_batch, encode_batch, iterate_records
+from barnabas.protocol.records import Record as LogRecord
 from tests.broker.harness import Administration
 from tests.storage.engines import InlineEngine
 
@@ -230,7 +230,7 @@ def test_a_small_marker_is_taken_in_at_once(opened):
 
 @pytest.mark.parametrize("turns", range(8))
 async def test_nothing_is_read_before_the_last_part_of_a_large_marker(opened, turns, monkeypatch):
-    monkeypatch.setattr("broker.turns.SLICE_SECONDS", 0)
+    monkeypatch.setattr("barnabas.broker.runtime.turns.SLICE_SECONDS", 0)
     opened.ask(put("k", 1, "in flight"))
     end_transaction(opened, 2)
     end_transaction(opened, 3, commit=False)
@@ -255,7 +255,7 @@ async def test_nothing_is_read_before_the_last_part_of_a_large_marker(opened, tu
 
 
 async def test_who_waits_in_a_lane_goes_on_in_order_behind_a_large_marker(opened, monkeypatch):
-    monkeypatch.setattr("broker.turns.SLICE_SECONDS", 0)
+    monkeypatch.setattr("barnabas.broker.runtime.turns.SLICE_SECONDS", 0)
     opened.ask(put("k", 1, "first"))
     opened.ask(get("k"))
     opened.ask(put("k", 2, "second"))
@@ -273,7 +273,7 @@ async def test_who_waits_in_a_lane_goes_on_in_order_behind_a_large_marker(opened
 async def test_a_long_decision_looks_at_nothing_while_a_marker_is_taken_in(
     opened, turns, monkeypatch
 ):
-    monkeypatch.setattr("broker.turns.SLICE_SECONDS", 0)
+    monkeypatch.setattr("barnabas.broker.runtime.turns.SLICE_SECONDS", 0)
     seen: list[int] = []
 
     def look(toy: Toy, _now: Now) -> Decision:
@@ -296,7 +296,7 @@ async def test_a_long_decision_looks_at_nothing_while_a_marker_is_taken_in(
 
 @pytest.mark.parametrize("turns", range(4))
 async def test_a_topic_that_goes_takes_what_waits_for_a_marker_along(turns, monkeypatch):
-    monkeypatch.setattr("broker.turns.SLICE_SECONDS", 0)
+    monkeypatch.setattr("barnabas.broker.runtime.turns.SLICE_SECONDS", 0)
     opened = await asyncio.to_thread(Coordinator)
     opened.coordination.open()
     opened.ask(take(1, 2))
@@ -417,8 +417,8 @@ async def test_a_mistake_in_taking_in_a_long_decision_stops_the_broker(opened):
 
 @pytest.mark.parametrize("turns", range(8))
 async def test_a_long_decision_whose_topic_goes_comes_to_nothing(turns, monkeypatch):
-    monkeypatch.setattr("broker.coordination.RECORDS_PER_SLICE", 1)
-    monkeypatch.setattr("broker.turns.SLICE_SECONDS", 0)
+    monkeypatch.setattr("barnabas.broker.coordination.runner.RECORDS_PER_SLICE", 1)
+    monkeypatch.setattr("barnabas.broker.runtime.turns.SLICE_SECONDS", 0)
     opened = await asyncio.to_thread(Coordinator)
     opened.coordination.open()
     opened.ask(take(1, 2, 3))

@@ -2,10 +2,10 @@
 
 from types import SimpleNamespace
 
-from broker.clock import ManualClock
-from broker.coordination import Coordination
-from coordinator.decision import Cancel, Decision, Record, Schedule, Timer
-from protocol.messages.group_metadata_record import (
+from barnabas.broker.coordination.runner import Coordination
+from barnabas.broker.runtime.clock import ManualClock
+from barnabas.coordinator.decision import Cancel, Decision, Record, Schedule, Timer
+from barnabas.protocol.messages.group_metadata_record import (
     GROUP_METADATA_RECORD,
     GroupMetadataKey,
     GroupMetadataValue,

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from broker.dispatch import ROUTES, CloseConnection, Deferred, Parked, Route, Routes
-from broker.refusals import mirror, refusal
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
-from protocol.messages.find_coordinator import (
+from barnabas.broker.api.dispatch import ROUTES, CloseConnection, Deferred, Parked, Route, Routes
+from barnabas.broker.api.refusals import mirror, refusal
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from barnabas.protocol.messages.find_coordinator import (
     FIND_COORDINATOR,
     FindCoordinatorRequest,
 )
-from protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest, HeartbeatResponse
-from protocol.messages.list_offsets import (
+from barnabas.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest, HeartbeatResponse
+from barnabas.protocol.messages.list_offsets import (
     LIST_OFFSETS,
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from protocol.messages.offset_commit import (
+from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from protocol.messages.sasl_handshake import SASL_HANDSHAKE
+from barnabas.protocol.messages.sasl_handshake import SASL_HANDSHAKE
 
 CODE = ErrorCode.COORDINATOR_NOT_AVAILABLE
 

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from broker.division import by, count_elements, is_long, join, parts
-from protocol.messages.list_offsets import (
+from barnabas.broker.api.division import by, count_elements, is_long, join, parts
+from barnabas.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
@@ -13,7 +13,7 @@ from protocol.messages.list_offsets import (
     ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
-from protocol.messages.offset_fetch import (
+from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,

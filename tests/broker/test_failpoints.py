@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from broker import failpoints
-from broker.failpoints import Failpoints, parse
+from barnabas.broker.runtime import failpoints
+from barnabas.broker.runtime.failpoints import Failpoints, parse
 
 
 class Journal:

@@ -7,10 +7,15 @@ import tracemalloc
 
 import pytest
 
-from broker.config import BrokerConfig
-from broker.fetch_sessions import UNKNOWN_MOST, FetchSessions, served_first
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from barnabas.broker.api.fetch_sessions import UNKNOWN_MOST, FetchSessions, served_first
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ForgottenTopic,
+)
 
 IDLE_MS = 120_000
 

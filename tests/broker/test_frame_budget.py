@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.frame_budget import (
+from barnabas.broker.network.frame_budget import (
     JUDGE_SECONDS,
     STRANGERS_BYTES_MAX,
     STRANGERS_BYTES_MIN,
     Claim,
     FrameBudget,
 )
-from protocol.frame import PIECE_BYTES
+from barnabas.protocol.frame import PIECE_BYTES
 
 MIB = 1 << 20
 LIMIT = 256 * MIB

@@ -18,9 +18,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from broker.dispatch import ROUTES
-from broker.testing import Broker
-from protocol.client import ClientConnection
+from barnabas.broker.api.dispatch import ROUTES
+from barnabas.protocol.client import ClientConnection
+from barnabas.testing import Broker
 from tests.broker.sample_requests import SAMPLES
 from tests.broker.toy import request
 from tests.protocol.mutilation import MUTATORS

@@ -2,13 +2,13 @@
 
 import pytest
 
-from broker.config import BrokerConfig
-from broker.identity import META_PROPERTIES, read_properties, settle_identity
-from broker.testing import Broker
-from storage.errors import Corrupt
-from storage.io import LocalFileSystem
-from storage.metastore.interface import IdentityMismatch
-from storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.topics.identity import META_PROPERTIES, read_properties, settle_identity
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.metastore.interface import IdentityMismatch
+from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from barnabas.testing import Broker
 
 
 @pytest.fixture

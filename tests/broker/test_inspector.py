@@ -2,9 +2,9 @@
 
 import asyncio
 
-from broker.inspector import Inspected, Inspector
-from protocol.compression import ZSTD
-from protocol.records import Record, encode_batch
+from barnabas.broker.api.inspector import Inspected, Inspector
+from barnabas.protocol.compression import ZSTD
+from barnabas.protocol.records import Record, encode_batch
 from tests.broker.data_plane import batch
 
 LIMIT = 1000

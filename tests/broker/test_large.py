@@ -10,39 +10,39 @@ import struct
 
 import pytest
 
-from broker.dispatch import PRODUCE_KEY, ROUTES
-from broker.division import count_elements
-from broker.large import LARGE_BYTES
-from broker.server import COLLECT_EVERY
-from broker.testing import Broker
-from protocol.client import NEED_DATA, ClientConnection
-from protocol.errors import ErrorCode
-from protocol.messages import ENTRIES
-from protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
-from protocol.messages.list_offsets import (
+from barnabas.broker.api.dispatch import PRODUCE_KEY, ROUTES
+from barnabas.broker.api.division import count_elements
+from barnabas.broker.network.large import LARGE_BYTES
+from barnabas.broker.server import COLLECT_EVERY
+from barnabas.protocol.client import NEED_DATA, ClientConnection
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages import ENTRIES
+from barnabas.protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
+from barnabas.protocol.messages.list_offsets import (
     LIST_OFFSETS,
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
-from protocol.messages.offset_commit import (
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from barnabas.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from protocol.messages.offset_fetch import (
+from barnabas.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
 )
-from protocol.messages.produce import (
+from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
+from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag
 from tests.broker.large_requests import large_requests
 from tests.broker.sample_requests import SAMPLES, error_codes
@@ -280,7 +280,7 @@ def test_a_fetch_of_many_partitions_waits_and_is_woken(running, wide):
 
 
 def produce_one(running, topic, partition):
-    from protocol.messages.produce import (
+    from barnabas.protocol.messages.produce import (
         PRODUCE,
         PartitionProduceData,
         ProduceRequest,

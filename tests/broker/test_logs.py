@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from broker.logs import configure_logging
+from barnabas.broker.runtime.logs import configure_logging
 
 
 @pytest.fixture

@@ -6,20 +6,20 @@ import logging
 
 import pytest
 
-from broker import marker_phase
-from broker.marker_phase import MarkerPhase
-from broker.testing import Broker
-from coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2, State
-from protocol.errors import ErrorCode
-from protocol.messages.end_txn import END_TXN, EndTxnRequest
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.write_txn_markers import (
+from barnabas.broker.coordination import marker_phase
+from barnabas.broker.coordination.marker_phase import MarkerPhase
+from barnabas.coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2, State
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from storage.transaction_marker import TransactionMarker
+from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.testing import Broker
 from tests.broker.data_plane import Wire, until
 from tests.crash.transaction_client import (
     PATIENCE_S,

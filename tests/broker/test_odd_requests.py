@@ -7,10 +7,10 @@ import socket
 
 import pytest
 
-from broker.dispatch import ROUTES
-from broker.testing import Broker
-from protocol.client import ClientConnection
-from protocol.messages import ENTRIES
+from barnabas.broker.api.dispatch import ROUTES
+from barnabas.protocol.client import ClientConnection
+from barnabas.protocol.messages import ENTRIES
+from barnabas.testing import Broker
 from tests.broker.odd_requests import odd_requests
 from tests.broker.sample_requests import SAMPLES
 

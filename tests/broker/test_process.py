@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from broker import process
-from tests.broker.cli.command import ROOT
+from barnabas.broker.runtime import process
+from tests.checkout import ROOT
 
 PREFER_LARGE_BLOCKS = """
 import resource
-from broker.process import tune_allocator
+from barnabas.broker.runtime.process import tune_allocator
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -29,8 +29,8 @@ print(untuned, faults())
 
 GIVE_BACK = """
 import time
-from broker.metrics.process import memory_bytes
-from broker.process import return_freed_memory, tune_allocator
+from barnabas.broker.metrics.process import memory_bytes
+from barnabas.broker.runtime.process import return_freed_memory, tune_allocator
 
 print(tune_allocator())
 return_freed_memory(quiet_seconds=0.2)
@@ -147,13 +147,13 @@ def test_all_open_files_that_are_allowed():
     code = (
         "import resource\n"
         f"resource.setrlimit(resource.RLIMIT_NOFILE, (64, {hard}))\n"
-        "from broker.process import raise_open_files_limit\n"
+        "from barnabas.broker.runtime.process import raise_open_files_limit\n"
         "print(raise_open_files_limit(), *resource.getrlimit(resource.RLIMIT_NOFILE))\n"
     )
     assert run(code) == [str(hard)] * 3
 
 
 def test_the_interpreter_switches_threads_sooner():
-    code = "import sys; from broker.process import tune_process; tune_process()\n"
+    code = "import sys; from barnabas.broker.runtime.process import tune_process; tune_process()\n"
     (interval,) = run(code + "print(sys.getswitchinterval())")
     assert float(interval) == pytest.approx(0.0005)

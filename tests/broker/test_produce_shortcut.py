@@ -12,18 +12,18 @@ import struct
 
 import pytest
 
-from broker.produce_shortcut import ProduceShortcut, ShortProduce
-from broker.testing import Broker
-from protocol.messages.add_partitions_to_txn import (
+from barnabas.broker.handlers.produce_shortcut import ProduceShortcut, ShortProduce
+from barnabas.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
 )
-from protocol.messages.end_txn import END_TXN, EndTxnRequest
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from protocol.messages.metadata import METADATA, MetadataRequest
-from protocol.messages.produce import PRODUCE, ProduceRequest
-from protocol.records import iterate_batches
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
+from barnabas.protocol.messages.produce import PRODUCE, ProduceRequest
+from barnabas.protocol.records import iterate_batches
+from barnabas.testing import Broker
 from tests.broker.data_plane import (
     NOW_MS,
     PRODUCE_VERSIONS,

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+
+from tests.checkout import ROOT, SOURCES
 
 pytest_plugins = ["pytester"]
 
-ROOT = Path(__file__).parents[2]
-
 INI = """[pytest]
-addopts = -p no:barnabas -p broker.pytest_plugin
+addopts = -p no:barnabas -p barnabas.broker.testing.pytest_plugin
 asyncio_default_fixture_loop_scope = function
 """
 
 TWO_TESTS = """
-from broker.wire_client import WireClient
+from barnabas.broker.client.wire_client import WireClient
 from tests.broker.test_testing import produce
 
 def test_orders(kafka):
@@ -43,6 +41,7 @@ def test_partitions(kafka_broker):
 @pytest.fixture
 def outside(pytester, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
+    monkeypatch.syspath_prepend(str(SOURCES))
     pytester.makeini(INI)
     return pytester
 

@@ -8,14 +8,14 @@ import struct
 
 import pytest
 
-import broker.handlers
-from broker.dispatch import PRODUCE_KEY, ROUTES
-from broker.handlers.api_versions import advertised
-from broker.testing import Broker
-from protocol.client import NEED_DATA, ClientConnection
-from protocol.header import RequestHeader, encode_request_header
-from protocol.messages import ENTRIES, api_for_key
-from protocol.messages.init_producer_id import InitProducerIdRequest
+from barnabas.broker import handlers
+from barnabas.broker.api.dispatch import PRODUCE_KEY, ROUTES
+from barnabas.broker.handlers.api_versions import advertised
+from barnabas.protocol.client import NEED_DATA, ClientConnection
+from barnabas.protocol.header import RequestHeader, encode_request_header
+from barnabas.protocol.messages import ENTRIES, api_for_key
+from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
+from barnabas.testing import Broker
 from tests.broker.sample_requests import (
     REFUSED,
     SAMPLES,
@@ -27,7 +27,7 @@ from tests.protocol.random_messages import Case
 from tests.protocol.schemas import SCHEMAS
 from tests.protocol.test_codec_against_oracles import kio_cases, through_kio
 
-assert broker.handlers
+assert handlers
 
 SERVED = [
     (route.name, version)

@@ -12,12 +12,12 @@ from urllib.request import urlopen
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 
-from broker.testing import Broker
-from protocol.errors import ErrorCode
-from protocol.messages.list_offsets import LIST_OFFSETS
-from protocol.records import iterate_batches
-from storage.io import LocalFile
-from storage.segment_read import SLICE_BYTES_MIN
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
+from barnabas.protocol.records import iterate_batches
+from barnabas.storage.io import LocalFile
+from barnabas.storage.segment_read import SLICE_BYTES_MIN
+from barnabas.testing import Broker
 from tests.broker.data_plane import (
     NOW_MS,
     Named,

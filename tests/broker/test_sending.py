@@ -9,9 +9,9 @@ import socket
 
 import pytest
 
-from broker import sending
-from broker.sending import Remainder, has_slices, in_memory, send, send_unpaced
-from storage.io import FileSlice, LocalFileSystem
+from barnabas.broker.network import sending
+from barnabas.broker.network.sending import Remainder, has_slices, in_memory, send, send_unpaced
+from barnabas.storage.io import FileSlice, LocalFileSystem
 from tests.broker.toy import until
 from tests.storage.page_cache import all_is_cached_where_nobody_knows
 

@@ -15,25 +15,25 @@ from pathlib import Path
 
 import pytest
 
-from broker.clock import ManualClock
-from broker.config import BrokerConfig
-from broker.http.pages import readiness
-from broker.server import BrokerServer, loop_factory
-from broker.socket_server import ListenError
-from broker.testing import Broker
-from broker.topic_reader import read_topic
-from broker.wire_client import WireClient
-from protocol.messages.metadata import METADATA, MetadataRequest
-from protocol.messages.produce import (
+from barnabas.broker.client.topic_reader import read_topic
+from barnabas.broker.client.wire_client import WireClient
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.http.pages import readiness
+from barnabas.broker.network.socket_server import ListenError
+from barnabas.broker.runtime.clock import ManualClock
+from barnabas.broker.server import BrokerServer, loop_factory
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
+from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
-from protocol.records import Record, encode_batch
-from storage.io import AlreadyLocked
-from storage.metastore.sqlite import MEMORY, SqliteMetaStore
-from storage.simulated import SimulatedFileSystem
+from barnabas.protocol.records import Record, encode_batch
+from barnabas.storage.io import AlreadyLocked
+from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.testing import Broker
 from tests.broker.toy import RawClient, request, until
 
 BOTH_LOOPS = True
@@ -155,7 +155,7 @@ async def test_topics_of_the_configuration_exist_when_the_broker_is_ready(tmp_pa
 
 
 async def test_an_orderly_stop_leaves_no_journal_to_replay(tmp_path, caplog):
-    caplog.set_level(logging.INFO, "broker.server")
+    caplog.set_level(logging.INFO, "barnabas.broker.server")
     for expected in ("clean=false", "clean=true"):
         caplog.clear()
         async with Started(BrokerServer(config(tmp_path, create_topics=("t:1:1",)))) as server:
@@ -298,10 +298,10 @@ async def test_retention_and_checkpoints_follow_the_clock():
 
 PROGRAM = """
 import errno, sys, time
-from broker.clock import ManualClock
-from broker.config import BrokerConfig
-from broker.server import run
-from storage.io import LocalFile
+from barnabas.broker.runtime.clock import ManualClock
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.server import run
+from barnabas.storage.io import LocalFile
 
 directory, fault = sys.argv[1:]
 

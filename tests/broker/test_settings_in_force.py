@@ -4,7 +4,7 @@ import time
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from broker.testing import Broker
+from barnabas.testing import Broker
 
 
 def produce(broker, *values):

@@ -12,11 +12,11 @@ import urllib.request
 
 import pytest
 
-from broker.config import BrokerConfig
-from broker.server import BrokerServer, _started
-from protocol.records import Record, encode_batch
-from storage.metastore.sqlite import MEMORY, SqliteMetaStore
-from storage.simulated import SimulatedCrash, SimulatedFileSystem
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.server import BrokerServer, _started
+from barnabas.protocol.records import Record, encode_batch
+from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from barnabas.storage.simulated import SimulatedCrash, SimulatedFileSystem
 from tests.broker.toy import until
 
 PARTITIONS = 20
@@ -118,8 +118,8 @@ async def test_a_start_answers_probes_and_says_how_far_it_is(machine):
 
 
 async def test_a_start_says_how_much_of_the_journal_it_has_checked(machine, caplog, monkeypatch):
-    monkeypatch.setattr("broker.server.PROGRESS_TOLD_EVERY_S", 0)
-    caplog.set_level(logging.INFO, "broker.server")
+    monkeypatch.setattr("barnabas.broker.server.PROGRESS_TOLD_EVERY_S", 0)
+    caplog.set_level(logging.INFO, "barnabas.broker.server")
     first = machine.broker()
     await first.start()
     await machine.fill(first)
@@ -190,7 +190,7 @@ async def test_a_start_that_fails_is_no_orderly_stop(machine):
 
 
 async def test_a_stop_that_takes_too_long_leaves_the_rest_to_the_journal(machine, caplog):
-    caplog.set_level(logging.INFO, "broker.server")
+    caplog.set_level(logging.INFO, "barnabas.broker.server")
     server = machine.broker(shutdown_checkpoint_timeout_ms=300)
     await server.start()
     await machine.fill(server)
@@ -216,7 +216,7 @@ async def test_a_stop_that_takes_too_long_leaves_the_rest_to_the_journal(machine
 
 
 async def test_a_stop_has_its_last_checkpoint_behind_the_one_under_way(machine, caplog):
-    caplog.set_level(logging.INFO, "broker.server")
+    caplog.set_level(logging.INFO, "barnabas.broker.server")
     server = machine.broker()
     await server.start()
     await machine.fill(server)

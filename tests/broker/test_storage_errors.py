@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.storage_errors import error_code_of
-from storage import errors
+from barnabas.broker.api.storage_errors import error_code_of
+from barnabas.storage import errors
 
 
 def refusals() -> list[type[errors.Refused]]:

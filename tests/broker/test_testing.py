@@ -9,25 +9,25 @@ import time
 
 import pytest
 
-from broker.config_types import ConfigError
-from broker.dispatch import RequestContext
-from broker.socket_server import ListenError
-from broker.testing import KAFKA_3_9, Broker
-from broker.topic_reader import next_offset, visible_batches
-from broker.wire_client import WireClient
-from protocol.client import NEED_DATA
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from protocol.messages.list_offsets import LIST_OFFSETS
-from protocol.messages.metadata import METADATA, MetadataRequest, MetadataResponse
-from protocol.messages.produce import (
+from barnabas.broker.api.dispatch import RequestContext
+from barnabas.broker.client.topic_reader import next_offset, visible_batches
+from barnabas.broker.client.wire_client import WireClient
+from barnabas.broker.config.types import ConfigError
+from barnabas.broker.network.socket_server import ListenError
+from barnabas.broker.testing.embedded import KAFKA_3_9, Broker
+from barnabas.protocol.client import NEED_DATA
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataResponse
+from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
-from protocol.records import Record, control_batch, encode_batch
+from barnabas.protocol.records import Record, control_batch, encode_batch
 
 
 @pytest.fixture(params=["memory", "disk"])

@@ -2,9 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.config import BROKER_CONFIGS, BrokerConfig
-from broker.config_types import ConfigError, ConfigSource, Setting, UnknownKey, format_value
-from broker.topic_configs import (
+from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
+from barnabas.broker.config.topic_configs import (
     TOPIC_CONFIGS,
     check_topic_configs,
     describe_topic,
@@ -12,7 +11,14 @@ from broker.topic_configs import (
     log_config,
     parse_topic_config,
 )
-from storage.config import LogConfig
+from barnabas.broker.config.types import (
+    ConfigError,
+    ConfigSource,
+    Setting,
+    UnknownKey,
+    format_value,
+)
+from barnabas.storage.config import LogConfig
 
 BROKER = BrokerConfig()
 STATIC = ConfigSource.STATIC_BROKER
@@ -56,7 +62,7 @@ OTHER_LIMITS = {
     "leader.replication.throttled.replicas",
 }
 
-# See the docstring of broker.config.
+# See the docstring of barnabas.broker.config.broker_config.
 OTHER_DEFAULTS = {
     "node.id",
     "listeners",

@@ -14,29 +14,29 @@ from typing import Any
 
 import pytest
 
-from broker import marker_phase
-from broker.testing import Broker
-from coordinator.decision import Decision
-from coordinator.transactions.commands import Outcome
-from coordinator.transactions.shard import TransactionShard
-from coordinator.transactions.state import TopicPartition, Transaction
-from protocol.errors import ErrorCode
-from protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN, AddOffsetsToTxnRequest
-from protocol.messages.add_partitions_to_txn import (
+from barnabas.broker.coordination import marker_phase
+from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.transactions.commands import Outcome
+from barnabas.coordinator.transactions.shard import TransactionShard
+from barnabas.coordinator.transactions.state import TopicPartition, Transaction
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN, AddOffsetsToTxnRequest
+from barnabas.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from protocol.messages.end_txn import END_TXN, EndTxnRequest
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from protocol.messages.txn_offset_commit import (
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.messages.txn_offset_commit import (
     TXN_OFFSET_COMMIT,
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from barnabas.testing import Broker
 from tests.broker.data_plane import PRODUCE, Named, Wire, batch, produce_request
 from tests.coordinator.transactions.states import (
     P0,

@@ -7,21 +7,21 @@ import time
 
 import pytest
 
-from broker.config_loader import load_config
-from broker.config_types import ConfigError
-from broker.id_expiration import IdExpiration
-from broker.testing import Broker
-from coordinator.transactions.state import State, Transaction, record_of
-from protocol.errors import ErrorCode
-from protocol.messages.add_partitions_to_txn import (
+from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.types import ConfigError
+from barnabas.broker.coordination.id_expiration import IdExpiration
+from barnabas.coordinator.transactions.state import State, Transaction, record_of
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
 )
-from protocol.messages.end_txn import END_TXN, EndTxnRequest
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from protocol.records import Record, encode_batch
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.records import Record, encode_batch
+from barnabas.testing import Broker
 from tests.broker.data_plane import Wire, complaints
 
 E = ErrorCode

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from broker.cli.transactions import _VERBS as VERBS
-from broker.config import BROKER_CONFIGS
-from broker.config_ignored import IGNORED_CONFIGS
-from broker.handlers.transaction_views import IDS_PER_REQUEST_MAX, LISTED_MAX
-from coordinator.transactions.state import STORABLE
-from protocol.generate.schema import read_schema
+from barnabas.broker.cli.transactions import _VERBS as VERBS
+from barnabas.broker.config.broker_config import BROKER_CONFIGS
+from barnabas.broker.config.ignored import IGNORED_CONFIGS
+from barnabas.broker.handlers.transaction_views import IDS_PER_REQUEST_MAX, LISTED_MAX
+from barnabas.coordinator.transactions.state import STORABLE
+from barnabas.protocol.generate.schema import read_schema
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "transactions.md").read_text(encoding="utf-8")

@@ -6,20 +6,20 @@ import time
 
 import pytest
 
-from broker.testing import Broker
-from protocol.errors import ErrorCode
-from protocol.messages.add_partitions_to_txn import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
 )
-from protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
-from protocol.messages.describe_transactions import (
+from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
+from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
     DescribeTransactionsRequest,
 )
-from protocol.messages.end_txn import END_TXN, EndTxnRequest
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch
 
 SETTINGS = {"transaction.two.phase.commit.enable": "true"}

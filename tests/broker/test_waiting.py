@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from broker.clock import ManualClock
-from broker.waiting import FetchWaits, ParkedFetch, PendingProduce
+from barnabas.broker.api.waiting import FetchWaits, ParkedFetch, PendingProduce
+from barnabas.broker.runtime.clock import ManualClock
 
 
 class Line:

@@ -8,14 +8,14 @@ import struct
 from types import SimpleNamespace
 from typing import Any
 
-from broker.clock import Clock, SystemClock
-from broker.config import BrokerConfig
-from broker.dispatch import Deferred, Parked, RequestContext, Routes
-from broker.handlers.api_versions import api_versions
-from broker.socket_server import SocketServer
-from protocol.api import Api, Message
-from protocol.errors import Malformed
-from protocol.messages.api_versions import API_VERSIONS
+from barnabas.broker.api.dispatch import Deferred, Parked, RequestContext, Routes
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.handlers.api_versions import api_versions
+from barnabas.broker.network.socket_server import SocketServer
+from barnabas.broker.runtime.clock import Clock, SystemClock
+from barnabas.protocol.api import Api, Message
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.messages.api_versions import API_VERSIONS
 
 PRODUCE, FETCH, ECHO, SLOW, TAGGED = 0, 1, 3, 4, 5
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from kafka import KafkaProducer
 
+from tests.checkout import ROOT, SOURCES
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.interop.transactional import committed
 
-ROOT = Path(__file__).parents[2]
 TOPIC = "payments"
 
 
@@ -22,7 +22,7 @@ def compiled_modules() -> list[str]:
     hook = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["mypyc"]
     paths = [ROOT / pattern.removeprefix("/") for pattern in hook["include"]]
     files = [file for path in paths for file in (path.glob("*.py") if path.is_dir() else [path])]
-    modules = [file.relative_to(ROOT).with_suffix("") for file in files]
+    modules = [file.relative_to(SOURCES).with_suffix("") for file in files]
     return sorted(".".join(each.parts).removesuffix(".__init__") for each in modules)
 
 
@@ -31,8 +31,18 @@ def test_a_module_is_compiled(name):
     assert importlib.import_module(name).__file__.endswith(".so")
 
 
+def test_nothing_but_a_library_stands_beside_the_one_name():
+    installed = Path(importlib.import_module("barnabas").__file__).parents[1]
+    names = {path.name.partition(".")[0] for path in installed.iterdir()}
+    assert {name for name in names if name and not name.startswith("barnabas-")} == {
+        "barnabas",
+        "barnabas__mypyc",
+        "bin",
+    }
+
+
 def test_a_broker_runs_them_and_ends_transactions(tmp_path, monkeypatch):
-    compiled = Path(importlib.import_module("broker").__file__).parents[1]
+    compiled = Path(importlib.import_module("barnabas").__file__).parents[1]
     monkeypatch.setattr(BarnabasProcess, "packages", str(compiled))
     with BarnabasProcess(tmp_path) as broker:
         loaded = Path(f"/proc/{broker.pid}/maps").read_text().split()

@@ -1,12 +1,10 @@
-"""Barnabas as a process: `python -m broker serve`."""
+"""Barnabas as a process: `python -m barnabas serve`."""
 
 import os
 import sys
-from pathlib import Path
 
+from tests.checkout import SOURCES
 from tests.counterparts.broker_process import HOST, BrokerProcess
-
-_REPOSITORY = Path(__file__).parents[2]
 
 
 class BarnabasProcess(BrokerProcess):
@@ -15,7 +13,7 @@ class BarnabasProcess(BrokerProcess):
     name = "Barnabas"
     interpreter = sys.executable
     """The Python that runs the broker."""
-    packages = os.environ.get("BARNABAS_PACKAGES", str(_REPOSITORY))
+    packages = os.environ.get("BARNABAS_PACKAGES", str(SOURCES))
     """Where it finds the broker; empty: among what is installed for it."""
 
     def command(self) -> list[str]:
@@ -27,7 +25,7 @@ class BarnabasProcess(BrokerProcess):
         overrides = [
             f"--override={key}={value}" for key, value in (settings | self.overrides).items()
         ]
-        return [self.interpreter, "-m", "broker", "serve", *overrides]
+        return [self.interpreter, "-m", "barnabas", "serve", *overrides]
 
     def environment(self) -> dict[str, str]:
         return self.python_environment()

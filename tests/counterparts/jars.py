@@ -1,10 +1,10 @@
-"""Pinned jars of Apache Kafka and of Spark's Kafka connector; see `spark_connector.jars`."""
+"""Pinned jars of Apache Kafka and of Spark's Kafka connector; see `spark_connector/jars.py`."""
 
 import functools
 from pathlib import Path
 
-from spark_connector.jars import PinnedJar, fetched, pyspark_jars
-from spark_connector.jars import spark_kafka_jars as spark_kafka_jars  # noqa: PLC0414 - for others
+from barnabas.spark_connector.jars import PinnedJar, fetched, pyspark_jars
+from barnabas.spark_connector.jars import spark_kafka_jars as spark_kafka_jars  # noqa: PLC0414 - for others
 from tests.counterparts.errors import MissingCounterpart
 
 KAFKA_VERSION = "4.3.0"

@@ -20,9 +20,9 @@ IMPORTED_AHEAD: Final = (
     "pyspark.sql.conversion",
     "pyspark.sql.pandas.serializers",
     "pyspark.worker",
-    "spark_connector.data_source",
-    "spark_connector.foreach_batch",
-    "spark_connector.single",
+    "barnabas.spark_connector.data_source",
+    "barnabas.spark_connector.foreach_batch",
+    "barnabas.spark_connector.single",
 )
 
 if __name__ == "__main__":

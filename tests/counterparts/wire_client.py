@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import Any, Self
 
-from protocol.client import NEED_DATA, ClientConnection
+from barnabas.protocol.client import NEED_DATA, ClientConnection
 from tests.counterparts.broker_process import HOST, BrokerProcess
 
 TIMEOUT_S = 90.0

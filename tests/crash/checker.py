@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from random import Random
 
-from protocol.records import iterate_batches
-from storage.check import verify
-from storage.log_store import LogStore, PartitionSpec
-from storage.partition_log import PartitionLog
-from storage.segment_read import FileSpan, read_waiting
-from storage.simulated import SimulatedFileSystem
+from barnabas.protocol.records import iterate_batches
+from barnabas.storage.check import verify
+from barnabas.storage.log_store import LogStore, PartitionSpec
+from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.segment_read import FileSpan, read_waiting
+from barnabas.storage.simulated import SimulatedFileSystem
 from tests.crash.model import Event, Model, Partition
 from tests.crash.scripted_engine import ScriptedEngine
 from tests.crash.workload import boot_store

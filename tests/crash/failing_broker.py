@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from broker.failpoints import VARIABLE
-from storage.commit_mark import _MARK, _MARK_SLOT_BYTES, FILE_NAME, MARKS_AT
-from storage.journal_format import BLOCK_BYTES, MAGIC, decode_header
+from barnabas.broker.runtime.failpoints import VARIABLE
+from barnabas.storage.commit_mark import _MARK, _MARK_SLOT_BYTES, FILE_NAME, MARKS_AT
+from barnabas.storage.journal_format import BLOCK_BYTES, MAGIC, decode_header
 from tests.counterparts.barnabas_process import BarnabasProcess
 
 DEATH_TIMEOUT_S = 120
 
 
 class FailingBroker(BarnabasProcess):
-    """A broker with failpoints; see broker/failpoints.py."""
+    """A broker with failpoints; see broker/runtime/failpoints.py."""
 
     def environment(self) -> dict[str, str]:
         if not self._failpoints.exists():

@@ -9,34 +9,42 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_group_heartbeat import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.consumer_group_heartbeat import (
     CONSUMER_GROUP_HEARTBEAT,
     ConsumerGroupHeartbeatRequest,
     TopicPartitions,
 )
-from protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
-from protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
-from protocol.messages.join_group import JOIN_GROUP, JoinGroupRequest, JoinGroupRequestProtocol
-from protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest
-from protocol.messages.offset_commit import (
+from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
+from barnabas.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
+from barnabas.protocol.messages.join_group import (
+    JOIN_GROUP,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+)
+from barnabas.protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest
+from barnabas.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from protocol.messages.offset_delete import (
+from barnabas.protocol.messages.offset_delete import (
     OFFSET_DELETE,
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from protocol.messages.offset_fetch import (
+from barnabas.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
 )
-from protocol.messages.sync_group import SYNC_GROUP, SyncGroupRequest, SyncGroupRequestAssignment
+from barnabas.protocol.messages.sync_group import (
+    SYNC_GROUP,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.wire_client import WireClient
 

@@ -3,8 +3,8 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from storage.committer import Committer, Listener
-from storage.journal import CommitGroup
+from barnabas.storage.committer import Committer, Listener
+from barnabas.storage.journal import CommitGroup
 
 
 class ScriptedEngine:

@@ -10,8 +10,8 @@ import os
 
 import pytest
 
-from storage.segment_swap import SegmentSwap
-from storage.simulated import Operation, SimulatedFileSystem
+from barnabas.storage.segment_swap import SegmentSwap
+from barnabas.storage.simulated import Operation, SimulatedFileSystem
 from tests.crash import compaction
 from tests.crash.compaction import CompactingWorkload, check_compacted
 from tests.crash.crashes import CrashRun

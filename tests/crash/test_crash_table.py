@@ -17,9 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.testing import Broker
-from coordinator.decision import Decision
-from coordinator.transactions.state import (
+from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.transactions.state import (
     CLASSIC,
     LARGEST_CLIENT_EPOCH,
     LARGEST_EPOCH,
@@ -27,14 +26,15 @@ from coordinator.transactions.state import (
     State,
     Transaction,
 )
-from protocol.errors import ErrorCode
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.write_txn_markers import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
+from barnabas.testing import Broker
 from tests.broker.data_plane import until
 from tests.counterparts.broker_process import BrokerDied
 from tests.counterparts.wire_client import WireClient

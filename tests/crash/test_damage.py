@@ -5,12 +5,12 @@ from random import Random
 
 import pytest
 
-from storage.check import verify
-from storage.config import LogConfig
-from storage.errors import Corrupt
-from storage.journal_files import JournalFiles
-from storage.journal_format import BLOCK_BYTES, MAGIC
-from storage.producers import CorruptSnapshot, decode_snapshot
+from barnabas.storage.check import verify
+from barnabas.storage.config import LogConfig
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.journal_files import JournalFiles
+from barnabas.storage.journal_format import BLOCK_BYTES, MAGIC
+from barnabas.storage.producers import CorruptSnapshot, decode_snapshot
 from tests.crash.checker import digest
 from tests.crash.crashes import Keep
 from tests.storage.golden import unmarked_files
@@ -410,7 +410,9 @@ def test_the_checksum_of_a_snapshot_is_what_protects_it(host, monkeypatch):
     host.boot()
     assert digest(host.store) == before
     host.disk = image
-    monkeypatch.setattr("storage.producers.crc32c", lambda *_: int.from_bytes(data[2:6], "big"))
+    monkeypatch.setattr(
+        "barnabas.storage.producers.crc32c", lambda *_: int.from_bytes(data[2:6], "big")
+    )
     host.boot()
     assert digest(host.store) != before
 

@@ -9,19 +9,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from broker.testing import Broker
-from coordinator.decision import Record
-from coordinator.groups.offset_table import BY_RETENTION, CommittedOffset, commit_record
-from protocol.errors import ErrorCode
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.group_metadata_record import (
+from barnabas.coordinator.decision import Record
+from barnabas.coordinator.groups.offset_table import BY_RETENTION, CommittedOffset, commit_record
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.group_metadata_record import (
     GROUP_METADATA_RECORD,
     GroupMetadataKey,
     GroupMetadataValue,
     MemberMetadata,
 )
-from protocol.records import Record as LogRecord
-from protocol.records import encode_batch
+from barnabas.protocol.records import Record as LogRecord
+from barnabas.protocol.records import encode_batch
+from barnabas.testing import Broker
 from tests.broker.data_plane import until
 from tests.counterparts.wire_client import WireClient
 from tests.crash.group_load import (

@@ -121,7 +121,7 @@ def read(servers: str) -> list[tuple[int, int, int]]:
 
 
 def check(broker: BarnabasProcess) -> None:
-    command = [sys.executable, "-m", "broker", "check", "-d", str(broker.data_directory)]
+    command = [sys.executable, "-m", "barnabas", "check", "-d", str(broker.data_directory)]
     ended = subprocess.run(command, check=False, timeout=120, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
 

@@ -8,15 +8,19 @@ from random import Random
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_group_describe import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
     ConsumerGroupDescribeRequest,
 )
-from protocol.messages.create_topics import CREATE_TOPICS, CreatableTopic, CreateTopicsRequest
-from protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
 from tests.broker.data_plane import until
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.wire_client import WireClient

@@ -13,22 +13,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from protocol.errors import ErrorCode
-from protocol.messages.create_partitions import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from protocol.messages.create_topics import CREATE_TOPICS, CreatableTopic, CreateTopicsRequest
-from protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest, DeleteTopicState
-from protocol.messages.metadata import METADATA, MetadataRequest
-from protocol.messages.produce import (
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.delete_topics import (
+    DELETE_TOPICS,
+    DeleteTopicsRequest,
+    DeleteTopicState,
+)
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
+from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
-from protocol.records import Record, encode_batch
+from barnabas.protocol.records import Record, encode_batch
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.wire_client import WireClient
 

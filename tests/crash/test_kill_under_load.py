@@ -17,17 +17,21 @@ from random import Random
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages.create_topics import CREATE_TOPICS, CreatableTopic, CreateTopicsRequest
-from protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from protocol.messages.produce import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
-from protocol.records import Record, encode_batch, iterate_batches, iterate_records
+from barnabas.protocol.records import Record, encode_batch, iterate_batches, iterate_records
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerDied
 from tests.counterparts.wire_client import WireClient

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from random import Random
 
-from broker.testing import Broker
-from protocol.errors import ErrorCode
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.offset_commit import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from storage.metastore.sqlite import MEMORY, SqliteMetaStore
-from storage.simulated import Operation, SimulatedFileSystem
+from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from barnabas.storage.simulated import Operation, SimulatedFileSystem
+from barnabas.testing import Broker
 from tests.broker.sample_requests import error_codes
 from tests.counterparts.wire_client import WireClient
 

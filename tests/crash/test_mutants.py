@@ -7,14 +7,14 @@ from random import Random
 
 import pytest
 
-from storage.errors import Corrupt
-from storage.journal import Journal
-from storage.journal_files import JournalFiles
-from storage.log_directory import LogDirectory
-from storage.log_store import LogStore
-from storage.partition_log import PartitionLog
-from storage.segment import Segment
-from storage.simulated import SimulatedFile, SimulatedFileSystem
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.journal import Journal
+from barnabas.storage.journal_files import JournalFiles
+from barnabas.storage.log_directory import LogDirectory
+from barnabas.storage.log_store import LogStore
+from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.segment import Segment
+from barnabas.storage.simulated import SimulatedFile, SimulatedFileSystem
 from tests.crash.checker import Violation, check_recovery
 from tests.crash.crashes import CrashRun, Keep
 from tests.crash.workload import SETTINGS, Workload
@@ -120,7 +120,7 @@ def test_a_journal_recycled_before_the_checkpoint_is_durable_is_found_out(monkey
 
 
 def test_torn_groups_taken_for_whole_ones_are_found_out(monkeypatch):
-    monkeypatch.setattr("storage.journal_format._body_is_good", lambda entry: True)
+    monkeypatch.setattr("barnabas.storage.journal_format._body_is_good", lambda entry: True)
     assert first_violation()
 
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from protocol.records import Record, encode_batch, iterate_batches
-from storage.memory_read import MemorySlice
-from storage.metastore.sqlite import MEMORY, SqliteMetaStore
-from storage.simulated import SimulatedCrash, SimulatedFileSystem
+from barnabas.protocol.records import Record, encode_batch, iterate_batches
+from barnabas.storage.memory_read import MemorySlice
+from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from barnabas.storage.simulated import SimulatedCrash, SimulatedFileSystem
 from tests.broker.harness import CLUSTER_ID, NODE_ID, Administration
 from tests.storage.engines import InlineEngine
 

@@ -14,21 +14,21 @@ from random import Random
 
 import pytest
 
-from broker.marker_phase import MarkerPhase
-from broker.markers import write_marker
-from broker.transactions import Transactions
-from coordinator.transactions import timeouts
-from coordinator.transactions.commands import AddPartitions, EndTransaction
-from coordinator.transactions.state import (
+from barnabas.broker.coordination.marker_phase import MarkerPhase
+from barnabas.broker.coordination.markers import write_marker
+from barnabas.broker.coordination.transactions import Transactions
+from barnabas.coordinator.transactions import timeouts
+from barnabas.coordinator.transactions.commands import AddPartitions, EndTransaction
+from barnabas.coordinator.transactions.state import (
     CLASSIC,
     TRANSACTIONS_V2,
     State,
     TopicPartition,
     transaction_of,
 )
-from protocol.errors import ErrorCode
-from storage.simulated import Operation, SimulatedFileSystem
-from storage.transaction_marker import TransactionMarker
+from barnabas.protocol.errors import ErrorCode
+from barnabas.storage.simulated import Operation, SimulatedFileSystem
+from barnabas.storage.transaction_marker import TransactionMarker
 from tests.crash.crashes import Keep
 from tests.crash.transaction_life import PARTITIONS, TOPIC, Life, copy_of, new_metastore
 from tests.crash.transaction_load import TIMEOUT_MS, Load
@@ -123,7 +123,9 @@ class TransactionCrashes:
 
 
 async def crashes_of(seed: int, monkeypatch) -> TransactionCrashes:
-    monkeypatch.setattr("storage.journal._GROUP_BYTES", GROUP_BYTES[seed % len(GROUP_BYTES)])
+    monkeypatch.setattr(
+        "barnabas.storage.journal._GROUP_BYTES", GROUP_BYTES[seed % len(GROUP_BYTES)]
+    )
     run = TransactionCrashes(seed, SHARE)
     await run.run()
     return run

@@ -11,17 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 
-from broker.key_hash import java_hash
-from broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
-from coordinator.decision import decode_record
-from coordinator.transactions.state import (
+from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.coordinator.decision import decode_record
+from barnabas.coordinator.transactions.state import (
     PREDECESSORS,
     State,
     TopicPartition,
     Transaction,
     transaction_of,
 )
-from protocol.records import BatchHeader, iterate_records, read_header, read_marker
+from barnabas.protocol.records import BatchHeader, iterate_records, read_header, read_marker
 
 Place = tuple[str, int]
 Batches = Mapping[Place, Sequence[bytes]]

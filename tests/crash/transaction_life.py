@@ -5,19 +5,19 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from broker.catalogue import Catalogue
-from broker.clock import ManualClock
-from broker.config import BrokerConfig
-from broker.groups import Groups
-from broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
-from broker.transactions import Transactions
-from protocol.records import iterate_batches
-from storage.log_store import LogStore, StoreCallbacks, StoreSettings
-from storage.memory_read import MemorySlice
-from storage.metastore.sqlite import MEMORY, SqliteMetaStore
-from storage.partition_log import PartitionLog
-from storage.recovery import lock_directory, open_store
-from storage.simulated import SimulatedFileSystem
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.coordination.groups import Groups
+from barnabas.broker.coordination.transactions import Transactions
+from barnabas.broker.runtime.clock import ManualClock
+from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.protocol.records import iterate_batches
+from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
+from barnabas.storage.memory_read import MemorySlice
+from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.recovery import lock_directory, open_store
+from barnabas.storage.simulated import SimulatedFileSystem
 from tests.broker.harness import CLUSTER_ID, NODE_ID, ROOT
 from tests.crash.scripted_engine import ScriptedEngine
 from tests.crash.transaction_history import TransactionHistory

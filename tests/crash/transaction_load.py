@@ -7,27 +7,27 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from random import Random
 
-from broker.admission import Writer, admit
-from broker.key_hash import java_hash
-from broker.topic_names import GROUP_OFFSETS
-from coordinator.decision import TransactionalProducer
-from coordinator.groups.commands import Caller, TransactionalOffsetCommit
-from coordinator.transactions.commands import (
+from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.coordination.verification import Writer, admit
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.coordinator.decision import TransactionalProducer
+from barnabas.coordinator.groups.commands import Caller, TransactionalOffsetCommit
+from barnabas.coordinator.transactions.commands import (
     AddPartitions,
     EndTransaction,
     InitProducer,
     Outcome,
     VerifyPartitions,
 )
-from coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2, TopicPartition
-from protocol.errors import ErrorCode
-from protocol.messages.offset_commit import (
+from barnabas.coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2, TopicPartition
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from protocol.records import Record, encode_batch
-from storage.errors import Refused
+from barnabas.protocol.records import Record, encode_batch
+from barnabas.storage.errors import Refused
 from tests.crash.transaction_history import Place, TransactionHistory, require
 from tests.crash.transaction_life import PARTITIONS, TOPIC, Life
 

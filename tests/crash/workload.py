@@ -3,16 +3,16 @@
 from random import Random
 from typing import ClassVar
 
-from protocol.records import Record, encode_batch
-from storage.config import LOG_APPEND_TIME, LogConfig
-from storage.journal import CommitGroup
-from storage.journal_format import ENTRY, ENTRY_BYTES
-from storage.log_store import LogStore, PartitionSpec, StoreSettings
-from storage.partition_log import PartitionLog
-from storage.recovery import lock_directory, open_store
-from storage.retention import apply_retention
-from storage.simulated import SimulatedFileSystem
-from storage.transaction_marker import TransactionMarker
+from barnabas.protocol.records import Record, encode_batch
+from barnabas.storage.config import LOG_APPEND_TIME, LogConfig
+from barnabas.storage.journal import CommitGroup
+from barnabas.storage.journal_format import ENTRY, ENTRY_BYTES
+from barnabas.storage.log_store import LogStore, PartitionSpec, StoreSettings
+from barnabas.storage.partition_log import PartitionLog
+from barnabas.storage.recovery import lock_directory, open_store
+from barnabas.storage.retention import apply_retention
+from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.storage.transaction_marker import TransactionMarker
 from tests.crash.model import Event, Model
 from tests.crash.scripted_engine import ScriptedEngine
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.checkout import PYTHONPATH
 from tests.counterparts.class_archive import TOOLS, archive_options
 from tests.counterparts.jars import kafka_class_path
 from tests.counterparts.java import java
@@ -30,7 +31,6 @@ from tests.groups.events import (
 )
 from tests.groups.member import FATAL_EXIT_CODE
 
-_REPOSITORY = Path(__file__).parents[2]
 WAIT_S = 240
 STOP_S = 90
 # A consumer is small; many of them share a machine with two cores.
@@ -91,7 +91,7 @@ class Member:
                 stdin=subprocess.DEVNULL,
                 stdout=output if kind.is_java else errors,
                 stderr=errors,
-                env={**os.environ, "PYTHONPATH": str(_REPOSITORY)},
+                env={**os.environ, "PYTHONPATH": PYTHONPATH},
             )
 
     @property

@@ -10,9 +10,9 @@ from typing import NamedTuple, Self
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
-from protocol.api import prefix
-from protocol.messages.offset_commit_record import OFFSET_COMMIT_RECORD
-from protocol.messages.offset_fetch import (
+from barnabas.protocol.api import prefix
+from barnabas.protocol.messages.offset_commit_record import OFFSET_COMMIT_RECORD
+from barnabas.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import re
 
-from broker.version import __version__
+from barnabas.broker.version import __version__
 
 LARGEST_BYTES = 180_000_000
 

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.checkout import PYTHONPATH
 from tests.counterparts.broker_process import BrokerProcess
-
-ROOT = Path(__file__).parents[2]
 
 
 class Ran(NamedTuple):
@@ -43,12 +42,12 @@ class Ran(NamedTuple):
 
 def command(*words: object) -> list[str]:
     """Return the command line."""
-    return [sys.executable, "-m", "broker", *map(str, words)]
+    return [sys.executable, "-m", "barnabas", *map(str, words)]
 
 
 def environment() -> dict[str, str]:
     """Return what a command sees of the environment: this checkout, and a screen of 80 columns."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
+    return {**os.environ, "PYTHONPATH": PYTHONPATH, "COLUMNS": "80"}
 
 
 def run(*words: object, stdin: bytes = b"", cwd: Path | None = None) -> Ran:

@@ -7,49 +7,63 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from protocol.messages.consumer_group_describe import (
+from barnabas.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
     ConsumerGroupDescribeRequest,
 )
-from protocol.messages.consumer_group_heartbeat import (
+from barnabas.protocol.messages.consumer_group_heartbeat import (
     CONSUMER_GROUP_HEARTBEAT,
     ConsumerGroupHeartbeatRequest,
     TopicPartitions,
 )
-from protocol.messages.consumer_protocol_subscription import (
+from barnabas.protocol.messages.consumer_protocol_subscription import (
     CONSUMER_PROTOCOL_SUBSCRIPTION,
     ConsumerProtocolSubscription,
 )
-from protocol.messages.consumer_protocol_subscription import TopicPartition as OwnedPartitions
-from protocol.messages.create_partitions import (
+from barnabas.protocol.messages.consumer_protocol_subscription import (
+    TopicPartition as OwnedPartitions,
+)
+from barnabas.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from protocol.messages.create_topics import CREATE_TOPICS, CreatableTopic, CreateTopicsRequest
-from protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
-from protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest, DeleteTopicState
-from protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
-from protocol.messages.join_group import JOIN_GROUP, JoinGroupRequest, JoinGroupRequestProtocol
-from protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, MemberIdentity
-from protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
-from protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
-from protocol.messages.offset_commit import (
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
+from barnabas.protocol.messages.delete_topics import (
+    DELETE_TOPICS,
+    DeleteTopicsRequest,
+    DeleteTopicState,
+)
+from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
+from barnabas.protocol.messages.join_group import (
+    JOIN_GROUP,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+)
+from barnabas.protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, MemberIdentity
+from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from barnabas.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from protocol.messages.offset_fetch import (
+from barnabas.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
-from protocol.messages.sync_group import SYNC_GROUP, SyncGroupRequest
-from protocol.wire import ZERO_UUID
+from barnabas.protocol.messages.sync_group import SYNC_GROUP, SyncGroupRequest
+from barnabas.protocol.wire import ZERO_UUID
 from tests.counterparts.wire_client import WireClient
 
 JOIN, LEAVE, LEAVE_FOR_A_WHILE = 0, -1, -2

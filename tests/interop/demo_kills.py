@@ -124,5 +124,7 @@ def batches_of(records: int, per_trigger: int) -> int:
 
 def _sentence(error: str) -> str:
     lines = [line.strip() for line in error.splitlines() if line.strip()]
-    telling = [line for line in lines if "spark_connector.errors" in line or "Error:" in line]
+    telling = [
+        line for line in lines if "barnabas.spark_connector.errors" in line or "Error:" in line
+    ]
     return (telling or lines or [""])[0][:160]

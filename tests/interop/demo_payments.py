@@ -14,11 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from barnabas.spark_connector.cluster import connected
+from barnabas.spark_connector.encode import BatchEncoder
+from barnabas.spark_connector.options import SinkOptions
+from barnabas.spark_connector.producer import TransactionalProducer
 from examples.spark_data import ACCOUNTS
-from spark_connector.cluster import connected
-from spark_connector.encode import BatchEncoder
-from spark_connector.options import SinkOptions
-from spark_connector.producer import TransactionalProducer
 
 CHUNK = 250_000
 TRANSACTION_TIMEOUT_MS = 600_000

@@ -10,20 +10,20 @@ from collections import Counter
 import confluent_kafka
 import pytest
 
-from protocol.messages.list_offsets import (
+from barnabas.protocol.messages.list_offsets import (
     LIST_OFFSETS,
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from protocol.records import Record, encode_batch
-from spark_connector import ownership, roll_forward, single, two_phase
-from spark_connector.cluster import Cluster, connected
-from spark_connector.encoded import EncodedBatch
-from spark_connector.options import SinkOptions
-from spark_connector.single import SingleTransactionSink
-from spark_connector.sweep import Decided, _open_transactions
-from spark_connector.two_phase import Decider, Participant
+from barnabas.protocol.records import Record, encode_batch
+from barnabas.spark_connector import ownership, roll_forward, single, two_phase
+from barnabas.spark_connector.cluster import Cluster, connected
+from barnabas.spark_connector.encoded import EncodedBatch
+from barnabas.spark_connector.options import SinkOptions
+from barnabas.spark_connector.single import SingleTransactionSink
+from barnabas.spark_connector.sweep import Decided, _open_transactions
+from barnabas.spark_connector.two_phase import Decider, Participant
 from tests.interop.transactional import COMMITTED, TIMEOUT_S, read_with_confluent
 
 PARTITIONS = 2

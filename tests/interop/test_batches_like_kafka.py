@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from protocol.compression import GZIP, LZ4, NAMES, NONE, SNAPPY, ZSTD, compress
-from protocol.errors import ErrorCode
-from protocol.messages.create_topics import (
+from barnabas.protocol.compression import GZIP, LZ4, NAMES, NONE, SNAPPY, ZSTD, compress
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.create_topics import (
     CREATE_TOPICS,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from protocol.records import HEADER_BYTES, Record, encode_batch, read_header, seal, varint
+from barnabas.protocol.records import HEADER_BYTES, Record, encode_batch, read_header, seal, varint
 from tests.broker.data_plane import NOW_MS, Named, Wire, until
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess

@@ -15,25 +15,25 @@ from typing import Any
 
 import pytest
 
-from broker.key_hash import java_hash
-from protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
-from protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
-from protocol.messages.join_group import (
+from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
+from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
+from barnabas.protocol.messages.join_group import (
     JOIN_GROUP,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
 )
-from protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, MemberIdentity
-from protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
-from protocol.messages.offset_commit import (
+from barnabas.protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, MemberIdentity
+from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
+from barnabas.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from protocol.messages.sync_group import (
+from barnabas.protocol.messages.sync_group import (
     SYNC_GROUP,
     SyncGroupRequest,
     SyncGroupRequestAssignment,

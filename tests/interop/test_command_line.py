@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import confluent_kafka
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages.incremental_alter_configs import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.incremental_alter_configs import (
     INCREMENTAL_ALTER_CONFIGS,
     AlterableConfig,
     AlterConfigsResource,

@@ -130,7 +130,7 @@ def assert_sound(broker: BrokerProcess, topic: str, clean_offset: int) -> None:
     files = segment_files(broker.data_directory)
     assert complaints(files, compacted=True) == []
     if broker.name == "Barnabas":
-        check = [sys.executable, "-m", "broker", "check", "-d", str(broker.data_directory)]
+        check = [sys.executable, "-m", "barnabas", "check", "-d", str(broker.data_directory)]
         assert subprocess.run(check, check=False, timeout=120).returncode == 0
     broker.start()
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from protocol.messages.consumer_group_describe import (
+from barnabas.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
     ConsumerGroupDescribeRequest,
     DescribedGroup,
 )
-from protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
+from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.kafka_tools import DUMP_LOG_SEGMENTS, run_tool
 from tests.counterparts.wire_client import WireClient

@@ -13,23 +13,23 @@ from typing import Any
 
 import pytest
 
-from protocol.messages.create_topics import (
+from barnabas.protocol.messages.create_topics import (
     CREATE_TOPICS,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from protocol.messages.delete_records import (
+from barnabas.protocol.messages.delete_records import (
     DELETE_RECORDS,
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from protocol.messages.fetch import FETCH, FetchPartition
-from protocol.messages.list_offsets import LIST_OFFSETS, ListOffsetsPartition
-from protocol.messages.produce import PRODUCE, ProduceRequest
-from protocol.records import Record, encode_batch, iterate_batches
-from protocol.wire import ZERO_UUID
+from barnabas.protocol.messages.fetch import FETCH, FetchPartition
+from barnabas.protocol.messages.list_offsets import LIST_OFFSETS, ListOffsetsPartition
+from barnabas.protocol.messages.produce import PRODUCE, ProduceRequest
+from barnabas.protocol.records import Record, encode_batch, iterate_batches
+from barnabas.protocol.wire import ZERO_UUID
 from tests.broker.data_plane import (
     FETCH_VERSIONS,
     LIST_OFFSETS_VERSIONS,

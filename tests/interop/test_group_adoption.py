@@ -7,15 +7,19 @@ import time
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from protocol.messages.create_topics import CREATE_TOPICS, CreatableTopic, CreateTopicsRequest
-from protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
-from protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
-from protocol.messages.offset_fetch import (
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
+from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
+from barnabas.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
 )
-from protocol.messages.share_group_heartbeat import (
+from barnabas.protocol.messages.share_group_heartbeat import (
     SHARE_GROUP_HEARTBEAT,
     ShareGroupHeartbeatRequest,
 )

@@ -21,19 +21,19 @@ from typing import Any, Self
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from protocol.messages.offset_commit import (
+from barnabas.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from protocol.messages.produce import (
+from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
-from protocol.records import Record, encode_batch
+from barnabas.protocol.records import Record, encode_batch
 from tests.counterparts import kafka_tools
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess

@@ -7,23 +7,27 @@ from pathlib import Path
 
 import pytest
 
-from protocol.messages.create_topics import (
+from barnabas.protocol.messages.create_topics import (
     CREATE_TOPICS,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest, DeleteTopicState
-from protocol.messages.incremental_alter_configs import (
+from barnabas.protocol.messages.delete_topics import (
+    DELETE_TOPICS,
+    DeleteTopicsRequest,
+    DeleteTopicState,
+)
+from barnabas.protocol.messages.incremental_alter_configs import (
     INCREMENTAL_ALTER_CONFIGS,
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from storage.errors import Corrupt
-from storage.io import LocalFileSystem
-from storage.kraft_metadata import DIRECTORY, read_kraft_metadata
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.kraft_metadata import DIRECTORY, read_kraft_metadata
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.wire_client import WireClient
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2
-from protocol.errors import ErrorCode
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.write_txn_markers import (
+from barnabas.coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from protocol.records import read_header
+from barnabas.protocol.records import read_header
 from tests.broker.data_plane import until
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess

@@ -15,21 +15,25 @@ from typing import Any
 
 import pytest
 
-from broker.config_ignored import IGNORED_CONFIGS
-from protocol.messages.create_topics import CREATE_TOPICS, CreatableTopic, CreateTopicsRequest
-from protocol.messages.describe_configs import (
+from barnabas.broker.config.ignored import IGNORED_CONFIGS
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS,
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
 )
-from protocol.messages.incremental_alter_configs import (
+from barnabas.protocol.messages.incremental_alter_configs import (
     INCREMENTAL_ALTER_CONFIGS,
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from protocol.messages.list_config_resources import (
+from barnabas.protocol.messages.list_config_resources import (
     LIST_CONFIG_RESOURCES,
     ListConfigResourcesRequest,
 )

@@ -5,16 +5,16 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 
-from protocol.records import (
+from barnabas.protocol.records import (
     Record,
     control_batch,
     encode_batch,
     iterate_batches,
     read_marker,
 )
-from storage.checkpoint import encode_leader_epochs, encode_partition_metadata
-from storage.index import AbortedTransaction, SegmentIndex, TransactionIndex
-from storage.producers import ProducerState, decode_snapshot, encode_snapshot
+from barnabas.storage.checkpoint import encode_leader_epochs, encode_partition_metadata
+from barnabas.storage.index import AbortedTransaction, SegmentIndex, TransactionIndex
+from barnabas.storage.producers import ProducerState, decode_snapshot, encode_snapshot
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.kafka_tools import DUMP_LOG_SEGMENTS, run_tool
 from tests.interop.administration import create

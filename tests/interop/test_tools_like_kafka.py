@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from protocol.records import Record, encode_batch
+from barnabas.protocol.records import Record, encode_batch
 from tests.counterparts import kafka_tools
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess

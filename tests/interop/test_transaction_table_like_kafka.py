@@ -13,33 +13,33 @@ from typing import Any
 
 import pytest
 
-from coordinator.transactions.commands import (
+from barnabas.coordinator.transactions.commands import (
     AddPartitions,
     EndTransaction,
     InitProducer,
     Outcome,
 )
-from coordinator.transactions.state import TRANSACTIONS_V2, Transaction
-from protocol.errors import ErrorCode
-from protocol.messages.add_partitions_to_txn import (
+from barnabas.coordinator.transactions.state import TRANSACTIONS_V2, Transaction
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
 )
-from protocol.messages.describe_transactions import (
+from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
     DescribeTransactionsRequest,
 )
-from protocol.messages.end_txn import END_TXN, EndTxnRequest
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from protocol.messages.produce import (
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
-from protocol.records import Record, encode_batch
+from barnabas.protocol.records import Record, encode_batch
 from tests.coordinator.transactions.states import STATES, command_of
 from tests.coordinator.transactions.table import COMMANDS, ROWS, Names, shown_outcome
 from tests.counterparts.apache_kafka import ApacheKafka

@@ -23,13 +23,13 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 
+from tests.checkout import PYTHONPATH
 from tests.groups.scenario import BROKER_SETTINGS
 from tests.interop.administration import create, wait_until
 from tests.interop.transactional import COMMITTED, committed_offset, read_with_confluent
 from tests.interop.transform_worker import GIVE_UP, OUTPUT_PARTITIONS, WORKERS, transformed
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
-REPOSITORY = Path(__file__).parents[2]
 SETTINGS = {
     **BROKER_SETTINGS,
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
@@ -67,7 +67,7 @@ class Worker:
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
                 stderr=errors,
-                env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+                env={**os.environ, "PYTHONPATH": PYTHONPATH},
             )
 
     def look_after(self) -> None:

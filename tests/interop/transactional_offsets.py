@@ -6,15 +6,23 @@ import time
 from collections.abc import Iterator
 from typing import Any, Self
 
-from protocol.messages.create_topics import CREATE_TOPICS, CreatableTopic, CreateTopicsRequest
-from protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
-from protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
-from protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
-from protocol.messages.join_group import JOIN_GROUP, JoinGroupRequest, JoinGroupRequestProtocol
-from protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, MemberIdentity
-from protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
-from protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
-from protocol.wire import ZERO_UUID
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
+from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
+from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
+from barnabas.protocol.messages.join_group import (
+    JOIN_GROUP,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+)
+from barnabas.protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, MemberIdentity
+from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from barnabas.protocol.wire import ZERO_UUID
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.offsets_client import (
     CLASSIC,

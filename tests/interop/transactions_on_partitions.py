@@ -10,27 +10,27 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from protocol.errors import ErrorCode
-from protocol.messages.delete_records import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.delete_records import (
     DELETE_RECORDS,
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from protocol.messages.describe_producers import (
+from barnabas.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
     DescribeProducersRequest,
     TopicRequest,
 )
-from protocol.messages.describe_transactions import (
+from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
     DescribeTransactionsRequest,
 )
-from protocol.messages.fetch import FETCH
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.list_offsets import LIST_OFFSETS
-from protocol.messages.produce import PRODUCE
-from protocol.records import iterate_batches, read_marker
+from barnabas.protocol.messages.fetch import FETCH
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
+from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.protocol.records import iterate_batches, read_marker
 from tests.broker.data_plane import (
     NOW_MS,
     Named,

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from broker.config_loader import load_config
-from broker.config_properties import parse_properties
+from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.properties import parse_properties
 
 DOCKER = Path(__file__).parents[2] / "docker"
 FILES = sorted(DOCKER.glob("compose*.yaml"))

@@ -7,15 +7,14 @@ import signal
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 
-from broker.version import __version__
+from barnabas.broker.version import __version__
+from tests.checkout import ROOT
 from tests.counterparts.probe import free_port
 
-ROOT = Path(__file__).parents[2]
-PACKAGES = {"broker", "protocol", "coordinator", "storage", "spark_connector"}
+PACKAGES = ("broker", "protocol", "coordinator", "storage", "spark_connector")
 
 
 def run(*command, **options):
@@ -53,17 +52,65 @@ def bin_directory(wheel, tmp_path_factory):
 def test_what_is_in_the_wheel(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     folders = {name.partition("/")[0] for name in names}
-    assert folders - PACKAGES == {f"barnabas-{__version__}.dist-info"}
-    assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
-    assert {f"{package}/__init__.py" for package in PACKAGES} <= set(names)
+    assert folders == {"barnabas", f"barnabas-{__version__}.dist-info"}
+    assert {f"barnabas/{package}/__init__.py" for package in PACKAGES} <= set(names)
+    assert "barnabas/py.typed" in names
     assert not [name for name in names if name.endswith((".pyc", ".so"))]
     assert wheel.name.endswith("-py3-none-any.whl")
 
 
-def test_the_packages_come_from_the_environment(bin_directory, tmp_path):
-    code = "import broker, protocol, coordinator, storage, spark_connector; print(broker.__file__)"
-    printed = run(str(bin_directory / "python"), "-c", code, cwd=tmp_path)
-    assert str(bin_directory.parent) in printed
+def test_the_one_name_comes_from_the_environment(bin_directory, tmp_path):
+    python = str(bin_directory / "python")
+    code = "import barnabas, barnabas.testing; print(barnabas.__file__, barnabas.__version__)"
+    file, version = run(python, "-c", code, cwd=tmp_path).split()
+    assert file.startswith(str(bin_directory.parent))
+    assert version == __version__
+    for package in PACKAGES:
+        code = f"import importlib.util; print(importlib.util.find_spec({package!r}))"
+        assert run(python, "-c", code, cwd=tmp_path) == "None\n"
+
+
+PLUGIN_TESTS = """
+import sys
+
+def test_own_packages():
+    import broker.orders, coordinator.orders, protocol.orders, spark_connector.orders
+    import storage.orders
+    for each in broker, coordinator, protocol, spark_connector, storage:
+        assert each.orders.WHOSE == each.__name__
+
+def test_nothing_of_the_broker_is_imported():
+    assert "barnabas.broker.testing.pytest_plugin" in sys.modules
+    assert not {name for name in sys.modules if name.startswith("barnabas.broker.server")}
+    assert "barnabas.broker.testing.embedded" not in sys.modules
+"""
+BROKER_TESTS = """
+from kafka import KafkaProducer
+import storage.orders
+
+def test_orders(kafka):
+    topic = kafka.create_topic("orders")
+    producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
+    producer.send(topic, storage.orders.WHOSE.encode()).get()
+    producer.close()
+    assert [record.value for record in kafka.records("orders")] == [b"storage"]
+"""
+
+
+def test_a_project_with_packages_of_the_same_names_runs_beside_it(bin_directory, tmp_path):
+    """Its pytest finds its own packages, loads nothing of the broker, and may ask for one."""
+    python = str(bin_directory / "python")
+    run(python, "-m", "pip", "install", "--quiet", "pytest", "kafka-python", cwd=tmp_path)
+    for package in PACKAGES:
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("")
+        (tmp_path / package / "orders.py").write_text(f"WHOSE = {package!r}\n")
+    (tmp_path / "test_plain.py").write_text(PLUGIN_TESTS)
+    (tmp_path / "test_with_broker.py").write_text(BROKER_TESTS)
+    said = run(python, "-m", "pytest", "-q", "test_plain.py", "test_with_broker.py", cwd=tmp_path)
+    assert "3 passed" in said
+    served = run(str(bin_directory / "barnabas"), "--version", cwd=tmp_path)
+    assert served == run(python, "-m", "barnabas", "--version", cwd=tmp_path)
 
 
 def test_the_command_says_its_version(bin_directory, tmp_path):

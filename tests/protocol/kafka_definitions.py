@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from protocol.generate.schema import Schema, Struct, Versions
+from barnabas.protocol.generate.schema import Schema, Struct, Versions
 
 COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*')
 WORD_START = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

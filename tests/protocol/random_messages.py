@@ -9,9 +9,9 @@ import random
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from protocol.api import Message
-from protocol.errors import ErrorCode
-from protocol.generate.schema import Field, Schema, Struct
+from barnabas.protocol.api import Message
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.generate.schema import Field, Schema, Struct
 from tests.protocol.schemas import FIRST_TAG_OF_OURS, SCHEMAS
 
 ERROR_CODES = [int(code) for code in ErrorCode]
@@ -47,7 +47,7 @@ def all_cases() -> Iterator[Case]:
 
 
 def generated(module: str) -> Any:
-    return importlib.import_module(f"protocol.messages.{module}")
+    return importlib.import_module(f"barnabas.protocol.messages.{module}")
 
 
 class RandomMessages:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-import protocol
-from protocol.generate.schema import read_schema
+from barnabas import protocol
+from barnabas.protocol.generate.schema import read_schema
 
 FIRST_TAG_OF_OURS = 1000
 """Tagged fields from here on are in no definition of Kafka's."""

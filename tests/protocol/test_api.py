@@ -6,36 +6,42 @@ import sys
 
 import pytest
 
-from protocol.api import NEVER, Message, prefix
-from protocol.errors import ErrorCode, KafkaError, Malformed
-from protocol.messages import ALL_KEYS, ENTRIES, api_for_key, record_type
-from protocol.messages.elect_leaders import ELECT_LEADERS, ElectLeadersRequest
-from protocol.messages.fetch import (
+from barnabas.protocol.api import NEVER, Message, prefix
+from barnabas.protocol.errors import ErrorCode, KafkaError, Malformed
+from barnabas.protocol.messages import ALL_KEYS, ENTRIES, api_for_key, record_type
+from barnabas.protocol.messages.elect_leaders import ELECT_LEADERS, ElectLeadersRequest
+from barnabas.protocol.messages.fetch import (
     FETCH,
     FetchableTopicResponse,
     FetchResponse,
     PartitionData,
 )
-from protocol.messages.group_metadata_record import GROUP_METADATA_RECORD, GroupMetadataValue
-from protocol.messages.join_group import JOIN_GROUP, JoinGroupRequest
-from protocol.messages.metadata import (
+from barnabas.protocol.messages.group_metadata_record import (
+    GROUP_METADATA_RECORD,
+    GroupMetadataValue,
+)
+from barnabas.protocol.messages.join_group import JOIN_GROUP, JoinGroupRequest
+from barnabas.protocol.messages.metadata import (
     METADATA,
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
 )
-from protocol.messages.offset_commit_record import (
+from barnabas.protocol.messages.offset_commit_record import (
     OFFSET_COMMIT_RECORD,
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from protocol.messages.produce import (
+from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
-from protocol.messages.transaction_log_record import TRANSACTION_LOG_RECORD, TransactionLogValue
+from barnabas.protocol.messages.transaction_log_record import (
+    TRANSACTION_LOG_RECORD,
+    TransactionLogValue,
+)
 
 
 def test_the_registry_and_the_apis_agree():
@@ -72,9 +78,9 @@ def test_an_unknown_key_is_a_key_error():
 
 def test_importing_the_registry_imports_no_message():
     script = (
-        "import sys, protocol.header, protocol.messages\n"
-        "loaded = [name for name in sys.modules if name.startswith('protocol.messages.')]\n"
-        "assert loaded == ['protocol.messages.registry'], loaded\n"
+        "import sys, barnabas.protocol.header, barnabas.protocol.messages as messages\n"
+        "loaded = [name for name in sys.modules if name.startswith(messages.__name__ + '.')]\n"
+        "assert loaded == ['barnabas.protocol.messages.registry'], loaded\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 

@@ -2,24 +2,24 @@
 
 import pytest
 
-from protocol.client import NEED_DATA, AdvertisedVersions, ClientConnection
-from protocol.errors import ErrorCode, KafkaError, Malformed
-from protocol.header import decode_request_header, response_frame
-from protocol.messages.api_versions import (
+from barnabas.protocol.client import NEED_DATA, AdvertisedVersions, ClientConnection
+from barnabas.protocol.errors import ErrorCode, KafkaError, Malformed
+from barnabas.protocol.header import decode_request_header, response_frame
+from barnabas.protocol.messages.api_versions import (
     API_VERSIONS,
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
-from protocol.messages.fetch import (
+from barnabas.protocol.messages.fetch import (
     FETCH,
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
     PartitionData,
 )
-from protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest, HeartbeatResponse
-from protocol.messages.produce import PRODUCE, ProduceRequest
+from barnabas.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest, HeartbeatResponse
+from barnabas.protocol.messages.produce import PRODUCE, ProduceRequest
 
 
 def heartbeat(correlation_id: int, error_code: int = 0) -> bytes:

@@ -19,9 +19,9 @@ from kio.schema.index import schema_name_map
 from kio.serial import entity_reader, entity_writer
 from kio.static.constants import EntityType
 
-from protocol.errors import ErrorCode
-from protocol.messages.api_versions import ApiVersionsResponse
-from protocol.messages.metadata import MetadataResponse, MetadataResponseBroker
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.api_versions import ApiVersionsResponse
+from barnabas.protocol.messages.metadata import MetadataResponse, MetadataResponseBroker
 from tests.protocol.random_messages import Case, RandomMessages, all_cases
 
 SEED = 4300

@@ -6,16 +6,16 @@ import time
 
 import pytest
 
-from protocol.api import TRAILING_BYTES_IGNORED
-from protocol.errors import Malformed
-from protocol.header import (
+from barnabas.protocol.api import TRAILING_BYTES_IGNORED
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.header import (
     RequestHeader,
     decode_request_header,
     decode_response_header,
     encode_request_header,
     encode_response_header,
 )
-from protocol.messages import ALL_KEYS, ENTRIES
+from barnabas.protocol.messages import ALL_KEYS, ENTRIES
 from tests.protocol.mutilation import MUTATORS
 from tests.protocol.random_messages import RandomMessages, all_cases
 

@@ -12,7 +12,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.compression import (
+from barnabas.protocol.compression import (
     GZIP,
     LZ4,
     NAMES,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from protocol.errors import ErrorCode, KafkaError, Malformed
+from barnabas.protocol.errors import ErrorCode, KafkaError, Malformed
 
 
 def test_a_code_is_its_number_with_a_meaning():

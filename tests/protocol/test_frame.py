@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.frame import (
+from barnabas.protocol.frame import (
     MIN_FRAME_BYTES,
     PIECE_BYTES,
     STASH_BYTES,

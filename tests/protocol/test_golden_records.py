@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from protocol.messages.consumer_group_member_metadata_record import (
+from barnabas.protocol.messages.consumer_group_member_metadata_record import (
     CONSUMER_GROUP_MEMBER_METADATA_RECORD,
     ClassicMemberMetadata,
     ConsumerGroupMemberMetadataValue,
 )
-from protocol.messages.streams_group_metadata_record import (
+from barnabas.protocol.messages.streams_group_metadata_record import (
     STREAMS_GROUP_METADATA_RECORD,
     StreamsGroupMetadataValue,
 )
-from protocol.messages.transaction_log_record import (
+from barnabas.protocol.messages.transaction_log_record import (
     TRANSACTION_LOG_RECORD,
     PartitionsSchema,
     TransactionLogKey,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from protocol.errors import Malformed
-from protocol.header import (
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.header import (
     RequestHeader,
     decode_request_header,
     decode_response_header,
@@ -14,15 +14,15 @@ from protocol.header import (
     request_frame,
     response_frame,
 )
-from protocol.messages import ALL_KEYS, ENTRIES, request_header
-from protocol.messages.api_versions import API_VERSIONS, ApiVersion, ApiVersionsResponse
-from protocol.messages.fetch import (
+from barnabas.protocol.messages import ALL_KEYS, ENTRIES, request_header
+from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersion, ApiVersionsResponse
+from barnabas.protocol.messages.fetch import (
     FETCH,
     FetchableTopicResponse,
     FetchResponse,
     PartitionData,
 )
-from protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest, HeartbeatResponse
+from barnabas.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest, HeartbeatResponse
 
 
 @pytest.mark.parametrize("client_id", [None, "", "client", "Zürich"])

@@ -2,8 +2,8 @@
 
 import pytest
 
-from protocol.errors import Malformed
-from protocol.kraft_records import (
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.kraft_records import (
     ConfigSet,
     ProducerIdsTaken,
     TopicAdded,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.compression import NAMES
-from protocol.record_filter import (
+from barnabas.protocol.compression import NAMES
+from barnabas.protocol.record_filter import (
     delete_horizon,
     emptied,
     expand,
@@ -13,7 +13,7 @@ from protocol.record_filter import (
     keep_records,
     placeholder,
 )
-from protocol.records import (
+from barnabas.protocol.records import (
     HEADER_BYTES,
     LOG_APPEND_TIME,
     InvalidBatch,

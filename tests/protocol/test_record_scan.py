@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.record_scan import RecordScan
-from protocol.records import (
+from barnabas.protocol.record_scan import RecordScan
+from barnabas.protocol.records import (
     HEADER_BYTES,
     InvalidBatch,
     Record,

@@ -10,8 +10,8 @@ from crc32c import crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol import compression as codecs
-from protocol.records import (
+from barnabas.protocol import compression as codecs
+from barnabas.protocol.records import (
     HEADER,
     HEADER_BYTES,
     LOG_APPEND_TIME,

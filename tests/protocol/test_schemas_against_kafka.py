@@ -2,7 +2,7 @@
 
 import pytest
 
-from protocol.generate.schema import Schema
+from barnabas.protocol.generate.schema import Schema
 from tests.counterparts.jars import kafka_jars
 from tests.protocol.kafka_definitions import definition, read_definitions, schema_definition
 from tests.protocol.schemas import FIRST_TAG_OF_OURS, SCHEMAS

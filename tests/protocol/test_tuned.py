@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from protocol.api import BROKEN_BYTES
-from protocol.errors import Malformed
-from protocol.messages import fetch, produce, transaction_log_record
+from barnabas.protocol.api import BROKEN_BYTES
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.messages import fetch, produce, transaction_log_record
 from tests.protocol.mutilation import MUTATORS
 from tests.protocol.random_messages import RandomMessages, all_cases
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from protocol.errors import Malformed
-from protocol.messages.fetch import FETCH, FetchRequest
-from protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
-from protocol.messages.metadata import METADATA, MetadataRequest
-from protocol.messages.produce import PRODUCE, ProduceRequest
-from protocol.messages.sync_group import SYNC_GROUP, SyncGroupResponse
-from protocol.wire import (
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.messages.fetch import FETCH, FetchRequest
+from barnabas.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
+from barnabas.protocol.messages.produce import PRODUCE, ProduceRequest
+from barnabas.protocol.messages.sync_group import SYNC_GROUP, SyncGroupResponse
+from barnabas.protocol.wire import (
     MAX_ELEMENTS,
     MAX_TAGGED_FIELDS,
     MAX_VARINT,

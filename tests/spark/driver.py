@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spark_connector.sentences import sentence_of
+from barnabas.spark_connector.sentences import sentence_of
 from tests.counterparts.spark import spark_session
 from tests.spark.job import Job
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from spark_connector.failpoints import VARIABLE
+from barnabas.spark_connector.failpoints import VARIABLE
+from tests.checkout import PYTHONPATH, ROOT
 from tests.spark.job import Job
 from tests.spark.sessions import command_of, kill_session, parent_of, session_members
 
-REPOSITORY = Path(__file__).parents[2]
 PATIENCE_S = 240
 LOOK_S = 0.02
 # More slots than there are processors, since tasks that pause somewhere take one each.
@@ -54,7 +54,7 @@ class SparkDriver:
         environment = {
             **os.environ,
             VARIABLE: str(self.failpoints),
-            "PYTHONPATH": str(REPOSITORY),
+            "PYTHONPATH": PYTHONPATH,
             "TMPDIR": str(self._temporary_files),
             "PYSPARK_SUBMIT_ARGS": shlex.join(self._submit_arguments()),
             "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={self._temporary_files}",
@@ -66,7 +66,7 @@ class SparkDriver:
                 stdout=subprocess.PIPE,
                 stderr=output,
                 env=environment,
-                cwd=REPOSITORY,
+                cwd=ROOT,
                 # All that it starts is killed with it.
                 start_new_session=True,
             )
@@ -189,7 +189,7 @@ class SparkDriver:
             # A task that was given up lives on while it pauses, as it may on a machine far away.
             "spark.python.task.killTimeout": "1h",
             f"spark.executorEnv.{VARIABLE}": str(self.failpoints),
-            "spark.executorEnv.PYTHONPATH": str(REPOSITORY),
+            "spark.executorEnv.PYTHONPATH": PYTHONPATH,
             **self._settings,
         }
         words = [("--conf", f"{key}={value}") for key, value in settings.items()]

@@ -93,11 +93,11 @@ def _written(job: Job, spark: SparkSession, results: DataFrame) -> DataStreamWri
         **job.options,
     }
     if job.sink == DATA_SOURCE:
-        from spark_connector.data_source import BarnabasDataSource
+        from barnabas.spark_connector.data_source import BarnabasDataSource
 
         spark.dataSource.register(BarnabasDataSource)
         return writer.format("barnabas").options(**options)
-    from spark_connector import foreach_batch
+    from barnabas.spark_connector import foreach_batch
 
     make = {SINGLE: foreach_batch.single_transaction, TWO_PHASE: foreach_batch.two_phase}
     return writer.foreachBatch(make[job.sink](options))

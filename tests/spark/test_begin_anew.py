@@ -11,12 +11,12 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from confluent_kafka import IsolationLevel
 
-from spark_connector.cluster import Cluster
+from barnabas.spark_connector.cluster import Cluster
+from tests.checkout import PYTHONPATH
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.spark import quick_start
 from tests.interop.administration import TIMEOUT_S, admin, create
@@ -28,9 +28,8 @@ pytestmark = [pytest.mark.timeout(1500)]
 
 BATCH = 100
 AFTER_A_BATCH = {SINGLE: "P1-after-end", TWO_PHASE: "C5-after", DATA_SOURCE: "C5-after"}
-ROOT = Path(__file__).parents[2]
 PIPELINES = """
-from spark_connector import Pipeline, Sink, Source
+from barnabas.spark_connector import Pipeline, Sink, Source
 
 def pipeline(kind):
     return Pipeline(
@@ -155,11 +154,11 @@ def run(directory, servers, *arguments):
     """Return the exit code and what is on standard error."""
     file = directory / "my_pipelines.py"
     file.write_text(PIPELINES)
-    command = [sys.executable, "-m", "spark_connector", "run", str(file), "--once", *arguments]
+    command = [sys.executable, "-m", "barnabas.spark", "run", str(file), "--once", *arguments]
     command += ["--servers", servers, "--master", "local[2]"]
     for key, value in quick_start().items():
         command += ["--conf", f"{key}={value}"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(directory)}
+    environment = {**os.environ, "PYTHONPATH": PYTHONPATH, "TMPDIR": str(directory)}
     done = subprocess.run(
         command, cwd=directory, env=environment, capture_output=True, text=True, check=False,
         timeout=600,
@@ -182,7 +181,7 @@ def test_a_broker_whose_directory_was_emptied(tmp_path):
         for name, kind in (("single", "single_transaction"), ("two", "two_phase")):
             code, said = run(tmp_path, servers, "--pipeline", name)
             assert (code, said.count("\n")) == (1, 1), said
-            assert said.startswith(f"spark_connector: anew-{kind}: The checkpoint of"), said
+            assert said.startswith(f"barnabas.spark: anew-{kind}: The checkpoint of"), said
             assert ids in said
         assert set(output_ends(job).values()) == {0}
         # As it says: a new checkpoint.

@@ -16,10 +16,10 @@ from pyspark.sql.types import (
     TimestampNTZType,
 )
 
-from spark_connector import data_source
-from spark_connector.data_source import BarnabasDataSource, Written
-from spark_connector.errors import CheckpointMismatch, SinkError, WrongOption, WrongRows
-from spark_connector.prepared import Prepared
+from barnabas.spark_connector import data_source
+from barnabas.spark_connector.data_source import BarnabasDataSource, Written
+from barnabas.spark_connector.errors import CheckpointMismatch, SinkError, WrongOption, WrongRows
+from barnabas.spark_connector.prepared import Prepared
 
 OPTIONS = {"kafka.bootstrap.servers": "localhost:9", "sinkId": "payments", "topic": "out"}
 ROWS = (

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import pytest
 from pyspark.sql.types import BinaryType, StructType
 
-from spark_connector import foreach_batch
-from spark_connector.errors import BrokerUnreachable
-from spark_connector.foreach_batch import single_transaction, two_phase
-from spark_connector.prepared import Prepared
+from barnabas.spark_connector import foreach_batch
+from barnabas.spark_connector.errors import BrokerUnreachable
+from barnabas.spark_connector.foreach_batch import single_transaction, two_phase
+from barnabas.spark_connector.prepared import Prepared
 
 PREPARED = Prepared("spark.payments.x", 7, 0, 5, 3, "query")
 OFFSETS = {("in", 0): 12}

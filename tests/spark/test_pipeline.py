@@ -15,9 +15,9 @@ import pytest
 from kafka import KafkaConsumer, TopicPartition
 
 from examples import spark_data
+from tests.checkout import PYTHONPATH
 from tests.counterparts.spark import quick_start
 
-ROOT = Path(__file__).parents[2]
 RECORDS = 4000
 PATIENCE_S = 600
 # The ledger in batches so small that a signal comes between the first and the last.
@@ -33,7 +33,7 @@ sessions = spark_sessions.pipeline
 """
 FAILING = """
 from dataclasses import replace
-from spark_connector import Pipeline, Sink, Source
+from barnabas.spark_connector import Pipeline, Sink, Source
 
 def judge(value):
     raise ValueError("nothing is right for this one")
@@ -54,7 +54,7 @@ pytestmark = pytest.mark.timeout(1500)
 
 
 class Command:
-    """`python -m spark_connector run`, in a directory of its own."""
+    """`python -m barnabas.spark run`, in a directory of its own."""
 
     def __init__(self, directory: Path, servers: str) -> None:
         self._directory = directory
@@ -63,13 +63,13 @@ class Command:
     def start(self, text: str, *arguments: str) -> subprocess.Popen[str]:
         file = self._directory / "my_pipeline.py"
         file.write_text(text)
-        command = [sys.executable, "-m", "spark_connector", "run", str(file), *arguments]
+        command = [sys.executable, "-m", "barnabas.spark", "run", str(file), *arguments]
         command += ["--servers", self._servers, "--master", "local[2]", "--format", "json"]
         # One state store and one task for each partition of it: quicker than eight.
         settings = quick_start() | {"spark.sql.shuffle.partitions": "2"}
         for key, value in settings.items():
             command += ["--conf", f"{key}={value}"]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(self._directory)}
+        environment = {**os.environ, "PYTHONPATH": PYTHONPATH, "TMPDIR": str(self._directory)}
         return subprocess.Popen(
             command,
             cwd=self._directory,
@@ -191,7 +191,7 @@ def test_a_failure_is_one_line_and_1(command):
     code, output, errors = command.run(FAILING, "--once", "--pipeline", "failing")
     assert (code, output) == (1, [])
     (line,) = errors
-    said = "spark_connector: failing: ValueError: nothing is right for this one (Spark's log: "
+    said = "barnabas.spark: failing: ValueError: nothing is right for this one (Spark's log: "
     assert line.startswith(said)
     log = Path(line.removeprefix(said).removesuffix(")"))
     assert "ValueError" in log.read_text()
@@ -202,7 +202,7 @@ def test_wrong_columns_are_one_line_and_2(command):
     code, output, errors = command.run(FAILING, "--once", "--pipeline", "columns")
     assert (code, output) == (2, [])
     (line,) = errors
-    assert line.startswith("spark_connector: columns: the sink has no column 'offset'")
+    assert line.startswith("barnabas.spark: columns: the sink has no column 'offset'")
 
 
 def test_a_topic_that_is_not_there_is_said_before_spark_starts(command):
@@ -210,5 +210,5 @@ def test_a_topic_that_is_not_there_is_said_before_spark_starts(command):
     code, output, errors = command.run(text, "--once", "--pipeline", "failing")
     assert (code, output) == (1, [])
     (line,) = errors
-    assert line.startswith("spark_connector: The pipeline writes the topic nowhere, which does not")
+    assert line.startswith("barnabas.spark: The pipeline writes the topic nowhere, which does not")
     assert line.endswith("with `barnabas topics create nowhere --partitions 4`.")

@@ -9,9 +9,9 @@ import confluent_kafka
 import pytest
 from kafka.partitioner.default import murmur2
 
-from spark_connector.checkpoint_files import HadoopFiles, LocalFiles, files_at
-from spark_connector.data_source import BarnabasDataSource
-from spark_connector.foreach_batch import single_transaction, two_phase
+from barnabas.spark_connector.checkpoint_files import HadoopFiles, LocalFiles, files_at
+from barnabas.spark_connector.data_source import BarnabasDataSource
+from barnabas.spark_connector.foreach_batch import single_transaction, two_phase
 from tests.counterparts.spark import spark_session
 from tests.interop.administration import create
 from tests.interop.transactional import committed_offset

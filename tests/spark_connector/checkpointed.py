@@ -9,17 +9,21 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from broker.testing import Broker
-from protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest, DeleteTopicState
-from protocol.records import Record, encode_batch
-from spark_connector import checkpoint
-from spark_connector.cluster import Cluster, connected
-from spark_connector.encoded import EncodedBatch
-from spark_connector.kept_decider import commit_with_decider
-from spark_connector.options import SinkOptions
-from spark_connector.single import SingleTransactionSink
-from spark_connector.starting import look_ahead, take_the_sink
-from spark_connector.two_phase import Decider, Participant
+from barnabas.protocol.messages.delete_topics import (
+    DELETE_TOPICS,
+    DeleteTopicsRequest,
+    DeleteTopicState,
+)
+from barnabas.protocol.records import Record, encode_batch
+from barnabas.spark_connector import checkpoint
+from barnabas.spark_connector.cluster import Cluster, connected
+from barnabas.spark_connector.encoded import EncodedBatch
+from barnabas.spark_connector.kept_decider import commit_with_decider
+from barnabas.spark_connector.options import SinkOptions
+from barnabas.spark_connector.single import SingleTransactionSink
+from barnabas.spark_connector.starting import look_ahead, take_the_sink
+from barnabas.spark_connector.two_phase import Decider, Participant
+from barnabas.testing import Broker
 
 SINGLE, TWO_PHASE, DATA_SOURCE = "single", "two-phase", "data-source"
 KINDS = (SINGLE, TWO_PHASE, DATA_SOURCE)
@@ -110,7 +114,7 @@ class Driver:
         self._sink: SingleTransactionSink | Decider | None = None
 
     def take(self) -> None:
-        """As `python -m spark_connector run` does ahead of the query."""
+        """As `python -m barnabas.spark run` does ahead of the query."""
         take_the_sink(self.options, self.files.topics, is_two_phase=self.kind != SINGLE)
 
     def run(self, last: int) -> None:

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from spark_connector import checkpoint, checkpoint_files
-from spark_connector.errors import CheckpointMismatch
+from barnabas.spark_connector import checkpoint, checkpoint_files
+from barnabas.spark_connector.errors import CheckpointMismatch
 
 KAFKA = '{"orders":{"0":15,"1":7},"payments":{"0":3}}'
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from spark_connector import Pipeline, Sink, Source
-from spark_connector.checks import check_columns, check_configuration, check_pipelines
-from spark_connector.errors import WrongOption
-from spark_connector.refusals import WrongUse
+from barnabas.spark_connector import Pipeline, Sink, Source
+from barnabas.spark_connector.checks import check_columns, check_configuration, check_pipelines
+from barnabas.spark_connector.errors import WrongOption
+from barnabas.spark_connector.refusals import WrongUse
 
 RIGHT = [("key", "string"), ("value", "binary")]
 

@@ -5,13 +5,13 @@ import threading
 
 import pytest
 
-from protocol.client import AdvertisedVersions
-from protocol.errors import ErrorCode
-from protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
-from protocol.messages.end_txn import END_TXN, EndTxnRequest
-from spark_connector.cluster import Cluster
-from spark_connector.connection import Connection, Disconnected
-from spark_connector.errors import (
+from barnabas.protocol.client import AdvertisedVersions
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
+from barnabas.spark_connector.cluster import Cluster
+from barnabas.spark_connector.connection import Connection, Disconnected
+from barnabas.spark_connector.errors import (
     BrokerTooOld,
     BrokerUnreachable,
     Fenced,
@@ -19,7 +19,7 @@ from spark_connector.errors import (
     SinkError,
     TransactionLost,
 )
-from spark_connector.requests import refused
+from barnabas.spark_connector.requests import refused
 
 
 @pytest.fixture

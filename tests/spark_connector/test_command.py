@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from broker.testing import Broker
-from spark_connector import Pipeline, Sink, Source
-from spark_connector.__main__ import main, pipelines_of
-from spark_connector.refusals import WrongUse
-from spark_connector.runner import (
+from barnabas.spark_connector import Pipeline, Sink, Source
+from barnabas.spark_connector.command import main, pipelines_of
+from barnabas.spark_connector.refusals import WrongUse
+from barnabas.spark_connector.runner import (
     STARTS_MAX,
     QueryFailed,
     Running,
@@ -22,9 +21,10 @@ from spark_connector.runner import (
     checkpoint_of,
     watch,
 )
-from spark_connector.spark_process import SparkLog, settings_of
+from barnabas.spark_connector.spark_process import SparkLog, settings_of
+from barnabas.testing import Broker
 
-HEAD = "from spark_connector import Pipeline, Sink, Source\n"
+HEAD = "from barnabas.spark_connector import Pipeline, Sink, Source\n"
 ONE = 'a = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="{}", topic="out"))\n'
 
 
@@ -106,13 +106,13 @@ def test_a_file_that_is_wrong(file, capsys, text, says):
 def test_usage_errors_are_2(file, capsys, arguments, says):
     code, line = run(capsys, file(HEAD + ONE.format("a")), *arguments)
     assert (code, says in line) == (2, True), line
-    assert line.startswith("spark_connector: ")
+    assert line.startswith("barnabas.spark: ")
 
 
 def test_no_file(capsys, tmp_path):
     assert run(capsys, tmp_path / "none.py") == (
         2,
-        f"spark_connector: there is no file {tmp_path / 'none.py'}",
+        f"barnabas.spark: there is no file {tmp_path / 'none.py'}",
     )
 
 
@@ -232,13 +232,17 @@ def test_a_query_that_ends_by_itself(query, watching):
 
 def test_a_query_that_fails(query, watching):
     _stop, _reported, errors, thread = watching
-    query.failure = RuntimeError("x\nspark_connector.errors.Fenced: Another driver runs.\n")
+    query.failure = RuntimeError(
+        "x\nbarnabas.spark_connector.errors.Fenced: Another driver runs.\n"
+    )
     thread.join(60)
     assert errors == ["a: Another driver runs."]
 
 
 CONCURRENT = RuntimeError("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log.")
-OVERTAKEN = RuntimeError("Reason:\nspark_connector.errors.Overtaken: Another driver is at work.\n")
+OVERTAKEN = RuntimeError(
+    "Reason:\nbarnabas.spark_connector.errors.Overtaken: Another driver is at work.\n"
+)
 
 
 def running_with_starts(query, following):
@@ -263,7 +267,7 @@ def test_a_query_that_another_driver_came_in_between_of_is_started_again(failure
     [
         (CONCURRENT, "a: another driver runs this pipeline with the same checkpoint"),
         (OVERTAKEN, "a: Another driver is at work."),
-        (RuntimeError("spark_connector.errors.Fenced: Another one.\n"), "a: Another one."),
+        (RuntimeError("barnabas.spark_connector.errors.Fenced: Another one.\n"), "a: Another one."),
     ],
     ids=["spark", "sink", "fenced"],
 )
@@ -347,6 +351,7 @@ def test_the_log_stays_only_where_something_has_failed():
 
 
 def test_a_refusal_inside_the_file_is_its_own_sentence(file):
-    text = "from spark_connector.refusals import WrongUse\nraise WrongUse('said by the file')\n"
+    refusals = "barnabas.spark_connector.refusals"
+    text = f"from {refusals} import WrongUse\nraise WrongUse('said by the file')\n"
     with pytest.raises(WrongUse, match=r"^said by the file$"):
         pipelines_of(file(text))

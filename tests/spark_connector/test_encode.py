@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2 as kafka_pythons
 from kafka.record import MemoryRecords
 
-from protocol import compression, records
-from spark_connector import encode
-from spark_connector.encode import BatchEncoder
-from spark_connector.encoded import stamp
-from spark_connector.errors import WrongRows
+from barnabas.protocol import compression, records
+from barnabas.spark_connector import encode
+from barnabas.spark_connector.encode import BatchEncoder
+from barnabas.spark_connector.encoded import stamp
+from barnabas.spark_connector.errors import WrongRows
 
 NOW_MS = 1_790_000_000_000
 COUNTS = {"orders": 3, "payments": 7, "given": 4}

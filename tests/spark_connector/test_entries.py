@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from spark_connector.entries import (
+from barnabas.spark_connector.entries import (
     HISTORY_MAX,
     NO_ENTRY,
     Entry,
@@ -12,9 +12,9 @@ from spark_connector.entries import (
     key_of,
     query_of,
 )
-from spark_connector.errors import CheckpointMismatch, SinkError
-from spark_connector.incarnation import UNKNOWN, Home, Incarnation
-from spark_connector.prepared import (
+from barnabas.spark_connector.errors import CheckpointMismatch, SinkError
+from barnabas.spark_connector.incarnation import UNKNOWN, Home, Incarnation
+from barnabas.spark_connector.prepared import (
     Prepared,
     query_tag,
     read_task_transactional_id,

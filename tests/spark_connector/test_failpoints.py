@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from spark_connector.failpoints import VARIABLE, Failpoint, reach
+from barnabas.spark_connector.failpoints import VARIABLE, Failpoint, reach
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_only_the_armed_place_takes_effect_and_only_once(directory):
 
 def test_kill_ends_the_process(directory):
     (directory / "W1").write_text("kill")
-    program = "from spark_connector.failpoints import reach; reach('W1')"
+    program = "from barnabas.spark_connector.failpoints import reach; reach('W1')"
     ended = subprocess.run([sys.executable, "-c", program], check=False)
     assert ended.returncode == -signal.SIGKILL
 

@@ -2,10 +2,10 @@ from typing import ClassVar
 
 import pytest
 
-from spark_connector import kept_decider
-from spark_connector.errors import Fenced, TransactionLost
-from spark_connector.kept_decider import abort_with_decider, commit_with_decider
-from spark_connector.options import SinkOptions
+from barnabas.spark_connector import kept_decider
+from barnabas.spark_connector.errors import Fenced, TransactionLost
+from barnabas.spark_connector.kept_decider import abort_with_decider, commit_with_decider
+from barnabas.spark_connector.options import SinkOptions
 
 OPTIONS = SinkOptions("localhost:9", "sink")
 

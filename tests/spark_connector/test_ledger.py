@@ -2,11 +2,11 @@
 
 import pytest
 
-from protocol.records import Record, control_batch, encode_batch
-from spark_connector.cluster import Cluster
-from spark_connector.entries import Entry, encode, key_of
-from spark_connector.errors import InDoubt
-from spark_connector.ledger import Ledger
+from barnabas.protocol.records import Record, control_batch, encode_batch
+from barnabas.spark_connector.cluster import Cluster
+from barnabas.spark_connector.entries import Entry, encode, key_of
+from barnabas.spark_connector.errors import InDoubt
+from barnabas.spark_connector.ledger import Ledger
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2 as kafka_pythons
 
-from spark_connector.murmur2 import murmur2, partitions_of_keys
+from barnabas.spark_connector.murmur2 import murmur2, partitions_of_keys
 
 KEYS = st.lists(st.binary(max_size=70), max_size=40)
 

@@ -2,8 +2,8 @@ import pickle
 
 import pytest
 
-from spark_connector.errors import WrongOption
-from spark_connector.options import SinkOptions, addresses
+from barnabas.spark_connector.errors import WrongOption
+from barnabas.spark_connector.options import SinkOptions, addresses
 
 LEAST = {"kafka.bootstrap.servers": "localhost:9092", "sinkId": "orders"}
 

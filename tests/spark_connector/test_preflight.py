@@ -3,11 +3,11 @@
 import pytest
 from kafka import KafkaProducer
 
-from broker.testing import KAFKA_3_9, Broker
-from spark_connector import Pipeline, Sink, Source
-from spark_connector.errors import BrokerTooOld, BrokerUnreachable, TopicMissing
-from spark_connector.preflight import check_brokers, cluster_at
-from spark_connector.transaction_age import TransactionAges
+from barnabas.broker.testing.embedded import KAFKA_3_9, Broker
+from barnabas.spark_connector import Pipeline, Sink, Source
+from barnabas.spark_connector.errors import BrokerTooOld, BrokerUnreachable, TopicMissing
+from barnabas.spark_connector.preflight import check_brokers, cluster_at
+from barnabas.spark_connector.transaction_age import TransactionAges
 
 TWO_PHASE = {"transaction.two.phase.commit.enable": "true"}
 
@@ -61,7 +61,7 @@ def test_a_broker_that_is_too_old():
 
 
 def test_a_broker_that_is_not_there(monkeypatch):
-    monkeypatch.setattr("spark_connector.preflight.TIMEOUT_MS", 100)
+    monkeypatch.setattr("barnabas.spark_connector.preflight.TIMEOUT_MS", 100)
     with Broker() as gone:
         nobody = pipeline(gone)
     with pytest.raises(BrokerUnreachable, match="check that the broker is running"):
@@ -92,7 +92,7 @@ def test_the_age_of_the_oldest_transaction_of_a_sink(broker):
 
 
 def test_an_age_that_cannot_be_asked_for_stops_nothing(monkeypatch):
-    monkeypatch.setattr("spark_connector.preflight.TIMEOUT_MS", 100)
+    monkeypatch.setattr("barnabas.spark_connector.preflight.TIMEOUT_MS", 100)
     with Broker() as gone:
         ages = TransactionAges(cluster_at(gone.bootstrap_servers))
     assert ages.oldest_ms("age") is None

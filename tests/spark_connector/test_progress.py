@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from spark_connector.progress import BatchWatch, batch_progress, lag_of
+from barnabas.spark_connector.progress import BatchWatch, batch_progress, lag_of
 
 
 def report(batch, *, rows=100, ran=True, at="2026-11-21T18:00:00.000Z"):

@@ -5,27 +5,33 @@ import random
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages.produce import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceResponse,
     ProduceResponse,
     TopicProduceResponse,
 )
-from protocol.records import Record, check_batch, encode_batch, increment_sequence, iterate_records
-from spark_connector.cluster import NotYet
-from spark_connector.connection import Disconnected
-from spark_connector.deadline import Deadline
-from spark_connector.encoded import EncodedBatch
-from spark_connector.errors import (
+from barnabas.protocol.records import (
+    Record,
+    check_batch,
+    encode_batch,
+    increment_sequence,
+    iterate_records,
+)
+from barnabas.spark_connector.cluster import NotYet
+from barnabas.spark_connector.connection import Disconnected
+from barnabas.spark_connector.deadline import Deadline
+from barnabas.spark_connector.encoded import EncodedBatch
+from barnabas.spark_connector.errors import (
     BrokerUnreachable,
     Fenced,
     RecordTooLarge,
     SinkError,
     TransactionLost,
 )
-from spark_connector.requests import Identity
-from spark_connector.sender import IN_FLIGHT_MAX, REQUEST_BYTES, Sender
+from barnabas.spark_connector.requests import Identity
+from barnabas.spark_connector.sender import IN_FLIGHT_MAX, REQUEST_BYTES, Sender
 
 OK = ErrorCode.NONE
 LEADERS = 2

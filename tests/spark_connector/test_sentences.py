@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_connector.sentences import sentence_of
+from barnabas.spark_connector.sentences import sentence_of
 
 FOREACH = """[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in the user provided \
 function in foreach batch sink. Reason: An exception was raised by the Python Proxy. \
@@ -10,13 +10,13 @@ Return Message: Traceback \
 (most recent call last):
   File "pyspark/sql/utils.py", line 166, in call
     self.func(df, batch_id)
-spark_connector.errors.Disconnected: the first one
+barnabas.spark_connector.errors.Disconnected: the first one
 
 During handling of the above exception, another exception occurred:
 
 Traceback (most recent call last):
   File "spark_connector/single.py", line 5, in write_batch
-spark_connector.errors.Fenced: Another driver of this sink runs; stop one of the two.
+barnabas.spark_connector.errors.Fenced: Another driver of this sink runs; stop one of the two.
 
 \tat py4j.Protocol.getReturnValue(Protocol.java:476)
 """
@@ -82,12 +82,12 @@ STREAM_FAILED = "[STREAM_FAILED] Query [id = a] terminated with exception: "
 COMMIT = """org.apache.spark.SparkException: [PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] Failed \
 when Python streaming data source perform commit: Traceback (most recent call last):
   File "data_source.py", line 5, in commit
-spark_connector.errors.CheckpointMismatch: The checkpoint is an old one.
+barnabas.spark_connector.errors.CheckpointMismatch: The checkpoint is an old one.
  SQLSTATE: 38000
 \tat org.apache.spark.somewhere
 """
 ABORT = """\tSuppressed: org.apache.spark.SparkException: Failed when Python perform abort:
-spark_connector.errors.BrokerUnreachable: The abort did not succeed.
+barnabas.spark_connector.errors.BrokerUnreachable: The abort did not succeed.
 \t\tat org.apache.spark.somewhere
 \tCaused by: something else
 """
@@ -107,5 +107,7 @@ def test_a_failure_that_spark_hides_in_another_one(suppressed):
 
 def test_a_failure_with_a_cause_of_pythons():
     failure = RuntimeError("outside")
-    failure.__cause__ = Captured("x\nspark_connector.errors.Fenced: Another driver.\n", failure)
+    failure.__cause__ = Captured(
+        "x\nbarnabas.spark_connector.errors.Fenced: Another driver.\n", failure
+    )
     assert sentence_of(failure) == "Another driver."

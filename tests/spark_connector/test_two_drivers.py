@@ -10,7 +10,7 @@ There are 330 orders; one kind of sink plays them all, the others every tenth.
 
 "look" is all that is read ahead of the fence, "fence" is InitProducerId and reading the ledger
 again, "start" is Spark reading the checkpoint, "plan" and "finish" are its files, which are written
-once. B is started as `python -m spark_connector run` does it, and again when A came between.
+once. B is started as `python -m barnabas.spark run` does it, and again when A came between.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from dataclasses import replace
 
 import pytest
 
-from broker.testing import Broker
-from spark_connector import kept_decider, starting
-from spark_connector.errors import Fenced, Overtaken, TransactionLost
-from spark_connector.ownership import Ownership
-from spark_connector.producer import TransactionalProducer
-from spark_connector.starting import take_the_sink
+from barnabas.spark_connector import kept_decider, starting
+from barnabas.spark_connector.errors import Fenced, Overtaken, TransactionLost
+from barnabas.spark_connector.ownership import Ownership
+from barnabas.spark_connector.producer import TransactionalProducer
+from barnabas.spark_connector.starting import take_the_sink
+from barnabas.testing import Broker
 from tests.spark_connector.checkpointed import (
     DATA_SOURCE,
     KINDS,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-import spark_connector
-from broker.testing import Broker
+from barnabas import spark_connector
+from barnabas.testing import Broker
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -31,10 +31,10 @@ def test_the_command_says_what_is_missing_where_there_is_no_spark(tmp_path):
     program += "def version(name):\n    if name == 'pyspark':\n"
     program += "        raise metadata.PackageNotFoundError\n    return find(name)\n"
     program += "metadata.version = version\n"
-    program += "from spark_connector.__main__ import main\nsys.exit(main(sys.argv[1:]))\n"
+    program += "from barnabas.spark_connector.command import main\nsys.exit(main(sys.argv[1:]))\n"
     pipeline = tmp_path / "pipeline_file.py"
     pipeline.write_text(
-        "from spark_connector import Pipeline, Sink, Source\n"
+        "from barnabas.spark_connector import Pipeline, Sink, Source\n"
         "a = Pipeline(source=Source(topic='in'), sink=Sink(sink_id='a', topic='out'))\n"
     )
     with Broker() as broker:
@@ -49,5 +49,5 @@ def test_the_command_says_what_is_missing_where_there_is_no_spark(tmp_path):
             timeout=120,
         )
     assert answer.returncode == 1
-    assert answer.stderr.startswith("spark_connector: PySpark is not installed: `pip install")
+    assert answer.stderr.startswith("barnabas.spark: PySpark is not installed: `pip install")
     assert len(answer.stderr.splitlines()) == 1

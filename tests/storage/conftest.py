@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.simulated import SimulatedFileSystem
+from barnabas.storage.simulated import SimulatedFileSystem
 
 
 @pytest.fixture

@@ -1,13 +1,13 @@
 """Engines for a store without a broker: step by step in one thread, or on threads of its own.
 
-What a running broker uses is ``broker.engine.LoopEngine``.
+What a running broker uses is ``barnabas.broker.runtime.engine.LoopEngine``.
 """
 
 from collections.abc import Callable
 
-from storage.committer import Committer, CommitterThreads, Listener
-from storage.journal import CommitGroup
-from storage.log_store import Runner
+from barnabas.storage.committer import Committer, CommitterThreads, Listener
+from barnabas.storage.journal import CommitGroup
+from barnabas.storage.log_store import Runner
 
 
 class ThreadEngine:

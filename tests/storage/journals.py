@@ -1,8 +1,8 @@
 """Journals on a simulated disk, groups to put into them, and who hears of it."""
 
-from storage.journal import CommitGroup
-from storage.journal_files import JournalFiles
-from storage.journal_format import BLOCK_BYTES, KIND_BATCHES
+from barnabas.storage.journal import CommitGroup
+from barnabas.storage.journal_files import JournalFiles
+from barnabas.storage.journal_format import BLOCK_BYTES, KIND_BATCHES
 from tests.storage.stores import batch
 
 FILE_BYTES = 16 * BLOCK_BYTES

@@ -2,7 +2,7 @@
 
 import tempfile
 
-from storage import io
+from barnabas.storage import io
 
 
 def all_is_cached_where_nobody_knows(monkeypatch):

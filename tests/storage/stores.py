@@ -1,13 +1,13 @@
 """A store on a simulated disk that tests boot, crash and boot again."""
 
-from protocol.records import Record, encode_batch, iterate_batches
-from storage.config import LogConfig
-from storage.log_store import LogStore, PartitionSpec, StoreSettings
-from storage.partition_log import READ_UNCOMMITTED, PartitionLog
-from storage.recovery import lock_directory, open_store
-from storage.segment_read import FileSpan, read_waiting
-from storage.simulated import SimulatedFileSystem
-from storage.transaction_marker import TransactionMarker
+from barnabas.protocol.records import Record, encode_batch, iterate_batches
+from barnabas.storage.config import LogConfig
+from barnabas.storage.log_store import LogStore, PartitionSpec, StoreSettings
+from barnabas.storage.partition_log import READ_UNCOMMITTED, PartitionLog
+from barnabas.storage.recovery import lock_directory, open_store
+from barnabas.storage.segment_read import FileSpan, read_waiting
+from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.storage.transaction_marker import TransactionMarker
 from tests.storage.engines import InlineEngine
 
 ROOT = "/data"

@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from protocol.records import iterate_batches
-from storage.config import LOG_APPEND_TIME, LogConfig
-from storage.errors import Refused
-from storage.memory_read import read_memory
+from barnabas.protocol.records import iterate_batches
+from barnabas.storage.config import LOG_APPEND_TIME, LogConfig
+from barnabas.storage.errors import Refused
+from barnabas.storage.memory_read import read_memory
 from tests.storage.stores import NOW_MS, Host, batch, from_producer, read_all
 
 SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 32)

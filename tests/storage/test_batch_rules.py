@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from protocol.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD, compress
-from protocol.records import HEADER_BYTES, Record, encode_batch, read_header, seal, varint
-from storage.batch_contents import (
+from barnabas.protocol.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD, compress
+from barnabas.protocol.records import HEADER_BYTES, Record, encode_batch, read_header, seal, varint
+from barnabas.storage.batch_contents import (
     HERE_EXPANDED_BYTES,
     HERE_RECORDS,
     Contents,
@@ -14,9 +14,9 @@ from storage.batch_contents import (
     TooMuchToLookHere,
     look_here,
 )
-from storage.batch_rules import FEW_RECORDS, BatchRules
-from storage.config import COMPACT, LogConfig
-from storage.errors import CorruptMessage, InvalidRecord, InvalidTimestamp
+from barnabas.storage.batch_rules import FEW_RECORDS, BatchRules
+from barnabas.storage.config import COMPACT, LogConfig
+from barnabas.storage.errors import CorruptMessage, InvalidRecord, InvalidTimestamp
 
 NOW_MS = 1_000_000
 CODECS = [GZIP, SNAPPY, LZ4, ZSTD]

@@ -7,7 +7,7 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.checkpoint import (
+from barnabas.storage.checkpoint import (
     Checkpoint,
     CorruptCheckpoint,
     CorruptFile,
@@ -25,7 +25,7 @@ from storage.checkpoint import (
     encode_partition_metadata,
     newest_checkpoint,
 )
-from storage.segment_swap import SegmentSwap
+from barnabas.storage.segment_swap import SegmentSwap
 from tests.storage.golden import PARTITIONS, kafka_files
 
 LONG = st.integers(-(2**63), 2**63 - 1)

@@ -4,18 +4,24 @@ from dataclasses import replace
 
 import pytest
 
-from protocol.compression import NAMES, NONE, ZSTD
-from protocol.records import HEADER_BYTES, Record, encode_batch, iterate_records, read_header
-from protocol.records import seal as sealed
-from storage.check import verify
-from storage.cleanable import survey
-from storage.config import COMPACT, DELETE, LOG_APPEND_TIME, LONG_MAX
-from storage.errors import Corrupt
-from storage.partition_log import READ_COMMITTED
-from storage.retention import apply_retention
-from storage.segment_swap import take_over
-from storage.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
-from storage.transaction_marker import TransactionMarker
+from barnabas.protocol.compression import NAMES, NONE, ZSTD
+from barnabas.protocol.records import (
+    HEADER_BYTES,
+    Record,
+    encode_batch,
+    iterate_records,
+    read_header,
+)
+from barnabas.protocol.records import seal as sealed
+from barnabas.storage.check import verify
+from barnabas.storage.cleanable import survey
+from barnabas.storage.config import COMPACT, DELETE, LOG_APPEND_TIME, LONG_MAX
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.partition_log import READ_COMMITTED
+from barnabas.storage.retention import apply_retention
+from barnabas.storage.segment_swap import take_over
+from barnabas.storage.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
+from barnabas.storage.transaction_marker import TransactionMarker
 from tests.storage.cleaning import COMPACTED, clean_groups, compact
 from tests.storage.stores import NOW_MS, Host, read_all
 

@@ -10,11 +10,11 @@ from random import Random
 
 import pytest
 
-from protocol.compression import NAMES
-from protocol.records import Record, encode_batch, iterate_batches, iterate_records
-from storage.check import verify
-from storage.partition_log import READ_COMMITTED
-from storage.segment_read import FileSpan, read_waiting
+from barnabas.protocol.compression import NAMES
+from barnabas.protocol.records import Record, encode_batch, iterate_batches, iterate_records
+from barnabas.storage.check import verify
+from barnabas.storage.partition_log import READ_COMMITTED
+from barnabas.storage.segment_read import FileSpan, read_waiting
 from tests.storage.cleaning import COMPACTED, compact
 from tests.storage.stores import Host
 

@@ -4,9 +4,9 @@ import errno
 
 import pytest
 
-from storage.commit_mark import FILE_BYTES, CommitMark
-from storage.errors import Corrupt
-from storage.simulated import SimulatedFileSystem
+from barnabas.storage.commit_mark import FILE_BYTES, CommitMark
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.simulated import SimulatedFileSystem
 
 PATH = "/data/barnabas-commit-mark"
 MARKS_AT = 32768

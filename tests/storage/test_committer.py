@@ -5,11 +5,11 @@ import threading
 
 import pytest
 
-from storage import committer as committer_module
-from storage.committer import Committer, CommitterThreads
-from storage.journal import CommitGroup
-from storage.journal_format import BLOCK_BYTES
-from storage.simulated import SimulatedFile
+from barnabas.storage import committer as committer_module
+from barnabas.storage.committer import Committer, CommitterThreads
+from barnabas.storage.journal import CommitGroup
+from barnabas.storage.journal_format import BLOCK_BYTES
+from barnabas.storage.simulated import SimulatedFile
 from tests.storage.journals import FILE_BYTES, Heard, group_of, replayed, started
 
 TIMEOUT_S = 60

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from storage.counts import Histogram, Traffic
+from barnabas.storage.counts import Histogram, Traffic
 
 
 def test_a_histogram_counts_by_powers_of_two():

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.records import iterate_batches
-from storage.index import (
+from barnabas.protocol.records import iterate_batches
+from barnabas.storage.index import (
     AbortedTransaction,
     CorruptIndex,
     OffsetIndex,

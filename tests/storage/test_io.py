@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage import io
-from storage.io import (
+from barnabas.storage import io
+from barnabas.storage.io import (
     IOV_MAX,
     AlreadyLocked,
     FileSystem,
@@ -20,7 +20,7 @@ from storage.io import (
     LocalFileSystem,
     window,
 )
-from storage.simulated import SimulatedFileSystem
+from barnabas.storage.simulated import SimulatedFileSystem
 
 
 @pytest.fixture(params=["local", "simulated"])

@@ -6,14 +6,14 @@ import threading
 
 import pytest
 
-from storage.check import verify
-from storage.config import LogConfig
-from storage.errors import StorageFull
-from storage.io import LocalFile, LocalFileSystem
-from storage.log_store import LogStore, StoreCallbacks, StoreSettings
-from storage.recovery import lock_directory, open_store
-from storage.simulated import SimulatedFile, SimulatedFileSystem
-from storage.transaction_marker import TransactionMarker
+from barnabas.storage.check import verify
+from barnabas.storage.config import LogConfig
+from barnabas.storage.errors import StorageFull
+from barnabas.storage.io import LocalFile, LocalFileSystem
+from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
+from barnabas.storage.recovery import lock_directory, open_store
+from barnabas.storage.simulated import SimulatedFile, SimulatedFileSystem
+from barnabas.storage.transaction_marker import TransactionMarker
 from tests.crash.scripted_engine import ScriptedEngine
 from tests.storage.engines import ThreadEngine
 from tests.storage.stores import NOW_MS, SETTINGS, Host, batch, read_all
@@ -21,7 +21,7 @@ from tests.storage.stores import NOW_MS, SETTINGS, Host, batch, read_all
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch):
-    monkeypatch.setattr("storage.committer.FULL_DISK_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr("barnabas.storage.committer.FULL_DISK_PAUSE_SECONDS", 0.001)
 
 
 class Fault:

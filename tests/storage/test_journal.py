@@ -2,12 +2,12 @@
 
 import pytest
 
-from protocol.records import read_header
-from storage.committer import Committer
-from storage.journal import CommitGroup, Journal
-from storage.journal_files import JournalFiles
-from storage.journal_format import KIND_BATCHES, KIND_LOG_START, padded
-from storage.simulated import SimulatedFile
+from barnabas.protocol.records import read_header
+from barnabas.storage.committer import Committer
+from barnabas.storage.journal import CommitGroup, Journal
+from barnabas.storage.journal_files import JournalFiles
+from barnabas.storage.journal_format import KIND_BATCHES, KIND_LOG_START, padded
+from barnabas.storage.simulated import SimulatedFile
 from tests.storage.journals import FILE_BYTES, Heard, group_of, replayed, started
 from tests.storage.stores import batch
 

@@ -1,6 +1,6 @@
 """The store as a whole: when appenders are held back, and what lets them go on."""
 
-from storage.log_store import StoreSettings
+from barnabas.storage.log_store import StoreSettings
 from tests.storage.stores import Host, batch
 
 

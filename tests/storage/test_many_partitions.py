@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from storage.checkpoint import PartitionCheckpoint
-from storage.config import LogConfig
-from storage.log_store import PartitionSpec
-from storage.simulated import SimulatedFileSystem
+from barnabas.storage.checkpoint import PartitionCheckpoint
+from barnabas.storage.config import LogConfig
+from barnabas.storage.log_store import PartitionSpec
+from barnabas.storage.simulated import SimulatedFileSystem
 from tests.storage.stores import ROOT, SETTINGS, Host, from_producer, read_all
 
 PARTITIONS = 2000

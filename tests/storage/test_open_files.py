@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from storage.check import verify
-from storage.config import LogConfig
-from storage.io import LocalFileSystem
-from storage.open_files import OpenFiles
-from storage.segment_read import read_waiting
+from barnabas.storage.check import verify
+from barnabas.storage.config import LogConfig
+from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.open_files import OpenFiles
+from barnabas.storage.segment_read import read_waiting
 from tests.storage.stores import SETTINGS, Host, batch, read_all
 
 

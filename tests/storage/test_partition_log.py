@@ -5,10 +5,10 @@ from random import Random
 import pytest
 from crc32c import crc32c
 
-from protocol.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD
-from protocol.records import control_batch, iterate_batches, read_header, read_marker
-from storage.config import COMPACT, DELETE, LOG_APPEND_TIME, LogConfig
-from storage.errors import (
+from barnabas.protocol.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD
+from barnabas.protocol.records import control_batch, iterate_batches, read_header, read_marker
+from barnabas.storage.config import COMPACT, DELETE, LOG_APPEND_TIME, LogConfig
+from barnabas.storage.errors import (
     CorruptMessage,
     InvalidProducerEpoch,
     InvalidRecord,
@@ -20,11 +20,11 @@ from storage.errors import (
     RecordTooLarge,
     TransactionCoordinatorFenced,
 )
-from storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED
-from storage.retention import apply_retention
-from storage.segment_read import FileSpan, read_waiting
-from storage.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
-from storage.transaction_marker import TransactionMarker
+from barnabas.storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED
+from barnabas.storage.retention import apply_retention
+from barnabas.storage.segment_read import FileSpan, read_waiting
+from barnabas.storage.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
+from barnabas.storage.transaction_marker import TransactionMarker
 from tests.storage.stores import NOW_MS, Host, batch, from_producer, read_all
 
 CODECS = (NONE, GZIP, SNAPPY, LZ4, ZSTD)

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import pytest
 from crc32c import crc32c
 
-from protocol.records import MAX_SEQUENCE, BatchHeader, increment_sequence, iterate_batches
-from protocol.records import read_marker as decode_marker
-from storage.index import AbortedTransaction, TransactionIndex
-from storage.producers import (
+from barnabas.protocol.records import MAX_SEQUENCE, BatchHeader, increment_sequence, iterate_batches
+from barnabas.protocol.records import read_marker as decode_marker
+from barnabas.storage.index import AbortedTransaction, TransactionIndex
+from barnabas.storage.producers import (
     CachedBatch,
     CorruptSnapshot,
     ProducerRow,

@@ -10,8 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from protocol.records import BatchHeader
-from storage.producers import ProducerState, decode_snapshot, encode_snapshot
+from barnabas.protocol.records import BatchHeader
+from barnabas.storage.producers import ProducerState, decode_snapshot, encode_snapshot
 from tests.storage.test_producers import fields
 
 WRAP = 2**31

@@ -4,12 +4,12 @@ from random import Random
 
 import pytest
 
-from protocol.records import iterate_records, read_header
-from storage.check import verify
-from storage.config import LogConfig
-from storage.partition_log import READ_COMMITTED
-from storage.repair import cut_out, find_damage, is_hole
-from storage.segment import SEGMENT_SUFFIXES
+from barnabas.protocol.records import iterate_records, read_header
+from barnabas.storage.check import verify
+from barnabas.storage.config import LogConfig
+from barnabas.storage.partition_log import READ_COMMITTED
+from barnabas.storage.repair import cut_out, find_damage, is_hole
+from barnabas.storage.segment import SEGMENT_SUFFIXES
 from tests.crash.crashes import Keep
 from tests.storage.stores import Host, batch, from_producer, read_all
 

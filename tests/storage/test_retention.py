@@ -4,11 +4,11 @@ from random import Random
 
 import pytest
 
-from protocol.records import read_header
-from storage.config import LogConfig
-from storage.partition_log import READ_COMMITTED
-from storage.retention import apply_retention
-from storage.transaction_marker import TransactionMarker
+from barnabas.protocol.records import read_header
+from barnabas.storage.config import LogConfig
+from barnabas.storage.partition_log import READ_COMMITTED
+from barnabas.storage.retention import apply_retention
+from barnabas.storage.transaction_marker import TransactionMarker
 from tests.storage.stores import Host, batch, from_producer, read_all
 
 SIZE = len(batch())

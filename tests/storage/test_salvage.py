@@ -7,13 +7,13 @@ from random import Random
 
 import pytest
 
-from protocol.records import iterate_batches
-from storage.check import verify
-from storage.config import LogConfig
-from storage.errors import Corrupt
-from storage.partition_log import READ_COMMITTED
-from storage.repair import cut_out, find_damage, is_hole
-from storage.salvage import Salvage
+from barnabas.protocol.records import iterate_batches
+from barnabas.storage.check import verify
+from barnabas.storage.config import LogConfig
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.partition_log import READ_COMMITTED
+from barnabas.storage.repair import cut_out, find_damage, is_hole
+from barnabas.storage.salvage import Salvage
 from tests.crash.crashes import Keep
 from tests.storage.stores import Host, batch, from_producer, read_all
 from tests.storage.test_repair import no_pace, sound, without_holes

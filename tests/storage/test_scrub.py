@@ -10,14 +10,26 @@ from random import Random
 
 import pytest
 
-from protocol.records import iterate_records
-from storage.config import LogConfig
-from storage.damage import DamagedRange, first_at_or_after, from_offset, last_before, with_findings
-from storage.errors import Corrupt, OffsetOffline
-from storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED
-from storage.scrub import CHUNK_BYTES, check_segment, is_complete, plan_check, take_findings
-from storage.segment_read import FileSpan, read_waiting
-from storage.time_lookup import offset_for_timestamp, run
+from barnabas.protocol.records import iterate_records
+from barnabas.storage.config import LogConfig
+from barnabas.storage.damage import (
+    DamagedRange,
+    first_at_or_after,
+    from_offset,
+    last_before,
+    with_findings,
+)
+from barnabas.storage.errors import Corrupt, OffsetOffline
+from barnabas.storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED
+from barnabas.storage.scrub import (
+    CHUNK_BYTES,
+    check_segment,
+    is_complete,
+    plan_check,
+    take_findings,
+)
+from barnabas.storage.segment_read import FileSpan, read_waiting
+from barnabas.storage.time_lookup import offset_for_timestamp, run
 from tests.storage.cleaning import COMPACTED, compact
 from tests.storage.stores import NOW_MS, Host, batch, from_producer, read_all
 from tests.storage.test_cleaner_random import Reader
@@ -183,7 +195,7 @@ def test_a_file_that_is_gone_or_shorter(host):
 
 def test_pages_that_the_disk_does_not_give(host, monkeypatch):
     segment = host.log.segments[1]
-    monkeypatch.setattr("storage.scrub.PAGE_BYTES", 256)
+    monkeypatch.setattr("barnabas.storage.scrub.PAGE_BYTES", 256)
     marks = places(segment)
 
     def fail(operation):

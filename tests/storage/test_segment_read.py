@@ -7,12 +7,12 @@ import socket
 
 import pytest
 
-from protocol.records import iterate_batches
-from storage import io, segment_read
-from storage.errors import Corrupt
-from storage.io import FileSlice, LocalFileSystem, cached_pages
-from storage.segment_read import FileSpan, read_cached
-from storage.simulated import SimulatedFileSystem
+from barnabas.protocol.records import iterate_batches
+from barnabas.storage import io, segment_read
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.io import FileSlice, LocalFileSystem, cached_pages
+from barnabas.storage.segment_read import FileSpan, read_cached
+from barnabas.storage.simulated import SimulatedFileSystem
 from tests.storage.page_cache import all_is_cached_where_nobody_knows
 from tests.storage.stores import batch
 

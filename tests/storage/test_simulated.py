@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.simulated import Operation, SimulatedCrash, SimulatedFileSystem
+from barnabas.storage.simulated import Operation, SimulatedCrash, SimulatedFileSystem
 
 DRAWS = 200
 

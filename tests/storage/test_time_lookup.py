@@ -3,8 +3,8 @@
 import threading
 import time
 
-from storage.config import LogConfig
-from storage.time_lookup import offset_for_timestamp, run
+from barnabas.storage.config import LogConfig
+from barnabas.storage.time_lookup import offset_for_timestamp, run
 from tests.storage.stores import NOW_MS, Host, batch
 
 RECORDS = 200_000

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-PACKAGES = ("broker", "protocol", "coordinator", "storage", "spark_connector")
+from tests.checkout import ROOT
+
+PACKAGES = ("broker", "protocol", "coordinator", "storage", "spark_connector", "src")
+"""Where the product is. ``src`` has the name ``barnabas``, and links to the others."""
 GENERATED = ROOT / "protocol" / "messages"
 
 
@@ -30,6 +32,10 @@ class Source:
     def module(self) -> str:
         """Dotted name."""
         parts = self.path.relative_to(ROOT).with_suffix("").parts
+        if parts[0] == "src":
+            parts = parts[1:]
+        elif parts[0] in PACKAGES:
+            parts = ("barnabas", *parts)
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
     @property
@@ -49,6 +55,8 @@ def sources(*folders: str) -> tuple[Source, ...]:
     found = []
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*.py")):
+            if path.resolve() != path:
+                continue  # Behind a link of src/.
             text = path.read_text(encoding="utf-8")
             found.append(Source(path, text, ast.parse(text, str(path))))
     return tuple(found)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from broker.config import FIELD_NAMES
-from broker.topic_configs import TOPIC_CONFIGS
+from barnabas.broker.config.broker_config import FIELD_NAMES
+from barnabas.broker.config.topic_configs import TOPIC_CONFIGS
 from tests.tidy.source import sources
 
 # Accepted because files written for Kafka have them: with one broker there is nothing to choose.

@@ -35,8 +35,8 @@ MAY_OPEN = {"storage/io.py", "broker/cli/configuration.py", "broker/metrics/proc
 # Started by name, not imported: commands, the pytest plugin, `python -m`; and what tests and
 # users import.
 ENTRY_POINTS = re.compile(
-    r"broker\.cli\.\w+|broker\.pytest_plugin|broker\.testing|.*__main__|protocol\.messages\.\w+"
-    r"|spark_connector|storage\.check|broker\.config_reference"
+    r"barnabas\.(broker\.cli\.\w+|broker\.testing\.pytest_plugin|broker\.config\.reference"
+    r"|protocol\.messages\.\w+|storage\.check|testing|(\w+\.)*__main__)"
 )
 
 BANNED_WORDS = re.compile(r"\b(" + "TO" + "DO|FIX" + r"ME|XX" + r"X)\b")
@@ -188,7 +188,14 @@ def test_the_ratchet():
 def test_imports_are_seen_in_every_form():
     text = "import a.b\nfrom c import d\nfrom . import e\nfrom .f import g\nfrom .. import h\n"
     names = imported_modules(planted(text, "storage/metastore/planted.py"))
-    assert {"a.b", "c", "c.d", "storage.metastore.e", "storage.metastore.f", "storage.h"} <= names
+    assert {
+        "a.b",
+        "c",
+        "c.d",
+        "barnabas.storage.metastore.e",
+        "barnabas.storage.metastore.f",
+        "barnabas.storage.h",
+    } <= names
 
 
 @pytest.mark.parametrize(

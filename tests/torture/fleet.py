@@ -14,10 +14,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from tests.checkout import PYTHONPATH
 from tests.history.model import COMMITTED, UNCOMMITTED
 from tests.torture.settings import HUNG_EXIT_CODE, Settings
 
-_REPOSITORY = Path(__file__).parents[2]
 STOP_S = 90
 
 
@@ -111,7 +111,7 @@ class Member:
                 stderr=errors,
                 # With what it starts itself: a JVM is to be paused and killed with it.
                 start_new_session=True,
-                env={**os.environ, "PYTHONPATH": str(_REPOSITORY)},
+                env={**os.environ, "PYTHONPATH": PYTHONPATH},
             )
 
     @property

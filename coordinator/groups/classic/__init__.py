@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from coordinator.groups.classic.description import describe
-from coordinator.groups.classic.group import ClassicGroup, Member
-from coordinator.groups.classic.join import decide_join, join_new_group
-from coordinator.groups.classic.liveness import (
+from barnabas.coordinator.groups.classic.description import describe
+from barnabas.coordinator.groups.classic.group import ClassicGroup, Member
+from barnabas.coordinator.groups.classic.join import decide_join, join_new_group
+from barnabas.coordinator.groups.classic.liveness import (
     begin,
     decide_heartbeat,
     decide_heartbeat_of_nobody,
@@ -16,13 +16,19 @@ from coordinator.groups.classic.liveness import (
     decide_timer,
     decide_timer_of_nobody,
 )
-from coordinator.groups.classic.records import apply_group_metadata
-from coordinator.groups.classic.sync import decide_sync, decide_sync_of_nobody
-from coordinator.groups.classic.turn import Become, become
-from coordinator.groups.commands import Heartbeat, JoinGroup, LeaveGroup, SyncGroup, TimerExpired
-from coordinator.groups.family import NO_GROUP, Family
-from coordinator.groups.group import CLASSIC
-from protocol.messages.group_metadata_record import GROUP_METADATA_RECORD
+from barnabas.coordinator.groups.classic.records import apply_group_metadata
+from barnabas.coordinator.groups.classic.sync import decide_sync, decide_sync_of_nobody
+from barnabas.coordinator.groups.classic.turn import Become, become
+from barnabas.coordinator.groups.commands import (
+    Heartbeat,
+    JoinGroup,
+    LeaveGroup,
+    SyncGroup,
+    TimerExpired,
+)
+from barnabas.coordinator.groups.family import NO_GROUP, Family
+from barnabas.coordinator.groups.group import CLASSIC
+from barnabas.protocol.messages.group_metadata_record import GROUP_METADATA_RECORD
 
 __all__ = ["CLASSIC_GROUPS", "Become", "ClassicGroup", "Member", "describe", "join_new_group"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from coordinator.groups.classic.group import ClassicGroup
-from coordinator.groups.classic.states import State
-from protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
+from barnabas.coordinator.groups.classic.group import ClassicGroup
+from barnabas.coordinator.groups.classic.states import State
+from barnabas.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 
 
 def describe(group: ClassicGroup) -> DescribedGroup:

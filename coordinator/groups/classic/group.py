@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from coordinator.decision import Effect, Now, Record, Schedule, Timer
-from coordinator.groups.classic.states import State
-from coordinator.groups.group import CLASSIC, Identity
-from protocol.errors import ErrorCode
-from protocol.messages.group_metadata_record import GROUP_METADATA_RECORD, GroupMetadataKey
+from barnabas.coordinator.decision import Effect, Now, Record, Schedule, Timer
+from barnabas.coordinator.groups.classic.states import State
+from barnabas.coordinator.groups.group import CLASSIC, Identity
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.group_metadata_record import GROUP_METADATA_RECORD, GroupMetadataKey
 
 CONSUMER_PROTOCOL: Final = "consumer"
 """Protocol type of groups whose members say which topics they read."""

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from coordinator.decision import Decision, Now, Record
-from coordinator.groups.classic.group import ClassicGroup, Member
-from coordinator.groups.classic.rebalance import (
+from barnabas.coordinator.decision import Decision, Now, Record
+from barnabas.coordinator.groups.classic.group import ClassicGroup, Member
+from barnabas.coordinator.groups.classic.rebalance import (
     complete_join_if_all_are_there,
     prepare_rebalance,
     rebalance_or_go_on,
 )
-from coordinator.groups.classic.responses import everybody, generation_of, join_error
-from coordinator.groups.classic.states import State
-from coordinator.groups.classic.turn import Turn
-from coordinator.groups.commands import JoinGroup
-from protocol.errors import ErrorCode
+from barnabas.coordinator.groups.classic.responses import everybody, generation_of, join_error
+from barnabas.coordinator.groups.classic.states import State
+from barnabas.coordinator.groups.classic.turn import Turn
+from barnabas.coordinator.groups.commands import JoinGroup
+from barnabas.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from coordinator.groups.config import GroupConfig
-    from coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.config import GroupConfig
+    from barnabas.coordinator.groups.shard import GroupShard
 
 MEMBER_ID_REQUIRED_SINCE: Final = 4
 """A new dynamic member is given its id first, and joins with it (KIP-394): clients that lose the

@@ -5,24 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from coordinator.decision import NOTHING, Decision, Effect, Now, Schedule, Timer
-from coordinator.groups.classic.group import JOIN, SESSION, SIZE, SYNC, ClassicGroup
-from coordinator.groups.classic.rebalance import (
+from barnabas.coordinator.decision import NOTHING, Decision, Effect, Now, Schedule, Timer
+from barnabas.coordinator.groups.classic.group import JOIN, SESSION, SIZE, SYNC, ClassicGroup
+from barnabas.coordinator.groups.classic.rebalance import (
     complete_join,
     complete_join_if_all_are_there,
     join_time_is_up,
     prepare_rebalance,
     rebalance_or_go_on,
 )
-from coordinator.groups.classic.states import State
-from coordinator.groups.classic.turn import Turn
-from coordinator.groups.commands import Heartbeat, LeaveGroup, TimerExpired
-from protocol.errors import ErrorCode
-from protocol.messages.heartbeat import HeartbeatResponse
-from protocol.messages.leave_group import LeaveGroupResponse, MemberIdentity, MemberResponse
+from barnabas.coordinator.groups.classic.states import State
+from barnabas.coordinator.groups.classic.turn import Turn
+from barnabas.coordinator.groups.commands import Heartbeat, LeaveGroup, TimerExpired
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.heartbeat import HeartbeatResponse
+from barnabas.protocol.messages.leave_group import (
+    LeaveGroupResponse,
+    MemberIdentity,
+    MemberResponse,
+)
 
 if TYPE_CHECKING:
-    from coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.shard import GroupShard
 
 SEVERAL_MEMBERS_SINCE: Final = 3
 """Version of LeaveGroup."""

@@ -12,13 +12,13 @@ The first members of an empty group are given ``group.initial.rebalance.delay.ms
 
 from __future__ import annotations
 
-from coordinator.groups.classic.group import JOIN, SYNC, ClassicGroup
-from coordinator.groups.classic.records import subscribed_topics
-from coordinator.groups.classic.responses import everybody, generation_of
-from coordinator.groups.classic.states import PREVIOUS, State
-from coordinator.groups.classic.turn import Turn
-from protocol.errors import ErrorCode
-from protocol.messages.sync_group import SyncGroupResponse
+from barnabas.coordinator.groups.classic.group import JOIN, SYNC, ClassicGroup
+from barnabas.coordinator.groups.classic.records import subscribed_topics
+from barnabas.coordinator.groups.classic.responses import everybody, generation_of
+from barnabas.coordinator.groups.classic.states import PREVIOUS, State
+from barnabas.coordinator.groups.classic.turn import Turn
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.sync_group import SyncGroupResponse
 
 
 def rebalance_or_go_on(turn: Turn) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from coordinator.decision import Record
-from coordinator.groups.classic.group import CONSUMER_PROTOCOL, ClassicGroup, Member
-from coordinator.groups.classic.states import State
-from coordinator.groups.group import CLASSIC
-from protocol.errors import Malformed
-from protocol.messages.consumer_protocol_subscription import CONSUMER_PROTOCOL_SUBSCRIPTION
-from protocol.messages.group_metadata_record import (
+from barnabas.coordinator.decision import Record
+from barnabas.coordinator.groups.classic.group import CONSUMER_PROTOCOL, ClassicGroup, Member
+from barnabas.coordinator.groups.classic.states import State
+from barnabas.coordinator.groups.group import CLASSIC
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.messages.consumer_protocol_subscription import CONSUMER_PROTOCOL_SUBSCRIPTION
+from barnabas.protocol.messages.group_metadata_record import (
     GROUP_METADATA_RECORD,
     GroupMetadataKey,
     GroupMetadataValue,
@@ -18,7 +18,7 @@ from protocol.messages.group_metadata_record import (
 )
 
 if TYPE_CHECKING:
-    from coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.shard import GroupShard
 
 VALUE_VERSION: Final = 3
 """What Apache Kafka 4.3.0 writes; older brokers read it too."""

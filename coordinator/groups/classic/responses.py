@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from coordinator.groups.classic.group import ClassicGroup, Member
-from protocol.errors import ErrorCode
-from protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
-from protocol.messages.sync_group import SyncGroupResponse
+from barnabas.coordinator.groups.classic.group import ClassicGroup, Member
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from barnabas.protocol.messages.sync_group import SyncGroupResponse
 
 
 def join_error(code: ErrorCode, member_id: str = "") -> JoinGroupResponse:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from coordinator.decision import Decision, Now
-from coordinator.groups.classic.group import SYNC, ClassicGroup
-from coordinator.groups.classic.responses import synced
-from coordinator.groups.classic.states import State
-from coordinator.groups.classic.turn import Turn
-from coordinator.groups.commands import SyncGroup
-from protocol.errors import ErrorCode
-from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from barnabas.coordinator.decision import Decision, Now
+from barnabas.coordinator.groups.classic.group import SYNC, ClassicGroup
+from barnabas.coordinator.groups.classic.responses import synced
+from barnabas.coordinator.groups.classic.states import State
+from barnabas.coordinator.groups.classic.turn import Turn
+from barnabas.coordinator.groups.commands import SyncGroup
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
-    from coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.shard import GroupShard
 
 
 def decide_sync_of_nobody(shard: GroupShard, command: SyncGroup, now: Now) -> Decision:

@@ -11,17 +11,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from coordinator.decision import Answer, Cancel, Decision, Effect, Now, Record, Schedule, Timer
-from coordinator.groups.classic.group import SESSION, ClassicGroup, Member
-from coordinator.groups.classic.records import group_record
-from coordinator.groups.classic.responses import join_error
-from coordinator.groups.classic.states import PREVIOUS, State
-from protocol.errors import ErrorCode
-from protocol.messages.sync_group import SyncGroupResponse
+from barnabas.coordinator.decision import (
+    Answer,
+    Cancel,
+    Decision,
+    Effect,
+    Now,
+    Record,
+    Schedule,
+    Timer,
+)
+from barnabas.coordinator.groups.classic.group import SESSION, ClassicGroup, Member
+from barnabas.coordinator.groups.classic.records import group_record
+from barnabas.coordinator.groups.classic.responses import join_error
+from barnabas.coordinator.groups.classic.states import PREVIOUS, State
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.sync_group import SyncGroupResponse
 
 if TYPE_CHECKING:
-    from coordinator.groups.config import GroupConfig
-    from coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.config import GroupConfig
+    from barnabas.coordinator.groups.shard import GroupShard
 
 
 @dataclass(frozen=True, slots=True)

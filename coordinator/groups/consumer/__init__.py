@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from coordinator.groups.commands import (
+from barnabas.coordinator.groups.commands import (
     ConsumerGroupHeartbeat,
     Heartbeat,
     JoinGroup,
@@ -12,14 +12,14 @@ from coordinator.groups.commands import (
     SyncGroup,
     TimerExpired,
 )
-from coordinator.groups.consumer import classic_members
-from coordinator.groups.consumer.apply import APPLIERS, CHANGERS
-from coordinator.groups.consumer.describe import describe
-from coordinator.groups.consumer.expiry import begin, decide_timer
-from coordinator.groups.consumer.group import ConsumerGroup
-from coordinator.groups.consumer.heartbeat import decide_heartbeat
-from coordinator.groups.family import ANY_GROUP, Family
-from coordinator.groups.group import CONSUMER
+from barnabas.coordinator.groups.consumer import classic_members
+from barnabas.coordinator.groups.consumer.apply import APPLIERS, CHANGERS
+from barnabas.coordinator.groups.consumer.describe import describe
+from barnabas.coordinator.groups.consumer.expiry import begin, decide_timer
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.consumer.heartbeat import decide_heartbeat
+from barnabas.coordinator.groups.family import ANY_GROUP, Family
+from barnabas.coordinator.groups.group import CONSUMER
 
 __all__ = ["CONSUMER_GROUPS", "ConsumerGroup", "describe"]
 

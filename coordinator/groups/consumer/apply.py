@@ -6,31 +6,31 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from coordinator.decision import Record
-from coordinator.groups.consumer import records
-from coordinator.groups.consumer.group import NO_ASSIGNMENT, ConsumerGroup, Resolved
-from protocol.messages.consumer_group_current_member_assignment_record import (
+from barnabas.coordinator.decision import Record
+from barnabas.coordinator.groups.consumer import records
+from barnabas.coordinator.groups.consumer.group import NO_ASSIGNMENT, ConsumerGroup, Resolved
+from barnabas.protocol.messages.consumer_group_current_member_assignment_record import (
     CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_RECORD,
 )
-from protocol.messages.consumer_group_member_metadata_record import (
+from barnabas.protocol.messages.consumer_group_member_metadata_record import (
     CONSUMER_GROUP_MEMBER_METADATA_RECORD,
 )
-from protocol.messages.consumer_group_metadata_record import CONSUMER_GROUP_METADATA_RECORD
-from protocol.messages.consumer_group_partition_metadata_record import (
+from barnabas.protocol.messages.consumer_group_metadata_record import CONSUMER_GROUP_METADATA_RECORD
+from barnabas.protocol.messages.consumer_group_partition_metadata_record import (
     CONSUMER_GROUP_PARTITION_METADATA_RECORD,
 )
-from protocol.messages.consumer_group_regular_expression_record import (
+from barnabas.protocol.messages.consumer_group_regular_expression_record import (
     CONSUMER_GROUP_REGULAR_EXPRESSION_RECORD,
 )
-from protocol.messages.consumer_group_target_assignment_member_record import (
+from barnabas.protocol.messages.consumer_group_target_assignment_member_record import (
     CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_RECORD,
 )
-from protocol.messages.consumer_group_target_assignment_metadata_record import (
+from barnabas.protocol.messages.consumer_group_target_assignment_metadata_record import (
     CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_RECORD,
 )
 
 if TYPE_CHECKING:
-    from coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.shard import GroupShard
 
 Apply = Callable[[ConsumerGroup, Any, Any], None]
 

@@ -11,35 +11,39 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from coordinator.decision import Cancel, Decision, Effect, Now, Timer
-from coordinator.groups.classic import join_new_group
-from coordinator.groups.classic.responses import join_error
-from coordinator.groups.commands import Heartbeat, JoinGroup, LeaveGroup, SyncGroup
-from coordinator.groups.consumer import embedded, timers
-from coordinator.groups.consumer.apply import JoinExpected
-from coordinator.groups.consumer.downgrade import downgraded, may_downgrade
-from coordinator.groups.consumer.draft import Draft
-from coordinator.groups.consumer.group import ConsumerGroup
-from coordinator.groups.consumer.leave import leave
-from coordinator.groups.consumer.member import (
+from barnabas.coordinator.decision import Cancel, Decision, Effect, Now, Timer
+from barnabas.coordinator.groups.classic import join_new_group
+from barnabas.coordinator.groups.classic.responses import join_error
+from barnabas.coordinator.groups.commands import Heartbeat, JoinGroup, LeaveGroup, SyncGroup
+from barnabas.coordinator.groups.consumer import embedded, timers
+from barnabas.coordinator.groups.consumer.apply import JoinExpected
+from barnabas.coordinator.groups.consumer.downgrade import downgraded, may_downgrade
+from barnabas.coordinator.groups.consumer.draft import Draft
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.consumer.leave import leave
+from barnabas.coordinator.groups.consumer.member import (
     JOINING,
     ClassicPart,
     Member,
     MemberState,
     names_of,
 )
-from coordinator.groups.consumer.refusals import Refusal
-from coordinator.groups.consumer.requests import is_too_long
-from coordinator.groups.consumer.target import Change
-from coordinator.groups.consumer.upgrade import CONSUMERS
-from protocol.errors import ErrorCode
-from protocol.messages.heartbeat import HeartbeatResponse
-from protocol.messages.join_group import JoinGroupResponse
-from protocol.messages.leave_group import LeaveGroupResponse, MemberIdentity, MemberResponse
-from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from barnabas.coordinator.groups.consumer.refusals import Refusal
+from barnabas.coordinator.groups.consumer.requests import is_too_long
+from barnabas.coordinator.groups.consumer.target import Change
+from barnabas.coordinator.groups.consumer.upgrade import CONSUMERS
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.heartbeat import HeartbeatResponse
+from barnabas.protocol.messages.join_group import JoinGroupResponse
+from barnabas.protocol.messages.leave_group import (
+    LeaveGroupResponse,
+    MemberIdentity,
+    MemberResponse,
+)
+from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
-    from coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.shard import GroupShard
 
 MEMBER_ID_REQUIRED_SINCE: Final = 4
 REBALANCE_TIMEOUT_SINCE: Final = 1

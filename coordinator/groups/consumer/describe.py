@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from coordinator.groups.commands import TopicsImage
-from coordinator.groups.config import GroupConfig
-from coordinator.groups.consumer.group import ConsumerGroup
-from coordinator.groups.consumer.member import NO_PARTITIONS, Member, Partitions, names_of
-from coordinator.groups.consumer.target import assignor_of
-from protocol.messages.consumer_group_describe import (
+from barnabas.coordinator.groups.commands import TopicsImage
+from barnabas.coordinator.groups.config import GroupConfig
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.consumer.member import NO_PARTITIONS, Member, Partitions, names_of
+from barnabas.coordinator.groups.consumer.target import assignor_of
+from barnabas.protocol.messages.consumer_group_describe import (
     Assignment,
     DescribedGroup,
     TopicPartitions,
 )
-from protocol.messages.consumer_group_describe import Member as DescribedMember
+from barnabas.protocol.messages.consumer_group_describe import Member as DescribedMember
 
 CLASSIC_MEMBER: Final = 0
 CONSUMER_MEMBER: Final = 1

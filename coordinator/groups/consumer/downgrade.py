@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
-from coordinator.decision import Cancel, Decision, Timer
-from coordinator.groups.classic.group import ClassicGroup
-from coordinator.groups.classic.group import Member as ClassicMember
-from coordinator.groups.classic.rebalance import prepare_rebalance
-from coordinator.groups.classic.records import subscribed_topics
-from coordinator.groups.classic.states import State
-from coordinator.groups.classic.turn import Turn
-from coordinator.groups.config import GroupConfig
-from coordinator.groups.consumer import embedded, records, timers
-from coordinator.groups.consumer.draft import Draft
-from coordinator.groups.consumer.member import NO_PARTITIONS, Member
+from barnabas.coordinator.decision import Cancel, Decision, Timer
+from barnabas.coordinator.groups.classic.group import ClassicGroup
+from barnabas.coordinator.groups.classic.group import Member as ClassicMember
+from barnabas.coordinator.groups.classic.rebalance import prepare_rebalance
+from barnabas.coordinator.groups.classic.records import subscribed_topics
+from barnabas.coordinator.groups.classic.states import State
+from barnabas.coordinator.groups.classic.turn import Turn
+from barnabas.coordinator.groups.config import GroupConfig
+from barnabas.coordinator.groups.consumer import embedded, records, timers
+from barnabas.coordinator.groups.consumer.draft import Draft
+from barnabas.coordinator.groups.consumer.member import NO_PARTITIONS, Member
 
 DOWNGRADES: Final = frozenset({"downgrade", "bidirectional"})
 """The policies that allow it."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from coordinator.decision import Decision, Effect, Now, Record, Schedule, Timer
-from coordinator.groups.commands import TopicsImage
-from coordinator.groups.config import ConsumerTimes, GroupConfig
-from coordinator.groups.consumer import patterns, records, timers
-from coordinator.groups.consumer.apply import TopicsSeen
-from coordinator.groups.consumer.group import ConsumerGroup
-from coordinator.groups.consumer.member import NO_PARTITIONS, Member, Owned, Partitions
-from coordinator.groups.consumer.reconcile import Step, reconciled
-from coordinator.groups.consumer.refusals import Refusal
-from coordinator.groups.consumer.target import (
+from barnabas.coordinator.decision import Decision, Effect, Now, Record, Schedule, Timer
+from barnabas.coordinator.groups.commands import TopicsImage
+from barnabas.coordinator.groups.config import ConsumerTimes, GroupConfig
+from barnabas.coordinator.groups.consumer import patterns, records, timers
+from barnabas.coordinator.groups.consumer.apply import TopicsSeen
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.consumer.member import NO_PARTITIONS, Member, Owned, Partitions
+from barnabas.coordinator.groups.consumer.reconcile import Step, reconciled
+from barnabas.coordinator.groups.consumer.refusals import Refusal
+from barnabas.coordinator.groups.consumer.target import (
     Change,
     TopicIds,
     assign,
@@ -22,10 +22,10 @@ from coordinator.groups.consumer.target import (
     changed_targets,
     metadata_hash,
 )
-from protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.shard import GroupShard
 
 REGEX_PAUSE_MS: Final = 10_000
 """Shortest time between two looks at all topics for one group, as in Kafka."""

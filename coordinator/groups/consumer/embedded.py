@@ -6,17 +6,17 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, TypeVar
 
-from coordinator.groups.commands import TopicsImage
-from coordinator.groups.consumer.member import NO_PARTITIONS, Partitions
-from coordinator.groups.consumer.reconcile import owned_partitions
-from protocol.api import Message, prefix
-from protocol.errors import Malformed
-from protocol.messages.consumer_protocol_assignment import (
+from barnabas.coordinator.groups.commands import TopicsImage
+from barnabas.coordinator.groups.consumer.member import NO_PARTITIONS, Partitions
+from barnabas.coordinator.groups.consumer.reconcile import owned_partitions
+from barnabas.protocol.api import Message, prefix
+from barnabas.protocol.errors import Malformed
+from barnabas.protocol.messages.consumer_protocol_assignment import (
     CONSUMER_PROTOCOL_ASSIGNMENT,
     ConsumerProtocolAssignment,
     TopicPartition,
 )
-from protocol.messages.consumer_protocol_subscription import (
+from barnabas.protocol.messages.consumer_protocol_subscription import (
     CONSUMER_PROTOCOL_SUBSCRIPTION,
 )
 

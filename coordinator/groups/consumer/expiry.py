@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from coordinator.decision import NOTHING, Decision, Effect, Now
-from coordinator.groups.commands import TimerExpired
-from coordinator.groups.consumer import patterns, records, timers
-from coordinator.groups.consumer.apply import TopicsMatched
-from coordinator.groups.consumer.draft import Draft
-from coordinator.groups.consumer.group import ConsumerGroup, Resolved
-from coordinator.groups.consumer.leave import leave
-from coordinator.groups.consumer.member import Member, MemberState
-from coordinator.groups.consumer.target import metadata_hash
+from barnabas.coordinator.decision import NOTHING, Decision, Effect, Now
+from barnabas.coordinator.groups.commands import TimerExpired
+from barnabas.coordinator.groups.consumer import patterns, records, timers
+from barnabas.coordinator.groups.consumer.apply import TopicsMatched
+from barnabas.coordinator.groups.consumer.draft import Draft
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup, Resolved
+from barnabas.coordinator.groups.consumer.leave import leave
+from barnabas.coordinator.groups.consumer.member import Member, MemberState
+from barnabas.coordinator.groups.consumer.target import metadata_hash
 
 if TYPE_CHECKING:
-    from coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.shard import GroupShard
 
 
 def decide_timer(shard: GroupShard, command: TimerExpired, now: Now) -> Decision:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from coordinator.decision import Effect, Now, Record
-from coordinator.groups.consumer import records
-from coordinator.groups.consumer.member import NO_PARTITIONS, Member, Partitions
-from coordinator.groups.group import CONSUMER, Identity
-from protocol.errors import ErrorCode
+from barnabas.coordinator.decision import Effect, Now, Record
+from barnabas.coordinator.groups.consumer import records
+from barnabas.coordinator.groups.consumer.member import NO_PARTITIONS, Member, Partitions
+from barnabas.coordinator.groups.group import CONSUMER, Identity
+from barnabas.protocol.errors import ErrorCode
 
 FIRST_EPOCH: Final = 1
 """A group begins at epoch 1 with an (empty) assignment of epoch 1, as of Kafka 4.3."""

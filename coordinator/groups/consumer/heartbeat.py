@@ -10,21 +10,26 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from coordinator.decision import Decision, Now
-from coordinator.groups.classic.group import ClassicGroup
-from coordinator.groups.commands import Caller, ConsumerGroupHeartbeat
-from coordinator.groups.consumer import records, timers
-from coordinator.groups.consumer.draft import Draft, listed
-from coordinator.groups.consumer.group import ConsumerGroup
-from coordinator.groups.consumer.leave import leave
-from coordinator.groups.consumer.member import JOINING, LEAVING, LEAVING_FOR_A_WHILE, Member
-from coordinator.groups.consumer.reconcile import owned_partitions
-from coordinator.groups.consumer.refusals import Refusal
-from coordinator.groups.consumer.requests import NOT_GIVEN, problem_of
-from coordinator.groups.consumer.target import Change
-from coordinator.groups.consumer.upgrade import upgraded
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_group_heartbeat import (
+from barnabas.coordinator.decision import Decision, Now
+from barnabas.coordinator.groups.classic.group import ClassicGroup
+from barnabas.coordinator.groups.commands import Caller, ConsumerGroupHeartbeat
+from barnabas.coordinator.groups.consumer import records, timers
+from barnabas.coordinator.groups.consumer.draft import Draft, listed
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.consumer.leave import leave
+from barnabas.coordinator.groups.consumer.member import (
+    JOINING,
+    LEAVING,
+    LEAVING_FOR_A_WHILE,
+    Member,
+)
+from barnabas.coordinator.groups.consumer.reconcile import owned_partitions
+from barnabas.coordinator.groups.consumer.refusals import Refusal
+from barnabas.coordinator.groups.consumer.requests import NOT_GIVEN, problem_of
+from barnabas.coordinator.groups.consumer.target import Change
+from barnabas.coordinator.groups.consumer.upgrade import upgraded
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -32,7 +37,7 @@ from protocol.messages.consumer_group_heartbeat import (
 )
 
 if TYPE_CHECKING:
-    from coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.shard import GroupShard
 
 
 def decide_heartbeat(shard: GroupShard, command: ConsumerGroupHeartbeat, now: Now) -> Decision:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from coordinator.decision import Decision
-from coordinator.groups.consumer import records, timers
-from coordinator.groups.consumer.downgrade import downgraded, may_downgrade
-from coordinator.groups.consumer.draft import Draft
-from coordinator.groups.consumer.member import Member
-from coordinator.groups.consumer.target import metadata_hash
+from barnabas.coordinator.decision import Decision
+from barnabas.coordinator.groups.consumer import records, timers
+from barnabas.coordinator.groups.consumer.downgrade import downgraded, may_downgrade
+from barnabas.coordinator.groups.consumer.draft import Draft
+from barnabas.coordinator.groups.consumer.member import Member
+from barnabas.coordinator.groups.consumer.target import metadata_hash
 
 
 def leave(draft: Draft, leaving: Sequence[Member], response: Any) -> Decision:  # noqa: ANN401

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from coordinator.groups.consumer.group import ConsumerGroup
-from coordinator.groups.consumer.member import (
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.consumer.member import (
     NO_PARTITIONS,
     NOTHING_OWNED,
     Member,
@@ -18,8 +18,8 @@ from coordinator.groups.consumer.member import (
     Owned,
     Partitions,
 )
-from coordinator.groups.consumer.refusals import Refusal
-from protocol.errors import ErrorCode
+from barnabas.coordinator.groups.consumer.refusals import Refusal
+from barnabas.protocol.errors import ErrorCode
 
 
 @dataclass(frozen=True, slots=True)

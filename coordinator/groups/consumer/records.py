@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from coordinator.decision import Record
-from coordinator.groups.consumer.member import (
+from barnabas.coordinator.decision import Record
+from barnabas.coordinator.groups.consumer.member import (
     NO_EPOCH,
     NOTHING_OWNED,
     ClassicPart,
@@ -16,31 +16,31 @@ from coordinator.groups.consumer.member import (
     Owned,
     Partitions,
 )
-from protocol.messages import consumer_group_current_member_assignment_record as current
-from protocol.messages import consumer_group_member_metadata_record as metadata
-from protocol.messages import consumer_group_target_assignment_member_record as target
-from protocol.messages.consumer_group_metadata_record import (
+from barnabas.protocol.messages import consumer_group_current_member_assignment_record as current
+from barnabas.protocol.messages import consumer_group_member_metadata_record as metadata
+from barnabas.protocol.messages import consumer_group_target_assignment_member_record as target
+from barnabas.protocol.messages.consumer_group_metadata_record import (
     CONSUMER_GROUP_METADATA_RECORD,
     ConsumerGroupMetadataKey,
     ConsumerGroupMetadataValue,
 )
-from protocol.messages.consumer_group_partition_metadata_record import (
+from barnabas.protocol.messages.consumer_group_partition_metadata_record import (
     CONSUMER_GROUP_PARTITION_METADATA_RECORD,
     ConsumerGroupPartitionMetadataKey,
 )
-from protocol.messages.consumer_group_regular_expression_record import (
+from barnabas.protocol.messages.consumer_group_regular_expression_record import (
     CONSUMER_GROUP_REGULAR_EXPRESSION_RECORD,
     ConsumerGroupRegularExpressionKey,
     ConsumerGroupRegularExpressionValue,
 )
-from protocol.messages.consumer_group_target_assignment_metadata_record import (
+from barnabas.protocol.messages.consumer_group_target_assignment_metadata_record import (
     CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_RECORD,
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
 )
 
 if TYPE_CHECKING:
-    from coordinator.groups.consumer.group import Resolved
+    from barnabas.coordinator.groups.consumer.group import Resolved
 
 # ------------------------------------------------------------------------------------- making
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode
 
 
 class Refusal(NamedTuple):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coordinator.groups.consumer.member import JOINING, LEAVING, LEAVING_FOR_A_WHILE
-from coordinator.groups.consumer.refusals import Refusal
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from barnabas.coordinator.groups.consumer.member import JOINING, LEAVING, LEAVING_FOR_A_WHILE
+from barnabas.coordinator.groups.consumer.refusals import Refusal
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 NOT_GIVEN = -1
 MEMBER_ID_MAX_BYTES = 32_767

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 
-from coordinator.decision import Record
-from coordinator.groups.commands import TopicsImage
-from coordinator.groups.consumer import records
-from coordinator.groups.consumer.assignors import ASSIGNORS
-from coordinator.groups.consumer.assignors.specification import Subscriber
-from coordinator.groups.consumer.group import ConsumerGroup
-from coordinator.groups.consumer.member import NO_PARTITIONS, Member, Partitions
+from barnabas.coordinator.decision import Record
+from barnabas.coordinator.groups.commands import TopicsImage
+from barnabas.coordinator.groups.consumer import records
+from barnabas.coordinator.groups.consumer.assignors import ASSIGNORS
+from barnabas.coordinator.groups.consumer.assignors.specification import Subscriber
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.consumer.member import NO_PARTITIONS, Member, Partitions
 
 HASH_BYTES: Final = 8
 

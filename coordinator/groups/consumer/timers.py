@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from coordinator.decision import Cancel, Effect, Now, Schedule, Timer
-from coordinator.groups.config import GroupConfig
-from coordinator.groups.consumer.member import Member, MemberState
+from barnabas.coordinator.decision import Cancel, Effect, Now, Schedule, Timer
+from barnabas.coordinator.groups.config import GroupConfig
+from barnabas.coordinator.groups.consumer.member import Member, MemberState
 
 SESSION: Final = "session"
 """Of one member: it was not heard of for too long. The same timer as in a classic group, so that a

@@ -9,24 +9,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from coordinator.decision import Answer, Cancel, Now, Timer
-from coordinator.groups.classic.group import JOIN, SYNC, ClassicGroup
-from coordinator.groups.classic.group import Member as ClassicMember
-from coordinator.groups.classic.responses import join_error
-from coordinator.groups.classic.states import State
-from coordinator.groups.commands import TopicsImage
-from coordinator.groups.config import GroupConfig
-from coordinator.groups.consumer import embedded, records, timers
-from coordinator.groups.consumer.draft import Draft
-from coordinator.groups.consumer.group import FIRST_EPOCH, ConsumerGroup
-from coordinator.groups.consumer.member import ClassicPart, Member, names_of, same_epoch
-from coordinator.groups.consumer.refusals import Refusal
-from coordinator.groups.consumer.target import metadata_hash
-from protocol.errors import ErrorCode
-from protocol.messages.sync_group import SyncGroupResponse
+from barnabas.coordinator.decision import Answer, Cancel, Now, Timer
+from barnabas.coordinator.groups.classic.group import JOIN, SYNC, ClassicGroup
+from barnabas.coordinator.groups.classic.group import Member as ClassicMember
+from barnabas.coordinator.groups.classic.responses import join_error
+from barnabas.coordinator.groups.classic.states import State
+from barnabas.coordinator.groups.commands import TopicsImage
+from barnabas.coordinator.groups.config import GroupConfig
+from barnabas.coordinator.groups.consumer import embedded, records, timers
+from barnabas.coordinator.groups.consumer.draft import Draft
+from barnabas.coordinator.groups.consumer.group import FIRST_EPOCH, ConsumerGroup
+from barnabas.coordinator.groups.consumer.member import ClassicPart, Member, names_of, same_epoch
+from barnabas.coordinator.groups.consumer.refusals import Refusal
+from barnabas.coordinator.groups.consumer.target import metadata_hash
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.sync_group import SyncGroupResponse
 
 if TYPE_CHECKING:
-    from coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.shard import GroupShard
 
 UPGRADES: Final = frozenset({"upgrade", "bidirectional"})
 """The policies that allow it."""

@@ -40,7 +40,7 @@ class Looks:
 
 
 def _watch(path: str) -> None:
-    from broker.server import BrokerServer
+    from barnabas.broker.server import BrokerServer
 
     start = BrokerServer.start
 
@@ -51,5 +51,5 @@ def _watch(path: str) -> None:
     BrokerServer.start = watched
 
 
-if (_path := os.environ.get("ATTACK_LOOP_LAG")) and "broker" in sys.orig_argv:
+if (_path := os.environ.get("ATTACK_LOOP_LAG")) and "barnabas" in sys.orig_argv:
     _watch(_path)

@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from broker import handlers
-from broker.dispatch import ROUTES
-from protocol.generate.schema import Field, Struct
-from protocol.messages import ENTRIES
-from protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
+from barnabas.broker import handlers
+from barnabas.broker.api.dispatch import ROUTES
+from barnabas.protocol.generate.schema import Field, Struct
+from barnabas.protocol.messages import ENTRIES
+from barnabas.protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
 from tests.attack.peer import frame
 from tests.attack.scenario import MIB, Scenario, Sent, Target
 from tests.broker.sample_requests import SAMPLES

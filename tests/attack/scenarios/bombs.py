@@ -11,11 +11,11 @@ import zlib
 from collections.abc import Callable
 from functools import cache
 
-from protocol import compression
-from protocol.errors import ErrorCode
-from protocol.messages.produce import PRODUCE
-from protocol.records import HEADER, BatchHeader, seal, varint
-from storage.batch_rules import FEW_RECORDS
+from barnabas.protocol import compression
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.protocol.records import HEADER, BatchHeader, seal, varint
+from barnabas.storage.batch_rules import FEW_RECORDS
 from tests.attack.neighbour import create_topic
 from tests.attack.peer import Wire
 from tests.attack.scenario import MIB, Limits, Scenario, Sent, Target

@@ -7,9 +7,9 @@ import random
 import struct
 import time
 
-from protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
-from protocol.messages.metadata import METADATA, MetadataRequest
-from protocol.messages.produce import PRODUCE
+from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
+from barnabas.protocol.messages.produce import PRODUCE
 from tests.attack.peer import Peer, frame
 from tests.attack.scenario import Scenario, Sent, Target
 from tests.broker.data_plane import Named, batch, produce_request

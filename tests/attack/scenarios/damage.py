@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from protocol.messages.metadata import METADATA, MetadataRequest
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from tests.attack.process import AttackedBroker
 from tests.attack.scenario import DirectoryScenario, Sent
 from tests.attack.workshop import Acknowledged, Workshop

@@ -14,11 +14,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from protocol.errors import ErrorCode
-from protocol.messages.create_topics import CREATE_TOPICS, CreatableTopic, CreateTopicsRequest
-from protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
-from protocol.messages.fetch import FETCH
-from protocol.messages.produce import PRODUCE
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
+from barnabas.protocol.messages.fetch import FETCH
+from barnabas.protocol.messages.produce import PRODUCE
 from tests.attack.process import AttackedBroker
 from tests.attack.scenario import DirectoryScenario, Sent
 from tests.attack.shim import FOR_EVER, SHORT, Shim

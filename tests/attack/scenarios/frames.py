@@ -7,9 +7,9 @@ import random
 import struct
 import time
 
-from broker import handlers
-from broker.dispatch import ROUTES
-from protocol.messages import ENTRIES
+from barnabas.broker import handlers
+from barnabas.broker.api.dispatch import ROUTES
+from barnabas.protocol.messages import ENTRIES
 from tests.attack.peer import Peer, frame
 from tests.attack.scenario import Limits, Scenario, Sent, Target
 from tests.broker.sample_requests import SAMPLES

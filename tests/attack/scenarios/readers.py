@@ -6,8 +6,8 @@ import asyncio
 import random
 import time
 
-from protocol.messages.fetch import FETCH
-from protocol.messages.produce import PRODUCE
+from barnabas.protocol.messages.fetch import FETCH
+from barnabas.protocol.messages.produce import PRODUCE
 from tests.attack.neighbour import create_topic
 from tests.attack.peer import Peer, frame
 from tests.attack.scenario import MIB, Scenario, Sent, Target

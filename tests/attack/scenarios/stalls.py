@@ -8,8 +8,8 @@ import struct
 import time
 from collections.abc import Awaitable, Callable
 
-from protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
-from protocol.messages.fetch import FETCH
+from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
+from barnabas.protocol.messages.fetch import FETCH
 from tests.attack.neighbour import create_topic
 from tests.attack.peer import Peer, frame
 from tests.attack.scenario import MIB, Limits, Scenario, Sent, Target

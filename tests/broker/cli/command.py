@@ -8,11 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
+from tests.checkout import PYTHONPATH
 from tests.counterparts import probe
 
-ROOT = Path(__file__).parents[3]
 READY = (
     "[KafkaServer id=1] started: Transitioning from RECOVERY to RUNNING (Kafka Server started)\n"
 )
@@ -28,11 +27,11 @@ def environment(more=None):
         for key, value in os.environ.items()
         if not key.startswith("KAFKA_") and key not in NOT_FOR_BROKERS
     }
-    return {**kept, "PYTHONPATH": str(ROOT), "COLUMNS": "80", **(more or {})}
+    return {**kept, "PYTHONPATH": PYTHONPATH, "COLUMNS": "80", **(more or {})}
 
 
 def command(*arguments):
-    return [sys.executable, "-m", "broker", *map(str, arguments)]
+    return [sys.executable, "-m", "barnabas", *map(str, arguments)]
 
 
 def barnabas(*arguments, cwd, env=None, timeout_s=120):

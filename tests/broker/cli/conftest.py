@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.testing import Broker
+from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
 
 

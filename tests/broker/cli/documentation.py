@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import subprocess
 
-from tests.broker.cli.command import ROOT, command, environment
+from tests.broker.cli.command import command, environment
+from tests.checkout import ROOT
 
 PAGE = ROOT / "docs" / "command-line.md"
 BLOCK = re.compile(r"```\n\$ barnabas ((?:[\w-]+ )*)--help\n.*?```", re.DOTALL)

@@ -7,7 +7,7 @@ import json
 import sys
 from typing import NamedTuple
 
-from broker.cli.main import main
+from barnabas.broker.cli.main import main
 
 
 class Ended(NamedTuple):

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from broker.cli import check as check_module
-from broker.cli import produce, scratch
-from broker.testing import Broker
-from storage.check import verify
-from storage.errors import Corrupt
-from storage.metastore.commit_count import CommitCount
-from storage.metastore.interface import MetaStoreError
+from barnabas.broker.cli import check as check_module
+from barnabas.broker.cli import produce, scratch
+from barnabas.storage.check import verify
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.metastore.commit_count import CommitCount
+from barnabas.storage.metastore.interface import MetaStoreError
+from barnabas.testing import Broker
 from tests.broker.cli.command import Served, barnabas, command, environment
 from tests.broker.cli.inline import Shell
 from tests.broker.data_plane import until

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from broker.config import BROKER_CONFIGS
+from barnabas.broker.config.broker_config import BROKER_CONFIGS
 from tests.broker.cli.command import barnabas, error_of
 
 

@@ -4,16 +4,16 @@ import subprocess
 
 import pytest
 
-from broker.cli import consumer
-from broker.cli.arguments import addresses
-from broker.cli.cluster import Cluster
-from broker.cli.consumer import Consumer
-from broker.cli.errors import CommandError
-from broker.cli.record_text import Template, record_as_json, record_from_json
-from broker.topic_reader import ReceivedRecord
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import FETCH
-from protocol.messages.list_offsets import LIST_OFFSETS
+from barnabas.broker.cli import consumer
+from barnabas.broker.cli.arguments import addresses
+from barnabas.broker.cli.cluster import Cluster
+from barnabas.broker.cli.consumer import Consumer
+from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.cli.record_text import Template, record_as_json, record_from_json
+from barnabas.broker.client.topic_reader import ReceivedRecord
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.fetch import FETCH
+from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
 from tests.broker.cli.command import command, environment
 
 

@@ -1,4 +1,4 @@
-from broker.cli.main import COMMANDS
+from barnabas.broker.cli.main import COMMANDS
 from tests.broker.cli.documentation import PAGE, quoted, renewed
 from tests.broker.cli.test_main import WITH_HELP
 

@@ -7,11 +7,11 @@ from contextlib import closing
 
 import pytest
 
-from broker.testing import Broker
-from protocol.compression import NAMES
-from protocol.records import Record, control_batch, encode_batch
-from storage.checkpoint import encode_offset_checkpoint
-from storage.index import AbortedTransaction, TransactionIndex
+from barnabas.protocol.compression import NAMES
+from barnabas.protocol.records import Record, control_batch, encode_batch
+from barnabas.storage.checkpoint import encode_offset_checkpoint
+from barnabas.storage.index import AbortedTransaction, TransactionIndex
+from barnabas.testing import Broker
 from tests.broker.cli.command import command, environment
 from tests.broker.cli.inline import Shell
 
@@ -263,7 +263,7 @@ def test_markers_and_transactions(dump, tmp_path):
 
 
 def test_records_of_internal_topics(dump, tmp_path):
-    from protocol.messages.offset_commit_record import (
+    from barnabas.protocol.messages.offset_commit_record import (
         OFFSET_COMMIT_RECORD,
         OffsetCommitKey,
         OffsetCommitValue,

@@ -7,26 +7,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.cli import group_member, group_reader
-from broker.cli.arguments import addresses
-from broker.cli.cluster import Cluster, Refused
-from broker.cli.group_member import GroupMember, Rebalancing
-from broker.cli.group_protocol import (
+from barnabas.broker.cli import group_member, group_reader
+from barnabas.broker.cli.arguments import addresses
+from barnabas.broker.cli.cluster import Cluster, Refused
+from barnabas.broker.cli.group_member import GroupMember, Rebalancing
+from barnabas.broker.cli.group_protocol import (
     decode_assignment,
     decode_subscription,
     encode_assignment,
     encode_subscription,
     share_out,
 )
-from broker.cli.group_reader import GroupReader
-from broker.cli.where import Where
-from broker.testing import Broker
-from protocol.errors import ErrorCode
-from protocol.messages.find_coordinator import FIND_COORDINATOR
-from protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
-from protocol.messages.list_groups import LIST_GROUPS
-from protocol.messages.offset_commit import OFFSET_COMMIT
-from protocol.messages.sync_group import SYNC_GROUP
+from barnabas.broker.cli.group_reader import GroupReader
+from barnabas.broker.cli.where import Where
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR
+from barnabas.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
+from barnabas.protocol.messages.list_groups import LIST_GROUPS
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
+from barnabas.protocol.messages.sync_group import SYNC_GROUP
+from barnabas.testing import Broker
 from tests.broker.cli.command import command, environment, wait_until
 from tests.broker.cli.inline import Shell
 

@@ -3,8 +3,8 @@ import subprocess
 
 import pytest
 
-from broker.cli.main import COMMANDS
-from broker.version import __version__
+from barnabas.broker.cli.main import COMMANDS
+from barnabas.broker.version import __version__
 from tests.broker.cli.command import barnabas, command, environment, error_of
 
 WITH_HELP = [

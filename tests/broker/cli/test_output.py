@@ -3,8 +3,15 @@ import sys
 
 import pytest
 
-from broker.cli import output
-from broker.cli.output import Progress, RowPrinter, count_text, print_pairs, print_table, time_text
+from barnabas.broker.cli import output
+from barnabas.broker.cli.output import (
+    Progress,
+    RowPrinter,
+    count_text,
+    print_pairs,
+    print_table,
+    time_text,
+)
 
 
 class Screen(io.StringIO):

@@ -4,18 +4,18 @@ import subprocess
 
 import pytest
 
-from broker.cli import produce, producer
-from broker.cli.arguments import addresses
-from broker.cli.cluster import Cluster
-from broker.cli.errors import CommandError
-from broker.cli.produce import read_lines
-from broker.cli.producer import Producer, ProducerOptions, murmur2
-from broker.cli.record_text import NewRecord
-from broker.topic_reader import read_topic
-from protocol.errors import ErrorCode
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID
-from protocol.messages.metadata import METADATA
-from protocol.messages.produce import PRODUCE
+from barnabas.broker.cli import produce, producer
+from barnabas.broker.cli.arguments import addresses
+from barnabas.broker.cli.cluster import Cluster
+from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.cli.produce import read_lines
+from barnabas.broker.cli.producer import Producer, ProducerOptions, murmur2
+from barnabas.broker.cli.record_text import NewRecord
+from barnabas.broker.client.topic_reader import read_topic
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID
+from barnabas.protocol.messages.metadata import METADATA
+from barnabas.protocol.messages.produce import PRODUCE
 from tests.broker.cli.command import command, environment
 
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.cli.scratch import CHANGES, ScratchFileSystem, link_tree
-from storage.io import LocalFileSystem
+from barnabas.broker.cli.scratch import CHANGES, ScratchFileSystem, link_tree
+from barnabas.storage.io import LocalFileSystem
 from tests.storage.test_io import STEPS, perform, tree
 
 CONTENTS = st.dictionaries(

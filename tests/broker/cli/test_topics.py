@@ -3,10 +3,10 @@ import threading
 
 import pytest
 
-from broker.testing import Broker
-from protocol.errors import ErrorCode
-from protocol.messages.api_versions import API_VERSIONS, ApiVersion, ApiVersionsResponse
-from protocol.messages.list_offsets import LIST_OFFSETS
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersion, ApiVersionsResponse
+from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
+from barnabas.testing import Broker
 from tests.broker.cli.command import free_port
 from tests.broker.cli.inline import Shell
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from broker.testing import Broker
-from protocol.errors import ErrorCode
-from protocol.messages.end_txn import END_TXN, EndTxnRequest
-from protocol.messages.list_transactions import LIST_TRANSACTIONS
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
+from barnabas.protocol.messages.list_transactions import LIST_TRANSACTIONS
+from barnabas.testing import Broker
 from tests.counterparts.transaction_client import TransactionClient
 
 

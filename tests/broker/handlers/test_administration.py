@@ -6,57 +6,61 @@ inside, and what Kafka cannot be asked for.
 
 import pytest
 
-from broker.handlers import producer_states
-from protocol.errors import ErrorCode
-from protocol.messages.alter_client_quotas import (
+from barnabas.broker.handlers import producer_states
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.alter_client_quotas import (
     ALTER_CLIENT_QUOTAS,
     AlterClientQuotasRequest,
     EntityData,
     EntryData,
     OpData,
 )
-from protocol.messages.alter_partition_reassignments import (
+from barnabas.protocol.messages.alter_partition_reassignments import (
     ALTER_PARTITION_REASSIGNMENTS,
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
     ReassignableTopic,
 )
-from protocol.messages.alter_user_scram_credentials import (
+from barnabas.protocol.messages.alter_user_scram_credentials import (
     ALTER_USER_SCRAM_CREDENTIALS,
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
-from protocol.messages.create_acls import CREATE_ACLS, AclCreation, CreateAclsRequest
-from protocol.messages.delete_acls import DELETE_ACLS, DeleteAclsFilter, DeleteAclsRequest
-from protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
-from protocol.messages.describe_client_quotas import (
+from barnabas.protocol.messages.create_acls import CREATE_ACLS, AclCreation, CreateAclsRequest
+from barnabas.protocol.messages.delete_acls import DELETE_ACLS, DeleteAclsFilter, DeleteAclsRequest
+from barnabas.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
+from barnabas.protocol.messages.describe_client_quotas import (
     DESCRIBE_CLIENT_QUOTAS,
     ComponentData,
     DescribeClientQuotasRequest,
 )
-from protocol.messages.describe_log_dirs import (
+from barnabas.protocol.messages.describe_log_dirs import (
     DESCRIBE_LOG_DIRS,
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
 )
-from protocol.messages.describe_producers import (
+from barnabas.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
     DescribeProducersRequest,
     TopicRequest,
 )
-from protocol.messages.describe_user_scram_credentials import (
+from barnabas.protocol.messages.describe_user_scram_credentials import (
     DESCRIBE_USER_SCRAM_CREDENTIALS,
     DescribeUserScramCredentialsRequest,
     UserName,
 )
-from protocol.messages.elect_leaders import ELECT_LEADERS, ElectLeadersRequest, TopicPartitions
-from protocol.messages.list_partition_reassignments import (
+from barnabas.protocol.messages.elect_leaders import (
+    ELECT_LEADERS,
+    ElectLeadersRequest,
+    TopicPartitions,
+)
+from barnabas.protocol.messages.list_partition_reassignments import (
     LIST_PARTITION_REASSIGNMENTS,
     ListPartitionReassignmentsRequest,
 )
-from protocol.records import Record, encode_batch
-from storage.transaction_marker import TransactionMarker
+from barnabas.protocol.records import Record, encode_batch
+from barnabas.storage.transaction_marker import TransactionMarker
 from tests.broker.harness import ROOT, Administration
 
 

@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from broker.dispatch import ROUTES
-from protocol.errors import KafkaError
+from barnabas.broker.api.dispatch import ROUTES
+from barnabas.protocol.errors import KafkaError
 from tests.broker.harness import Administration
 from tests.protocol.random_messages import Case, RandomMessages, all_cases
 
@@ -42,7 +42,7 @@ APIS = {
 CAN_ONLY_HANG_UP = {"describe_topic_partitions"}
 
 WORDS = (
-    *("", "a", "b", "missing", "1", "-1", "x", "root", "broker.catalogue"),
+    *("", "a", "b", "missing", "1", "-1", "x", "root", "barnabas.broker.topics.catalogue"),
     *("user", "client-id", "ip", "producer_byte_rate"),
     *("retention.ms", "cleanup.policy", "compact", "delete", "100000", "INFO", "log.retention.ms"),
     *("num.io.threads", "share.auto.offset.reset", "earliest", "consumer.session.timeout.ms"),
@@ -78,7 +78,9 @@ def served_cases() -> list[Case]:
 
 @pytest.fixture
 async def administration():
-    levels = {name: logging.getLogger(name).level for name in (None, "broker.catalogue")}
+    levels = {
+        name: logging.getLogger(name).level for name in (None, "barnabas.broker.topics.catalogue")
+    }
     administration = Administration()
     await administration.catalogue.create_topic("a", 2, {})
     await administration.catalogue.create_topic("b", 1, {"cleanup.policy": "compact"})

@@ -8,26 +8,26 @@ import time
 
 import pytest
 
-from broker.config import BROKER_CONFIGS, BrokerConfig
-from broker.config_ignored import IGNORED_CONFIGS
-from broker.config_resources import ResourceType
-from broker.config_types import ConfigSource, Setting
-from broker.handlers import configs as configs_module
-from broker.handlers.alter_configs import ConfigOperation
-from broker.turns import SLICE_SECONDS
-from protocol.errors import ErrorCode
-from protocol.messages.alter_configs import (
+from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
+from barnabas.broker.config.ignored import IGNORED_CONFIGS
+from barnabas.broker.config.resources import ResourceType
+from barnabas.broker.config.types import ConfigSource, Setting
+from barnabas.broker.handlers import configs as configs_module
+from barnabas.broker.handlers.alter_configs import ConfigOperation
+from barnabas.broker.runtime.turns import SLICE_SECONDS
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.alter_configs import (
     ALTER_CONFIGS,
     AlterConfigsRequest,
 )
-from protocol.messages.alter_configs import AlterableConfig as LegacyConfig
-from protocol.messages.alter_configs import AlterConfigsResource as LegacyResource
-from protocol.messages.describe_configs import (
+from barnabas.protocol.messages.alter_configs import AlterableConfig as LegacyConfig
+from barnabas.protocol.messages.alter_configs import AlterConfigsResource as LegacyResource
+from barnabas.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS,
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
-from protocol.messages.incremental_alter_configs import (
+from barnabas.protocol.messages.incremental_alter_configs import (
     INCREMENTAL_ALTER_CONFIGS,
     AlterableConfig,
     AlterConfigsResource,

@@ -11,25 +11,25 @@ import time
 
 import pytest
 
-from broker.handlers.consumer_groups import GROUPS_PER_REQUEST_MAX
-from broker.testing import Broker
-from protocol.client import NEED_DATA, ClientConnection
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_group_describe import (
+from barnabas.broker.handlers.consumer_groups import GROUPS_PER_REQUEST_MAX
+from barnabas.protocol.client import NEED_DATA, ClientConnection
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
     ConsumerGroupDescribeRequest,
 )
-from protocol.messages.consumer_group_heartbeat import (
+from barnabas.protocol.messages.consumer_group_heartbeat import (
     CONSUMER_GROUP_HEARTBEAT,
     ConsumerGroupHeartbeatRequest,
 )
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.incremental_alter_configs import (
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.incremental_alter_configs import (
     INCREMENTAL_ALTER_CONFIGS,
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from barnabas.testing import Broker
 
 GROUP_RESOURCE, BROKER_RESOURCE = 32, 4
 REBALANCE_MS = 300_000

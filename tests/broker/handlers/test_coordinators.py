@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from broker.testing import Broker
-from protocol.errors import ErrorCode
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.testing import Broker
 from tests.counterparts.wire_client import WireClient
 
 GROUP, TRANSACTION, SHARE = range(3)

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 import pytest
 
-from broker.handlers.fetch import COPIED_BYTES_MAX
-from broker.testing import Broker
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import FETCH, FetchPartition
-from protocol.messages.metadata import METADATA, MetadataRequest
-from protocol.records import iterate_batches, iterate_records, read_marker
-from storage.transaction_marker import TransactionMarker
+from barnabas.broker.handlers.fetch import COPIED_BYTES_MAX
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.fetch import FETCH, FetchPartition
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
+from barnabas.protocol.records import iterate_batches, iterate_records, read_marker
+from barnabas.storage.transaction_marker import TransactionMarker
+from barnabas.testing import Broker
 from tests.broker.data_plane import (
     EXPANDED_BYTES,
     FETCH_VERSIONS,

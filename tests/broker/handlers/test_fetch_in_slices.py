@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.handlers import fetch
+from barnabas.broker.handlers import fetch
 from tests.broker.handlers.test_fetch import *  # noqa: F403
 
 

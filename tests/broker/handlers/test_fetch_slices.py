@@ -10,13 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from broker.sending import Remainder
-from broker.testing import Broker
-from protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
-from protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
-from protocol.messages.fetch import FETCH
-from protocol.records import iterate_batches
-from storage.io import FileSlice, LocalFile
+from barnabas.broker.network.sending import Remainder
+from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
+from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
+from barnabas.protocol.messages.fetch import FETCH
+from barnabas.protocol.records import iterate_batches
+from barnabas.storage.io import FileSlice, LocalFile
+from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch, complaints, fetch_request, until
 from tests.storage.page_cache import all_is_cached_where_nobody_knows
 
@@ -163,7 +163,7 @@ def test_without_a_free_descriptor_the_answer_goes_through_memory(
     def none_is_free(descriptor):
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr("broker.sending.os.dup", none_is_free)
+    monkeypatch.setattr("barnabas.broker.network.sending.os.dup", none_is_free)
     wire.send(FETCH, everything(topic), 12)
     time.sleep(0.1)
     assert records(wire.receive()) == [content(broker, topic, each) for each in range(PARTITIONS)]

@@ -4,13 +4,13 @@ import logging
 
 import pytest
 
-from broker import catalogue as catalogue_module
-from broker.config import BrokerConfig
-from broker.config_resources import ResourceType
-from broker.config_types import ConfigSource, Setting
-from broker.group_configs import GROUP_CONFIGS
-from protocol.errors import ErrorCode
-from protocol.messages.list_config_resources import (
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.config.group_configs import GROUP_CONFIGS
+from barnabas.broker.config.resources import ResourceType
+from barnabas.broker.config.types import ConfigSource, Setting
+from barnabas.broker.topics import catalogue as catalogue_module
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.list_config_resources import (
     LIST_CONFIG_RESOURCES,
     ListConfigResourcesRequest,
 )
@@ -192,7 +192,7 @@ class TestLoggers:
     async def test_all_have_a_level(self, administration, logger):
         (result,) = await describe(administration, (LOGGER, "1", None), documentation=True)
         found = {config.name: config for config in result.configs}
-        assert {"root", "broker.catalogue", logger.name} <= set(found)
+        assert {"root", "barnabas.broker.topics.catalogue", logger.name} <= set(found)
         config = found["root"]
         assert (config.config_source, config.config_type, config.documentation) == (6, 0, None)
         assert (config.read_only, config.synonyms) == (False, [])

@@ -10,27 +10,27 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker.handlers.group_offsets import GROUPS_PER_REQUEST_MAX
-from broker.testing import Broker
-from coordinator.groups.shard import GroupShard
-from protocol.errors import ErrorCode
-from protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
-from protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.offset_commit import (
+from barnabas.broker.handlers.group_offsets import GROUPS_PER_REQUEST_MAX
+from barnabas.coordinator.groups.shard import GroupShard
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
+from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from protocol.messages.offset_delete import OFFSET_DELETE, OffsetDeleteRequest
-from protocol.messages.offset_fetch import (
+from barnabas.protocol.messages.offset_delete import OFFSET_DELETE, OffsetDeleteRequest
+from barnabas.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
+from barnabas.testing import Broker
 from tests.counterparts.wire_client import WireClient
 
 NOT_HERE = ErrorCode.NOT_COORDINATOR

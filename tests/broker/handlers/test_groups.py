@@ -12,24 +12,32 @@ from types import SimpleNamespace
 
 import pytest
 
-from broker.handlers import group_administration, groups
-from broker.handlers.group_administration import delete_groups, describe_groups, list_groups
-from broker.handlers.groups import heartbeat, join_group, leave_group, sync_group
-from broker.testing import Broker
-from protocol.client import NEED_DATA, ClientConnection
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
-from protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
-from protocol.messages.join_group import JOIN_GROUP, JoinGroupRequest, JoinGroupRequestProtocol
-from protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, MemberIdentity
-from protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
-from protocol.messages.sync_group import (
+from barnabas.broker.handlers import group_administration, groups
+from barnabas.broker.handlers.group_administration import (
+    delete_groups,
+    describe_groups,
+    list_groups,
+)
+from barnabas.broker.handlers.groups import heartbeat, join_group, leave_group, sync_group
+from barnabas.protocol.client import NEED_DATA, ClientConnection
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
+from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
+from barnabas.protocol.messages.join_group import (
+    JOIN_GROUP,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+)
+from barnabas.protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, MemberIdentity
+from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
+from barnabas.protocol.messages.sync_group import (
     SYNC_GROUP,
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
+from barnabas.testing import Broker
 
 SESSION_MS = 30_000
 REBALANCE_MS = 120_000

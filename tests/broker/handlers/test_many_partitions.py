@@ -7,20 +7,24 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker.server import COLLECT_EVERY
-from broker.testing import Broker
-from broker.wire_client import WireClient
-from protocol.messages.create_partitions import (
+from barnabas.broker.client.wire_client import WireClient
+from barnabas.broker.server import COLLECT_EVERY
+from barnabas.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from protocol.messages.create_topics import CREATE_TOPICS, CreatableTopic, CreateTopicsRequest
-from protocol.messages.delete_topics import (
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.delete_topics import (
     DELETE_TOPICS,
     DeleteTopicsRequest,
     DeleteTopicState,
 )
+from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag
 
 BUSY_MS_MAX = 200

@@ -2,18 +2,18 @@
 
 import pytest
 
-from broker.config import BrokerConfig
-from broker.handlers.metadata import AUTO_CREATE_MAX
-from protocol.errors import ErrorCode
-from protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
-from protocol.messages.describe_topic_partitions import (
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.handlers.metadata import AUTO_CREATE_MAX
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
+from barnabas.protocol.messages.describe_topic_partitions import (
     DESCRIBE_TOPIC_PARTITIONS,
     Cursor,
     DescribeTopicPartitionsRequest,
     TopicRequest,
 )
-from protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
-from protocol.wire import ZERO_UUID
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from barnabas.protocol.wire import ZERO_UUID
 from tests.broker.harness import CLUSTER_ID, NODE_ID, Administration
 
 NONE = ErrorCode.NONE

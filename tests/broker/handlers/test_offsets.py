@@ -5,20 +5,20 @@ from random import Random
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages.delete_records import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.delete_records import (
     DELETE_RECORDS,
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from protocol.messages.offset_for_leader_epoch import (
+from barnabas.protocol.messages.offset_for_leader_epoch import (
     OFFSET_FOR_LEADER_EPOCH,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from protocol.records import Record, encode_batch
+from barnabas.protocol.records import Record, encode_batch
 from tests.broker.harness import Administration
 
 NONE = ErrorCode.NONE

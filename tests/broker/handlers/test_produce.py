@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from broker.testing import Broker
-from protocol.errors import ErrorCode
-from protocol.messages.metadata import METADATA, MetadataRequest
-from protocol.messages.produce import PRODUCE, ProduceRequest
-from protocol.records import Record, control_batch, encode_batch, iterate_batches
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
+from barnabas.protocol.messages.produce import PRODUCE, ProduceRequest
+from barnabas.protocol.records import Record, control_batch, encode_batch, iterate_batches
+from barnabas.testing import Broker
 from tests.broker.data_plane import (
     NOW_MS,
     PRODUCE_VERSIONS,

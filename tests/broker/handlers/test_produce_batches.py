@@ -9,12 +9,12 @@ import time
 import pytest
 import zstandard
 
-from broker.testing import Broker
-from protocol.compression import LZ4, NONE, ZSTD, compress
-from protocol.errors import ErrorCode
-from protocol.messages.metadata import METADATA, MetadataRequest
-from protocol.messages.produce import PRODUCE
-from protocol.records import HEADER_BYTES, Record, encode_batch, read_header, seal, varint
+from barnabas.protocol.compression import LZ4, NONE, ZSTD, compress
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
+from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.protocol.records import HEADER_BYTES, Record, encode_batch, read_header, seal, varint
+from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag
 from tests.broker.data_plane import Named, Wire, batch, produce_request, until
 

@@ -6,15 +6,15 @@ import threading
 
 import pytest
 
-from broker import marker_phase
-from broker.produce_shortcut import ProduceShortcut
-from broker.testing import Broker
-from protocol.errors import ErrorCode
-from protocol.messages.end_txn import END_TXN
-from protocol.messages.metadata import METADATA, MetadataRequest
-from protocol.messages.produce import PRODUCE
-from protocol.records import iterate_batches
-from storage.journal import CommitGroup
+from barnabas.broker.coordination import marker_phase
+from barnabas.broker.handlers.produce_shortcut import ProduceShortcut
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.end_txn import END_TXN
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
+from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.protocol.records import iterate_batches
+from barnabas.storage.journal import CommitGroup
+from barnabas.testing import Broker
 from tests.broker.data_plane import PRODUCE_VERSIONS, Named, Wire, batch, until, values
 from tests.broker.raw_producer import RawProducer
 

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from storage.metastore.interface import PRODUCER_ID_BLOCK, MetaStoreRefused
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.storage.metastore.interface import PRODUCER_ID_BLOCK, MetaStoreRefused
 from tests.broker.harness import Administration
 
 NONE = ErrorCode.NONE

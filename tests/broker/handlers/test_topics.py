@@ -4,27 +4,27 @@ import asyncio
 
 import pytest
 
-from broker.config import BrokerConfig
-from protocol.errors import ErrorCode
-from protocol.messages.create_partitions import (
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from protocol.messages.create_topics import (
+from barnabas.protocol.messages.create_topics import (
     CREATE_TOPICS,
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from protocol.messages.delete_topics import (
+from barnabas.protocol.messages.delete_topics import (
     DELETE_TOPICS,
     DeleteTopicsRequest,
     DeleteTopicState,
 )
-from protocol.wire import ZERO_UUID
+from barnabas.protocol.wire import ZERO_UUID
 from tests.broker.harness import Administration
 
 NONE = ErrorCode.NONE

@@ -9,17 +9,17 @@ import socket
 
 import pytest
 
-from broker.handlers import transaction_views
-from broker.handlers.transaction_views import IDS_PER_REQUEST_MAX
-from broker.testing import Broker
-from coordinator.transactions.state import State
-from protocol.errors import ErrorCode
-from protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
-from protocol.messages.describe_transactions import (
+from barnabas.broker.handlers import transaction_views
+from barnabas.broker.handlers.transaction_views import IDS_PER_REQUEST_MAX
+from barnabas.coordinator.transactions.state import State
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
+from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
     DescribeTransactionsRequest,
 )
-from protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
+from barnabas.protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
+from barnabas.testing import Broker
 from tests.counterparts.transaction_client import TransactionClient
 
 NAMES = [state.kafka_name for state in State]

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from broker.testing import Broker
-from protocol.errors import ErrorCode
-from protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
-from protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
+from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
+from barnabas.testing import Broker
 from tests.counterparts.offsets_client import (
     CLASSIC,
     IMPLICIT,

@@ -6,20 +6,20 @@ import threading
 
 import pytest
 
-from broker.testing import Broker
-from protocol.errors import ErrorCode
-from protocol.messages.delete_records import (
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.delete_records import (
     DELETE_RECORDS,
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from protocol.messages.describe_producers import (
+from barnabas.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
     DescribeProducersRequest,
     TopicRequest,
 )
-from protocol.messages.fetch import FETCH
+from barnabas.protocol.messages.fetch import FETCH
+from barnabas.testing import Broker
 from tests.broker.committed_reader import Seen, committed_records
 from tests.broker.data_plane import Named, Wire, batch, fetch_request, until
 from tests.broker.raw_producer import RawProducer

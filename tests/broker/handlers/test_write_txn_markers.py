@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from broker.handlers import transaction_markers
-from broker.testing import Broker
-from broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
-from coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2
-from protocol.errors import ErrorCode
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.write_txn_markers import (
+from barnabas.broker.handlers import transaction_markers
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
+from barnabas.testing import Broker
 from tests.broker.data_plane import Wire
 from tests.crash.transaction_client import Producer, committed_offset, ends, persistent, producers
 from tests.crash.transaction_history import partition_history

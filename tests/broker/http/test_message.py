@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.http.message import (
+from barnabas.broker.http.message import (
     LAST_CHUNK,
     Answer,
     BadRequest,

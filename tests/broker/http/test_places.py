@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.http.places import Places
+from barnabas.broker.http.places import Places
 
 
 @pytest.fixture

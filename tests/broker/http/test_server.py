@@ -11,14 +11,14 @@ import socket
 
 import pytest
 
-from broker.config import BrokerConfig
-from broker.http import server as http_server
-from broker.http.message import Answer, text
-from broker.http.pages import Stage
-from broker.http.server import ANSWERED_MAX, ASKING_MAX, HttpServer
-from broker.server import BrokerServer
-from broker.socket_server import ListenError
-from broker.testing import Broker
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.http import server as http_server
+from barnabas.broker.http.message import Answer, text
+from barnabas.broker.http.pages import Stage
+from barnabas.broker.http.server import ANSWERED_MAX, ASKING_MAX, HttpServer
+from barnabas.broker.network.socket_server import ListenError
+from barnabas.broker.server import BrokerServer
+from barnabas.testing import Broker
 from tests.broker.toy import until
 
 BOTH_LOOPS = True

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from broker.wire_client import WireClient
-from protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from protocol.messages.offset_commit import (
+from barnabas.broker.client.wire_client import WireClient
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

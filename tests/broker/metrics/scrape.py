@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from broker.metrics.exposition import exposition
+from barnabas.broker.metrics.exposition import exposition
 
 
 class Scrape:

@@ -6,20 +6,20 @@ import time
 
 import pytest
 
-from broker.metrics.exposition import exposition
-from broker.metrics.families import GAUGE, Family, labels
-from broker.testing import Broker
-from broker.wire_client import WireClient
-from protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
-from protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
-from protocol.messages.metadata import METADATA, MetadataRequest
-from protocol.messages.produce import (
+from barnabas.broker.client.wire_client import WireClient
+from barnabas.broker.metrics.exposition import exposition
+from barnabas.broker.metrics.families import GAUGE, Family, labels
+from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
+from barnabas.protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
+from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
-from protocol.records import Record, encode_batch
+from barnabas.protocol.records import Record, encode_batch
+from barnabas.testing import Broker
 from tests.broker.metrics.scrape import scrape
 
 

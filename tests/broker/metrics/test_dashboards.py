@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from broker.testing import Broker
+from barnabas.testing import Broker
 from tests.broker.metrics.committing import commit
 from tests.broker.metrics.promql import grouping_labels, metrics_of
 from tests.broker.metrics.scrape import scrape

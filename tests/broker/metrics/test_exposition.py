@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.metrics import exposition as module
-from broker.metrics.exposition import exposition
-from broker.metrics.families import (
+from barnabas.broker.metrics import exposition as module
+from barnabas.broker.metrics.exposition import exposition
+from barnabas.broker.metrics.families import (
     COUNTER,
     GAUGE,
     HISTOGRAM,
@@ -17,14 +17,14 @@ from broker.metrics.families import (
     labels,
     value,
 )
-from broker.metrics.histograms import (
+from barnabas.broker.metrics.histograms import (
     Window,
     count_samples,
     duration_samples,
     quantile_ms,
     summary_samples,
 )
-from storage.counts import Histogram
+from barnabas.storage.counts import Histogram
 from tests.broker.metrics.scrape import Scrape
 
 

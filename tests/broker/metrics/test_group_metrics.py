@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
-from broker.testing import Broker
-from protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
+from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
+from barnabas.testing import Broker
 from tests.broker.metrics.committing import commit
 from tests.broker.metrics.scrape import scrape
 from tests.broker.metrics.test_broker_metrics import WireClient, batch, produce

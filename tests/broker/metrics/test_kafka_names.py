@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.metrics.families import COUNTER, SUMMARY
-from broker.testing import Broker
+from barnabas.broker.metrics.families import COUNTER, SUMMARY
+from barnabas.testing import Broker
 
 BEANS = Path(__file__).with_name("kafka_mbeans.txt").read_text(encoding="utf-8")
 

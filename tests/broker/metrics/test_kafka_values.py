@@ -7,7 +7,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from broker.testing import Broker
+from barnabas.testing import Broker
 from tests.broker.metrics.scrape import scrape
 from tests.broker.metrics.test_kafka_names import exported
 

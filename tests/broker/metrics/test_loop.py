@@ -1,8 +1,8 @@
 import asyncio
 import time
 
-from broker.metrics import loop as module
-from broker.metrics.loop import LoopMonitor
+from barnabas.broker.metrics import loop as module
+from barnabas.broker.metrics.loop import LoopMonitor
 from tests.broker.toy import until
 
 BOTH_LOOPS = True

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.config import BROKER_CONFIGS
-from broker.http.pages import pages
-from broker.http.server import ANSWER_SECONDS, ANSWERED_MAX, ASKING_MAX, QUESTION_SECONDS
-from broker.testing import Broker
+from barnabas.broker.config.broker_config import BROKER_CONFIGS
+from barnabas.broker.http.pages import pages
+from barnabas.broker.http.server import ANSWER_SECONDS, ANSWERED_MAX, ASKING_MAX, QUESTION_SECONDS
+from barnabas.testing import Broker
 from tests.broker.metrics.committing import commit
 
 ROOT = Path(__file__).parents[3]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from broker.testing import Broker
-from protocol.errors import ErrorCode
-from protocol.messages.end_txn import END_TXN, EndTxnRequest
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.testing import Broker
 from tests.broker.metrics.scrape import scrape
 from tests.counterparts.transaction_client import TransactionClient
 

@@ -7,10 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordinator.decision import Answer, Decision, Now, Record, Schedule, Timer, decode_record
-from coordinator.groups.classic.group import JOIN, SESSION, SYNC, ClassicGroup
-from coordinator.groups.classic.states import PREVIOUS, State
-from coordinator.groups.commands import (
+from barnabas.coordinator.decision import (
+    Answer,
+    Decision,
+    Now,
+    Record,
+    Schedule,
+    Timer,
+    decode_record,
+)
+from barnabas.coordinator.groups.classic.group import JOIN, SESSION, SYNC, ClassicGroup
+from barnabas.coordinator.groups.classic.states import PREVIOUS, State
+from barnabas.coordinator.groups.commands import (
     NO_TOPICS,
     Caller,
     Heartbeat,
@@ -19,12 +27,12 @@ from coordinator.groups.commands import (
     SyncGroup,
     TimerExpired,
 )
-from coordinator.groups.config import GroupConfig
-from coordinator.groups.shard import GroupShard
-from protocol.messages.heartbeat import HeartbeatRequest
-from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from barnabas.coordinator.groups.config import GroupConfig
+from barnabas.coordinator.groups.shard import GroupShard
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest
+from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from barnabas.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 GROUP = "g"
 WALL_MS = 1_700_000_000_000

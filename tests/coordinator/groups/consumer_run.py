@@ -10,9 +10,17 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
-from coordinator.decision import Answer, Decision, Now, Record, Schedule, Timer, decode_record
-from coordinator.groups.classic.group import ClassicGroup
-from coordinator.groups.commands import (
+from barnabas.coordinator.decision import (
+    Answer,
+    Decision,
+    Now,
+    Record,
+    Schedule,
+    Timer,
+    decode_record,
+)
+from barnabas.coordinator.groups.classic.group import ClassicGroup
+from barnabas.coordinator.groups.commands import (
     Caller,
     ConsumerGroupHeartbeat,
     Heartbeat,
@@ -21,25 +29,27 @@ from coordinator.groups.commands import (
     SyncGroup,
     TimerExpired,
 )
-from coordinator.groups.config import ConsumerTimes, GroupConfig
-from coordinator.groups.consumer.group import ConsumerGroup
-from coordinator.groups.consumer.member import Member, MemberState
-from coordinator.groups.shard import GroupShard
-from protocol.messages.consumer_group_heartbeat import (
+from barnabas.coordinator.groups.config import ConsumerTimes, GroupConfig
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.consumer.member import Member, MemberState
+from barnabas.coordinator.groups.shard import GroupShard
+from barnabas.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
-from protocol.messages.consumer_protocol_assignment import CONSUMER_PROTOCOL_ASSIGNMENT
-from protocol.messages.consumer_protocol_subscription import (
+from barnabas.protocol.messages.consumer_protocol_assignment import CONSUMER_PROTOCOL_ASSIGNMENT
+from barnabas.protocol.messages.consumer_protocol_subscription import (
     CONSUMER_PROTOCOL_SUBSCRIPTION,
     ConsumerProtocolSubscription,
 )
-from protocol.messages.consumer_protocol_subscription import TopicPartition as OwnedPartitions
-from protocol.messages.heartbeat import HeartbeatRequest
-from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from protocol.messages.sync_group import SyncGroupRequest
+from barnabas.protocol.messages.consumer_protocol_subscription import (
+    TopicPartition as OwnedPartitions,
+)
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest
+from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from barnabas.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from barnabas.protocol.messages.sync_group import SyncGroupRequest
 
 GROUP = "g"
 WALL_MS = 1_700_000_000_000

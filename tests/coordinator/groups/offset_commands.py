@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from coordinator.decision import (
+from barnabas.coordinator.decision import (
     NO_PRODUCER_ID,
     Decision,
     Effect,
@@ -18,7 +18,7 @@ from coordinator.decision import (
     Timer,
     TransactionalProducer,
 )
-from coordinator.groups.commands import (
+from barnabas.coordinator.groups.commands import (
     Caller,
     DeleteGroup,
     ExpireOffsets,
@@ -28,26 +28,26 @@ from coordinator.groups.commands import (
     TopicsDeleted,
     TransactionalOffsetCommit,
 )
-from coordinator.groups.config import GroupConfig
-from coordinator.groups.group import CLASSIC, CONSUMER, Identity
-from coordinator.groups.offset_table import BY_RETENTION, CommittedOffset, commit_record
-from coordinator.groups.shard import GroupShard
-from protocol.errors import ErrorCode
-from protocol.messages.group_metadata_record import GROUP_METADATA_RECORD, GroupMetadataKey
-from protocol.messages.offset_commit import (
+from barnabas.coordinator.groups.config import GroupConfig
+from barnabas.coordinator.groups.group import CLASSIC, CONSUMER, Identity
+from barnabas.coordinator.groups.offset_table import BY_RETENTION, CommittedOffset, commit_record
+from barnabas.coordinator.groups.shard import GroupShard
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.group_metadata_record import GROUP_METADATA_RECORD, GroupMetadataKey
+from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from protocol.messages.offset_commit_record import OFFSET_COMMIT_RECORD
-from protocol.messages.offset_delete import (
+from barnabas.protocol.messages.offset_commit_record import OFFSET_COMMIT_RECORD
+from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
 )
-from protocol.messages.offset_fetch import (
+from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
     OffsetFetchResponseGroup,
@@ -275,8 +275,8 @@ def whole(decision: Decision) -> Decision:
 def in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every decision made in steps that may be, with one offset in each."""
     for module, size in ("offsets", "OFFSETS_PER_STEP"), ("offset_removal", "PLACES_PER_STEP"):
-        monkeypatch.setattr(f"coordinator.groups.{module}.MANY", -1)
-        monkeypatch.setattr(f"coordinator.groups.{module}.{size}", 1)
+        monkeypatch.setattr(f"barnabas.coordinator.groups.{module}.MANY", -1)
+        monkeypatch.setattr(f"barnabas.coordinator.groups.{module}.{size}", 1)
 
 
 def command_of(text: str) -> Any:

@@ -6,15 +6,15 @@ from dataclasses import fields, replace
 
 import pytest
 
-from coordinator.decision import Now, Record, Timer
-from coordinator.groups.classic import ClassicGroup, join, join_new_group
-from coordinator.groups.classic.records import group_of, subscribed_topics
-from coordinator.groups.classic.states import State
-from coordinator.groups.config import GroupConfig
-from coordinator.groups.consumer.group import ConsumerGroup
-from coordinator.groups.group import Identity
-from protocol.errors import ErrorCode
-from protocol.messages.group_metadata_record import (
+from barnabas.coordinator.decision import Now, Record, Timer
+from barnabas.coordinator.groups.classic import ClassicGroup, join, join_new_group
+from barnabas.coordinator.groups.classic.records import group_of, subscribed_topics
+from barnabas.coordinator.groups.classic.states import State
+from barnabas.coordinator.groups.config import GroupConfig
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.group import Identity
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.group_metadata_record import (
     GROUP_METADATA_RECORD,
     GroupMetadataKey,
     GroupMetadataValue,

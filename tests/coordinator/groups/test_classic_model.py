@@ -12,11 +12,11 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from coordinator.groups.classic.states import State
-from coordinator.groups.config import GroupConfig
-from protocol.errors import ErrorCode
-from protocol.messages.join_group import JoinGroupResponse
-from protocol.messages.sync_group import SyncGroupResponse
+from barnabas.coordinator.groups.classic.states import State
+from barnabas.coordinator.groups.config import GroupConfig
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.join_group import JoinGroupResponse
+from barnabas.protocol.messages.sync_group import SyncGroupResponse
 from tests.coordinator.groups.classic_run import Run
 
 CONFIG = GroupConfig(initial_rebalance_delay_ms=3_000, max_size=4)

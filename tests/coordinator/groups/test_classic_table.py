@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from coordinator.decision import Answer, Cancel, Decision, Schedule, Timer
-from coordinator.groups.commands import NO_TOPICS, TimerExpired
-from protocol.errors import ErrorCode
-from protocol.messages.join_group import JoinGroupResponse
-from protocol.messages.sync_group import SyncGroupResponse
+from barnabas.coordinator.decision import Answer, Cancel, Decision, Schedule, Timer
+from barnabas.coordinator.groups.commands import NO_TOPICS, TimerExpired
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.join_group import JoinGroupResponse
+from barnabas.protocol.messages.sync_group import SyncGroupResponse
 from tests.coordinator.groups.classic_run import GROUP, Run
 
 TABLE = Path(__file__).with_name("classic_table.txt")

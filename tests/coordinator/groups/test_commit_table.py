@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from coordinator.decision import Decision, LongDecision, TransactionalProducer
-from coordinator.groups.classic import ClassicGroup
-from coordinator.groups.commands import (
+from barnabas.coordinator.decision import Decision, LongDecision, TransactionalProducer
+from barnabas.coordinator.groups.classic import ClassicGroup
+from barnabas.coordinator.groups.commands import (
     Caller,
     LongOffsetCommit,
     OffsetCommit,
     TransactionalOffsetCommit,
 )
-from coordinator.groups.group import Identity
-from protocol.errors import ErrorCode
-from protocol.messages.offset_commit import (
+from barnabas.coordinator.groups.group import Identity
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,

@@ -5,9 +5,12 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.groups.consumer.assignors import ASSIGNORS
-from coordinator.groups.consumer.assignors.specification import Subscriber, all_want_the_same
-from coordinator.groups.consumer.member import Partitions
+from barnabas.coordinator.groups.consumer.assignors import ASSIGNORS
+from barnabas.coordinator.groups.consumer.assignors.specification import (
+    Subscriber,
+    all_want_the_same,
+)
+from barnabas.coordinator.groups.consumer.member import Partitions
 
 TOPICS = [bytes([number] * 16) for number in range(4)]
 uniform, ranges = ASSIGNORS["uniform"], ASSIGNORS["range"]

@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.decision import Record
-from coordinator.groups.classic.group import ClassicGroup
-from coordinator.groups.consumer.group import ConsumerGroup
-from coordinator.groups.consumer.member import MemberState
-from coordinator.groups.group import Identity
-from protocol.errors import ErrorCode
-from protocol.messages import consumer_group_current_member_assignment_record as current
-from protocol.messages.consumer_group_partition_metadata_record import (
+from barnabas.coordinator.decision import Record
+from barnabas.coordinator.groups.classic.group import ClassicGroup
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.consumer.member import MemberState
+from barnabas.coordinator.groups.group import Identity
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages import consumer_group_current_member_assignment_record as current
+from barnabas.protocol.messages.consumer_group_partition_metadata_record import (
     CONSUMER_GROUP_PARTITION_METADATA_RECORD,
     ConsumerGroupPartitionMetadataKey,
     ConsumerGroupPartitionMetadataValue,
 )
-from protocol.messages.consumer_protocol_assignment import (
+from barnabas.protocol.messages.consumer_protocol_assignment import (
     CONSUMER_PROTOCOL_ASSIGNMENT,
     ConsumerProtocolAssignment,
     TopicPartition,

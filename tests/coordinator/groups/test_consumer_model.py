@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from coordinator.groups.classic.group import ClassicGroup
+from barnabas.coordinator.groups.classic.group import ClassicGroup
 from tests.coordinator.groups.consumer_run import GROUP, Run, assigned_by_sync
 
 MEMBERS = [f"m{number}" for number in range(5)]

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from coordinator.groups.consumer.patterns import (
+from barnabas.coordinator.groups.consumer.patterns import (
     PATTERN_MAX_CHARACTERS,
     matching,
     problem_of,

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from coordinator.decision import Answer, Cancel, Decision, Record, Schedule
-from coordinator.groups.classic.group import ClassicGroup
-from coordinator.groups.consumer.group import ConsumerGroup
-from coordinator.groups.consumer.member import Member, MemberState
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
-from protocol.messages.heartbeat import HeartbeatResponse
-from protocol.messages.join_group import JoinGroupResponse
-from protocol.messages.leave_group import LeaveGroupResponse
-from protocol.messages.sync_group import SyncGroupResponse
+from barnabas.coordinator.decision import Answer, Cancel, Decision, Record, Schedule
+from barnabas.coordinator.groups.classic.group import ClassicGroup
+from barnabas.coordinator.groups.consumer.group import ConsumerGroup
+from barnabas.coordinator.groups.consumer.member import Member, MemberState
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from barnabas.protocol.messages.heartbeat import HeartbeatResponse
+from barnabas.protocol.messages.join_group import JoinGroupResponse
+from barnabas.protocol.messages.leave_group import LeaveGroupResponse
+from barnabas.protocol.messages.sync_group import SyncGroupResponse
 from tests.coordinator.groups.consumer_run import GROUP, Run, assigned_by_sync
 
 TABLE = Path(__file__).with_name("consumer_table.txt")

@@ -10,11 +10,16 @@ from itertools import islice, product
 
 import pytest
 
-from coordinator.decision import NO_PRODUCER_ID, Record
-from coordinator.groups import offset_table
-from coordinator.groups.config import GroupConfig
-from coordinator.groups.offset_table import BY_RETENTION, CommittedOffset, commit_record, tombstone
-from coordinator.groups.shard import GroupShard
+from barnabas.coordinator.decision import NO_PRODUCER_ID, Record
+from barnabas.coordinator.groups import offset_table
+from barnabas.coordinator.groups.config import GroupConfig
+from barnabas.coordinator.groups.offset_table import (
+    BY_RETENTION,
+    CommittedOffset,
+    commit_record,
+    tombstone,
+)
+from barnabas.coordinator.groups.shard import GroupShard
 from tests.coordinator.groups.offset_commands import Marker
 
 PRODUCER, ANOTHER = 7, 8

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.decision import Now, Record, decode_record
-from coordinator.groups.commands import Caller, OffsetCommit
-from coordinator.groups.config import GroupConfig
-from coordinator.groups.offset_table import BY_RETENTION, CommittedOffset
-from coordinator.groups.shard import GroupShard
-from protocol.errors import ErrorCode
-from protocol.messages.legacy_offset_commit_record import (
+from barnabas.coordinator.decision import Now, Record, decode_record
+from barnabas.coordinator.groups.commands import Caller, OffsetCommit
+from barnabas.coordinator.groups.config import GroupConfig
+from barnabas.coordinator.groups.offset_table import BY_RETENTION, CommittedOffset
+from barnabas.coordinator.groups.shard import GroupShard
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.legacy_offset_commit_record import (
     LEGACY_OFFSET_COMMIT_RECORD,
     LegacyOffsetCommitKey,
     LegacyOffsetCommitValue,
 )
-from protocol.messages.offset_commit import (
+from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from protocol.messages.offset_commit_record import OFFSET_COMMIT_RECORD, OffsetCommitKey
-from protocol.messages.share_group_metadata_record import (
+from barnabas.protocol.messages.offset_commit_record import OFFSET_COMMIT_RECORD, OffsetCommitKey
+from barnabas.protocol.messages.share_group_metadata_record import (
     SHARE_GROUP_METADATA_RECORD,
     ShareGroupMetadataKey,
     ShareGroupMetadataValue,
 )
-from protocol.wire import ZERO_UUID
+from barnabas.protocol.wire import ZERO_UUID
 
 TOPIC = "__consumer_offsets"
 

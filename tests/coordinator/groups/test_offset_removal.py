@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.decision import Now
-from coordinator.groups.commands import DeleteGroup, ExpireOffsets, TopicsDeleted
-from coordinator.groups.config import GroupConfig
-from coordinator.groups.group import CLASSIC
-from coordinator.groups.offset_removal import SWEPT_MAX
-from coordinator.groups.offset_table import BY_RETENTION, MANY, CommittedOffset, commit_record
-from coordinator.groups.shard import GroupShard
+from barnabas.coordinator.decision import Now
+from barnabas.coordinator.groups.commands import DeleteGroup, ExpireOffsets, TopicsDeleted
+from barnabas.coordinator.groups.config import GroupConfig
+from barnabas.coordinator.groups.group import CLASSIC
+from barnabas.coordinator.groups.offset_removal import SWEPT_MAX
+from barnabas.coordinator.groups.offset_table import (
+    BY_RETENTION,
+    MANY,
+    CommittedOffset,
+    commit_record,
+)
+from barnabas.coordinator.groups.shard import GroupShard
 from tests.coordinator.groups.offset_commands import GROUP, Image, OtherGroup, whole
 
 COUNT = 2 * SWEPT_MAX + 5

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from coordinator.decision import Decision, Now, Record, TransactionalProducer
-from coordinator.groups.commands import (
+from barnabas.coordinator.decision import Decision, Now, Record, TransactionalProducer
+from barnabas.coordinator.groups.commands import (
     Caller,
     DeleteGroup,
     ExpireOffsets,
@@ -16,20 +16,20 @@ from coordinator.groups.commands import (
     TopicsDeleted,
     TransactionalOffsetCommit,
 )
-from coordinator.groups.config import GroupConfig
-from coordinator.groups.shard import GroupShard
-from protocol.errors import ErrorCode
-from protocol.messages.offset_commit import (
+from barnabas.coordinator.groups.config import GroupConfig
+from barnabas.coordinator.groups.shard import GroupShard
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from protocol.messages.offset_delete import (
+from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from protocol.messages.offset_fetch import OffsetFetchRequestGroup
+from barnabas.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from tests.coordinator.groups.offset_commands import Image, never_asked
 
 CALLER = Caller("", "", 9)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.decision import Decision
-from protocol.errors import ErrorCode
+from barnabas.coordinator.decision import Decision
+from barnabas.protocol.errors import ErrorCode
 from tests.coordinator.groups.offset_commands import (
     GROUP,
     NOW,

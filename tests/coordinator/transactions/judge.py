@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from protocol.messages.transaction_log_record import TRANSACTION_LOG_RECORD
+from barnabas.protocol.messages.transaction_log_record import TRANSACTION_LOG_RECORD
 from tests.coordinator.transactions.world import GROUP, OFFSETS, Data, Entry, Mark, Offset, Stated
 
 EMPTY, ONGOING, COMMITTING, ABORTING, COMMITTED, ABORTED = range(6)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordinator.decision import Cancel, Now, Record, Schedule, Timer, decode_record
-from coordinator.transactions.commands import (
+from barnabas.coordinator.decision import Cancel, Now, Record, Schedule, Timer, decode_record
+from barnabas.coordinator.transactions.commands import (
     MarkersPlaced,
     MarkersWritten,
     Outcome,
@@ -18,8 +18,8 @@ from coordinator.transactions.commands import (
     TimerExpired,
     WriteMarkers,
 )
-from coordinator.transactions.shard import TransactionShard
-from coordinator.transactions.state import (
+from barnabas.coordinator.transactions.shard import TransactionShard
+from barnabas.coordinator.transactions.state import (
     LARGEST_CLIENT_EPOCH,
     NEVER_MS,
     NO_EPOCH,

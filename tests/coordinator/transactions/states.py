@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from coordinator.transactions.commands import (
+from barnabas.coordinator.transactions.commands import (
     AddPartitions,
     EndTransaction,
     Expire,
@@ -18,8 +18,8 @@ from coordinator.transactions.commands import (
     TimerExpired,
     VerifyPartitions,
 )
-from coordinator.transactions.names import timeout_timer
-from coordinator.transactions.state import (
+from barnabas.coordinator.transactions.names import timeout_timer
+from barnabas.coordinator.transactions.state import (
     CLASSIC,
     LARGEST_CLIENT_EPOCH,
     NEVER_MS,

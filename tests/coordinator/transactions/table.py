@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from coordinator.transactions.commands import Outcome
-from coordinator.transactions.state import (
+from barnabas.coordinator.transactions.commands import Outcome
+from barnabas.coordinator.transactions.state import (
     NO_EPOCH,
     NO_PRODUCER_ID,
     State,

@@ -9,15 +9,15 @@ from functools import partial
 
 import pytest
 
-from coordinator.decision import decode_record
-from coordinator.transactions.commands import (
+from barnabas.coordinator.decision import decode_record
+from barnabas.coordinator.transactions.commands import (
     AddPartitions,
     EndTransaction,
     InitProducer,
     TimerExpired,
 )
-from coordinator.transactions.names import timeout_timer
-from coordinator.transactions.state import (
+from barnabas.coordinator.transactions.names import timeout_timer
+from barnabas.coordinator.transactions.state import (
     CLASSIC,
     LARGEST_CLIENT_EPOCH,
     LARGEST_EPOCH,
@@ -26,7 +26,7 @@ from coordinator.transactions.state import (
     State,
     Transaction,
 )
-from protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode
 from tests.coordinator.transactions.run import TOPIC, Run
 from tests.coordinator.transactions.states import P0, TIMEOUT_MS
 

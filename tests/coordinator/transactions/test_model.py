@@ -23,15 +23,15 @@ from hypothesis.stateful import (
     rule,
 )
 
-from coordinator.transactions.commands import AddPartitions, EndTransaction, InitProducer
-from coordinator.transactions.state import (
+from barnabas.coordinator.transactions.commands import AddPartitions, EndTransaction, InitProducer
+from barnabas.coordinator.transactions.state import (
     CLASSIC,
     LARGEST_CLIENT_EPOCH,
     TRANSACTIONS_V2,
     TopicPartition,
     Transaction,
 )
-from protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode
 from tests.coordinator.transactions.judge import COMMITTED, ONGOING, Judge
 from tests.coordinator.transactions.world import OFFSETS, PLACES, Stated, World
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.transactions.commands import Outcome
-from coordinator.transactions.state import Transaction
-from protocol.errors import ErrorCode
+from barnabas.coordinator.transactions.commands import Outcome
+from barnabas.coordinator.transactions.state import Transaction
+from barnabas.protocol.errors import ErrorCode
 from tests.coordinator.transactions.run import Run
 from tests.coordinator.transactions.states import STATES, command_of
 from tests.coordinator.transactions.table import (

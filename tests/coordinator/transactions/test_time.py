@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.decision import Record
-from coordinator.transactions.commands import (
+from barnabas.coordinator.decision import Record
+from barnabas.coordinator.transactions.commands import (
     AddPartitions,
     EndTransaction,
     Expire,
     InitProducer,
     TimerExpired,
 )
-from coordinator.transactions.names import timeout_timer
-from coordinator.transactions.partitions import PARTITIONS_MAX
-from coordinator.transactions.shard import TransactionShard
-from coordinator.transactions.state import (
+from barnabas.coordinator.transactions.names import timeout_timer
+from barnabas.coordinator.transactions.partitions import PARTITIONS_MAX
+from barnabas.coordinator.transactions.shard import TransactionShard
+from barnabas.coordinator.transactions.state import (
     CLASSIC,
     NEVER_MS,
     TRANSACTIONS_V2,
@@ -23,7 +23,7 @@ from coordinator.transactions.state import (
     TopicPartition,
     Transaction,
 )
-from protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode
 from tests.coordinator.transactions.run import Run
 from tests.coordinator.transactions.states import P0, P1
 

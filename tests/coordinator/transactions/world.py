@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from broker.admission import Writer, admit
-from coordinator.decision import Cancel, Now, Record, Schedule, Timer, decode_record
-from coordinator.groups.config import GroupConfig
-from coordinator.groups.offset_table import BY_RETENTION, CommittedOffset, commit_record
-from coordinator.groups.shard import GroupShard
-from coordinator.transactions.commands import (
+from barnabas.broker.coordination.verification import Writer, admit
+from barnabas.coordinator.decision import Cancel, Now, Record, Schedule, Timer, decode_record
+from barnabas.coordinator.groups.config import GroupConfig
+from barnabas.coordinator.groups.offset_table import BY_RETENTION, CommittedOffset, commit_record
+from barnabas.coordinator.groups.shard import GroupShard
+from barnabas.coordinator.transactions.commands import (
     AddPartitions,
     Command,
     Expire,
@@ -25,17 +25,17 @@ from coordinator.transactions.commands import (
     TimerExpired,
     VerifyPartitions,
 )
-from coordinator.transactions.shard import TransactionShard
-from coordinator.transactions.state import (
+from barnabas.coordinator.transactions.shard import TransactionShard
+from barnabas.coordinator.transactions.state import (
     CLASSIC,
     TRANSACTIONS_V2,
     TopicPartition,
     Transaction,
 )
-from protocol.errors import ErrorCode
-from protocol.records import BatchHeader, encode_batch, read_header
-from protocol.records import Record as LogRecord
-from storage.producers import ProducerState
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.records import BatchHeader, encode_batch, read_header
+from barnabas.protocol.records import Record as LogRecord
+from barnabas.storage.producers import ProducerState
 
 TOPIC: Final = "__transaction_state"
 PLACES: Final = (TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0))

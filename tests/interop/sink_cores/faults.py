@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from spark_connector.connection import Connection, Disconnected
-from spark_connector.errors import BrokerUnreachable
-from spark_connector.ledger import Ledger
-from spark_connector.requests import Identity, end_all
-from spark_connector.sweep import describe
+from barnabas.spark_connector.connection import Connection, Disconnected
+from barnabas.spark_connector.errors import BrokerUnreachable
+from barnabas.spark_connector.ledger import Ledger
+from barnabas.spark_connector.requests import Identity, end_all
+from barnabas.spark_connector.sweep import describe
 from tests.interop.spark_sink import PARTITIONS, PLACES, check_all_is_settled, restart_after_crash
 
 CLASSIC = {"barnabas.transaction.version": "1"}
@@ -61,4 +61,4 @@ def lose_decision(monkeypatch, *, arrives):
             end_all(*asked, **how)
         raise BrokerUnreachable("on purpose")
 
-    monkeypatch.setattr("spark_connector.producer.end_all", unanswered)
+    monkeypatch.setattr("barnabas.spark_connector.producer.end_all", unanswered)

@@ -9,21 +9,21 @@ from collections import Counter
 
 import pytest
 
-from protocol.client import AdvertisedVersions
-from protocol.messages import registry
-from protocol.messages.end_txn import END_TXN
-from protocol.messages.init_producer_id import INIT_PRODUCER_ID
-from protocol.messages.produce import PRODUCE
-from spark_connector.connection import Connection
-from spark_connector.errors import (
+from barnabas.protocol.client import AdvertisedVersions
+from barnabas.protocol.messages import registry
+from barnabas.protocol.messages.end_txn import END_TXN
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID
+from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.spark_connector.connection import Connection
+from barnabas.spark_connector.errors import (
     BatchInDoubt,
     CheckpointMismatch,
     Fenced,
     SinkError,
     TransactionLost,
 )
-from spark_connector.single import SingleTransactionSink
-from spark_connector.two_phase import Decider
+from barnabas.spark_connector.single import SingleTransactionSink
+from barnabas.spark_connector.two_phase import Decider
 from tests.interop.administration import create
 from tests.interop.sink_cores.faults import abort_by_hand, crash_at_every_step, lose_answers
 from tests.interop.spark_sink import (
@@ -93,7 +93,7 @@ def test_a_crash_while_rolling_forward(any_broker, sink, monkeypatch, start):
 @pytest.mark.parametrize("idle_s", [60.0, 0.0], ids=["at-once", "idle"])
 @pytest.mark.parametrize("kind", PLACES)
 def test_of_two_drivers_one_is_fenced(any_broker, sink, monkeypatch, kind, idle_s, start):
-    monkeypatch.setattr("spark_connector.ownership.IDLE_S", idle_s)
+    monkeypatch.setattr("barnabas.spark_connector.ownership.IDLE_S", idle_s)
     old, new = start(kind, sink), start(kind, sink)
     old.run(1)
     new.finished = 1
@@ -114,7 +114,7 @@ def test_a_driver_that_comes_too_late_leaves_nothing_open(
     assert old.recover() == -1
     new.run(1)
     messages = query.run_tasks(0)
-    monkeypatch.setattr("spark_connector.ownership.IDLE_S", idle_s)
+    monkeypatch.setattr("barnabas.spark_connector.ownership.IDLE_S", idle_s)
     with pytest.raises(Fenced, match="another driver"):
         old.commit(0, messages, "ends of 0", {("source", 0): 1})
     check_all_is_settled(any_broker, new, 2)
@@ -135,7 +135,7 @@ def test_another_driver_comes_in_the_middle_of_a_commit(
             new.run(1)
 
     for module in ("two_phase", "roll_forward"):
-        monkeypatch.setattr(f"spark_connector.{module}.reach", overtake)
+        monkeypatch.setattr(f"barnabas.spark_connector.{module}.reach", overtake)
     try:
         first.commit(0, messages, "ends of 0", {("source", 0): 1})
     except (Fenced, TransactionLost):

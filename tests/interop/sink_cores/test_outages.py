@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
-from spark_connector.cluster import connected
-from spark_connector.errors import Fenced, TransactionLost
-from spark_connector.ledger import Ledger
-from spark_connector.requests import take_over
-from spark_connector.two_phase import Decider
+from barnabas.protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
+from barnabas.spark_connector.cluster import connected
+from barnabas.spark_connector.errors import Fenced, TransactionLost
+from barnabas.spark_connector.ledger import Ledger
+from barnabas.spark_connector.requests import take_over
+from barnabas.spark_connector.two_phase import Decider
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.interop.administration import create, wait_until
 from tests.interop.sink_cores.faults import CLASSIC, PINNING
@@ -82,7 +82,7 @@ def test_a_broker_that_is_killed_in_the_middle_of_a_batch(
         if place in {"C1", "C2-middle", "P1-fenced"}:
             query.stop()
         for module in ("ownership", "roll_forward", "single", "two_phase"):
-            monkeypatch.setattr(f"spark_connector.{module}.reach", kill)
+            monkeypatch.setattr(f"barnabas.spark_connector.{module}.reach", kill)
         query.run(batch_id)
     check_all_is_settled(killed_broker, query, len(places))
 
@@ -161,7 +161,7 @@ FORGETFUL = {
 def test_a_driver_goes_on_when_the_broker_has_forgotten_its_id(
     killed_broker, topic, monkeypatch, start, kind
 ):
-    monkeypatch.setattr("spark_connector.ownership.IDLE_S", 0.0)
+    monkeypatch.setattr("barnabas.spark_connector.ownership.IDLE_S", 0.0)
     create(killed_broker.bootstrap_servers, topic, partitions=PARTITIONS)
     query = start(kind, options(killed_broker, topic))
     query.run(0)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from spark_connector.errors import CheckpointMismatch, Recreated, WrongOption
-from spark_connector.ledger import Ledger
-from spark_connector.requests import end_all
-from spark_connector.sweep import describe
-from spark_connector.two_phase import Decider
+from barnabas.spark_connector.errors import CheckpointMismatch, Recreated, WrongOption
+from barnabas.spark_connector.ledger import Ledger
+from barnabas.spark_connector.requests import end_all
+from barnabas.spark_connector.sweep import describe
+from barnabas.spark_connector.two_phase import Decider
 from tests.interop.administration import admin, create, wait_until
 from tests.interop.sink_cores.faults import PINNING
 from tests.interop.spark_sink import (

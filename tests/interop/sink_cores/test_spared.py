@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from spark_connector.errors import CheckpointMismatch, Fenced, InDoubt, TransactionLost
-from spark_connector.producer import TransactionalProducer
-from spark_connector.requests import end_all
-from spark_connector.single import SingleTransactionSink
-from spark_connector.sweep import describe
-from spark_connector.two_phase import Decider
+from barnabas.spark_connector.errors import CheckpointMismatch, Fenced, InDoubt, TransactionLost
+from barnabas.spark_connector.producer import TransactionalProducer
+from barnabas.spark_connector.requests import end_all
+from barnabas.spark_connector.single import SingleTransactionSink
+from barnabas.spark_connector.sweep import describe
+from barnabas.spark_connector.two_phase import Decider
 from tests.interop.administration import create, wait_until
 from tests.interop.sink_cores.faults import lose_decision
 from tests.interop.spark_sink import (
@@ -50,7 +50,7 @@ def test_an_overtaken_driver_spares_what_the_new_one_has_open(any_broker, sink, 
             second.recover()
             later.extend(new.run_tasks(1))
 
-    monkeypatch.setattr("spark_connector.roll_forward.reach", overtake)
+    monkeypatch.setattr("barnabas.spark_connector.roll_forward.reach", overtake)
     assert first.commit(0, messages, "ends of 0", {("source", 0): 1})
     assert second.commit(1, later, "ends of 1", {("source", 0): 2})
     check_all_is_settled(any_broker, new, 2)
@@ -69,7 +69,7 @@ def test_a_sweep_that_is_overtaken_spares_what_was_decided_since(
             Decider(sink, None, query.connected()).commit(0, messages, "ends of 0", {})
         return describe(cluster, transactional_ids)
 
-    monkeypatch.setattr("spark_connector.sweep.describe", overtake)
+    monkeypatch.setattr("barnabas.spark_connector.sweep.describe", overtake)
     assert Decider(sink, "query", query.connected()).recover() == -1
     monkeypatch.undo()
     query.run(1)
@@ -188,7 +188,7 @@ def test_whoever_was_fenced_spares_what_another_was_told_as_well(
             with pytest.raises(Crash):
                 second.commit(*decision)
 
-    monkeypatch.setattr("spark_connector.two_phase.reach", overtake)
+    monkeypatch.setattr("barnabas.spark_connector.two_phase.reach", overtake)
     with pytest.raises(Fenced):
         first.commit(*decision)
     query.run(0)

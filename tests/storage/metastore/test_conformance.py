@@ -10,14 +10,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from storage.metastore.interface import (
+from barnabas.storage.metastore.interface import (
     PRODUCER_ID_BLOCK,
     IdentityMismatch,
     MetaStore,
     TopicExists,
     TopicNotFound,
 )
-from storage.metastore.sqlite import FILE_NAME, MEMORY, SqliteMetaStore
+from barnabas.storage.metastore.sqlite import FILE_NAME, MEMORY, SqliteMetaStore
 
 CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"
 

@@ -7,10 +7,10 @@ from contextlib import closing
 
 import pytest
 
-from storage.io import LocalFile
-from storage.metastore.commit_count import CommitCount
-from storage.metastore.interface import MetaStoreError, MetaStoreRefused, TopicExists
-from storage.metastore.sqlite import FILE_NAME, MEMORY, SqliteMetaStore
+from barnabas.storage.io import LocalFile
+from barnabas.storage.metastore.commit_count import CommitCount
+from barnabas.storage.metastore.interface import MetaStoreError, MetaStoreRefused, TopicExists
+from barnabas.storage.metastore.sqlite import FILE_NAME, MEMORY, SqliteMetaStore
 
 
 def open_store(path) -> SqliteMetaStore:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from coordinator.groups.consumer.assignors import ranges, uniform
-from coordinator.groups.consumer.assignors.specification import Assign
+from barnabas.coordinator.groups.consumer.assignors import ranges, uniform
+from barnabas.coordinator.groups.consumer.assignors.specification import Assign
 
 ASSIGNORS: Final[Mapping[str, Assign]] = {"uniform": uniform.assign, "range": ranges.assign}
 """By the names that clients ask for and ``group.consumer.assignors`` lists."""

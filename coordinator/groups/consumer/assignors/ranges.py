@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator.groups.consumer.assignors.specification import PartitionCount, Subscribers
-from coordinator.groups.consumer.member import Partitions
+from barnabas.coordinator.groups.consumer.assignors.specification import PartitionCount, Subscribers
+from barnabas.coordinator.groups.consumer.member import Partitions
 
 
 def assign(subscribers: Subscribers, partition_count: PartitionCount) -> dict[str, Partitions]:

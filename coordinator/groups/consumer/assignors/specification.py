@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from coordinator.groups.consumer.member import Partitions
+from barnabas.coordinator.groups.consumer.member import Partitions
 
 
 @dataclass(frozen=True, slots=True)

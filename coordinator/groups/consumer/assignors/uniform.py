@@ -13,12 +13,12 @@ from heapq import heapify, heappop, heapreplace
 from itertools import islice
 from typing import Final
 
-from coordinator.groups.consumer.assignors.specification import (
+from barnabas.coordinator.groups.consumer.assignors.specification import (
     PartitionCount,
     Subscribers,
     all_want_the_same,
 )
-from coordinator.groups.consumer.member import Partitions
+from barnabas.coordinator.groups.consumer.member import Partitions
 
 ROUNDS_MAX: Final = 16
 """Passes over all topics while balancing; one or two are enough where they overlap little."""

@@ -1,0 +1,1 @@
+"""What every handler stands on: routes, requests in parts, errors, answers that wait."""

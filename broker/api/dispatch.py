@@ -1,0 +1,311 @@
+"""Which function answers which request, and how its answer may come.
+
+A handler registers itself beside its code::
+
+    @serves(METADATA, versions=(0, 13))
+    def metadata(context: RequestContext, request: MetadataRequest) -> MetadataResponse: ...
+
+What is registered here is what ApiVersions advertises, so an API without a handler cannot be
+advertised. Five ways to answer:
+
+* return the response: it is on its way when the handler returns;
+* ``async def``: the connection handles nothing else until the coroutine is done;
+* return a ``Deferred``: the response comes by ``complete``, the connection goes on meanwhile;
+* return a ``Parked``: likewise, but the connection waits, and ``hurry`` may cut the wait short;
+* return None: the request has no answer (Produce with acks=0).
+
+No Task and no Future is made for anything but a coroutine.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
+
+from barnabas.broker.api.division import Divide
+from barnabas.protocol.api import Api
+from barnabas.protocol.errors import ErrorCode
+from barnabas.storage.counts import Histogram
+
+if TYPE_CHECKING:
+    from barnabas.broker.network.connection import Connection
+    from barnabas.broker.server import BrokerServer
+    from barnabas.protocol.frame import FrameBuffer
+
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+
+PRODUCE_KEY: Final = 0
+FETCH_KEY: Final = 1
+API_VERSIONS_KEY: Final = 18
+
+
+class CloseConnection(Exception):
+    """Raised by a handler whose only possible answer is to hang up; the text says why."""
+
+
+class Asker(Protocol):
+    """Whom a Deferred answers: its connection, or what stands in front of that."""
+
+    def answered(self, deferred: Deferred[Any]) -> None:
+        """Take an answer that is complete."""
+
+    def bug(self, name: str, error: BaseException) -> None:
+        """Hear that there will be none, because of an error of ours."""
+
+    def close(self, reason: str) -> None:
+        """Hang up because of what the client did."""
+
+
+class Deferred(Generic[Response]):
+    """An answer that comes later, by callback. The connection handles what follows meanwhile.
+
+    Subclass it with ``__slots__`` for the state that the answer needs. ``complete`` is called on
+    the loop's thread, once; it encodes and queues, and never runs another handler.
+    """
+
+    __slots__ = (
+        "begun_ns",
+        "chunks",
+        "connection",
+        "correlation_id",
+        "response",
+        "route",
+        "version",
+    )
+
+    parked: ClassVar[bool] = False
+    large: ClassVar[bool] = False
+    """Whether the answer may be long although its route is ``short``: that of a fetch session."""
+    requests = 1
+    """How many requests this answers."""
+
+    def __init__(self) -> None:
+        self.chunks: list[Any] | None = None
+        self.response: Response | None = None
+        self.connection: Asker | None = None
+        self.route: Route | None = None
+        self.version = 0
+        self.correlation_id = 0
+        self.begun_ns = 0
+
+    def complete(self, response: Response) -> None:
+        """Answer; before the handler has returned as well as long after the client left."""
+        assert self.response is None, "answered twice"
+        self.response = response
+        if self.connection is not None:
+            self.connection.answered(self)
+
+    def complete_unanswered(self) -> None:
+        """Say that this is over, and that it has no answer (Produce with acks=0)."""
+        self.chunks = []
+        if self.connection is not None:
+            self.connection.answered(self)
+
+    def fail(self, error: BaseException) -> None:
+        """Give up because of a bug: the error is logged, the connection closed."""
+        if self.connection is not None and self.route is not None:
+            self.connection.bug(self.route.name, error)
+
+    def abandoned(self) -> None:
+        """Say that nobody waits for this answer any more; override it to drop what it holds."""
+
+
+class Parked(Deferred[Response]):
+    """A deferred answer during which the connection handles nothing else: a waiting Fetch."""
+
+    __slots__ = ()
+
+    parked: ClassVar[bool] = True
+
+    def hurry(self) -> None:
+        """Answer at once with what there is; override it.
+
+        Called when a request of another kind has come in behind (the wait would hold it up), and
+        when the broker is stopping.
+        """
+
+
+class RequestContext:
+    """Who asks, through what. Shared by all requests of a connection with one key and version."""
+
+    __slots__ = ("api_key", "api_version", "broker", "client_id", "connection")
+
+    def __init__(
+        self,
+        broker: BrokerServer,
+        connection: Connection,
+        api_key: int,
+        api_version: int,
+        client_id: str | None,
+    ) -> None:
+        self.broker = broker
+        self.connection = connection
+        self.api_key = api_key
+        self.api_version = api_version
+        self.client_id = client_id
+
+    @property
+    def endpoint(self) -> tuple[str, int]:
+        """Return the host and port this client must be told for this broker."""
+        return self.connection.endpoint
+
+    @property
+    def records_stay(self) -> bool:
+        """Return whether the request's memoryviews outlive the handler (see protocol/frame.py)."""
+        return self.connection.frame_is_owned
+
+
+class ShortAnswers(Deferred[Any]):
+    """The answers to ``requests`` requests in a row, in one piece."""
+
+    __slots__ = ("requests",)
+
+    requests: int
+
+
+class Shortcut(Protocol):
+    """Serves the common requests of one kind on one connection without decoding them."""
+
+    def take(self, frames: FrameBuffer) -> ShortAnswers | None:
+        """Handle the next request, and more of its kind; None: decode it after all."""
+
+    def learn(self, frame: memoryview, position: int, request: Any) -> None:  # noqa: ANN401
+        """Look at a request that was decoded, to know the next one like it."""
+
+
+Handler: TypeAlias = Callable[
+    [RequestContext, Request],
+    Response | Deferred[Response] | Awaitable[Response] | None,
+]
+Refuse: TypeAlias = Callable[[Request, ErrorCode, str | None], Response]
+LongHandler: TypeAlias = Callable[
+    [RequestContext, Request], Awaitable[Response | Deferred[Response]]
+]
+"""Handles a request of very many elements in slices, see ``broker/runtime/turns.py``."""
+
+
+@dataclass(slots=True)
+class Route:
+    """One API as this broker serves it. Each server counts on its own copy."""
+
+    api: Api[Any, Any]
+    min_version: int
+    max_version: int
+    handler: Callable[[RequestContext, Any], Any]
+    is_coroutine: bool
+    refuse: Callable[[Any, ErrorCode, str | None], Any] | None
+    shortcut: Callable[[RequestContext], Shortcut] | None = None
+    divide: Divide | None = None
+    """How a large request is handled in parts; None: it is one decision."""
+    sliced: bool = False
+    """The handler itself takes a large request in slices."""
+    long_handler: LongHandler[Any, Any] | None = None
+    """Takes requests of very many elements, in slices, in place of ``handler``."""
+    short: bool = False
+    """Whether the answer to a small request is small too; the others' answers are looked at."""
+    requests: int = 0
+    times: Histogram = field(default_factory=Histogram)
+    """How long requests took, from their decoding until the answer is written; in nanoseconds."""
+
+    @property
+    def key(self) -> int:
+        """Return the api key."""
+        return self.api.key
+
+    @property
+    def name(self) -> str:
+        """Return Kafka's name of the API."""
+        return self.api.name
+
+    def copy(self, **changes: Any) -> Route:  # noqa: ANN401
+        """Return a route like this one, with its own counter."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return Route(**(values | {"requests": 0, "times": Histogram()} | changes))
+
+
+class Routes:
+    """A table of routes by api key."""
+
+    def __init__(self, routes: Iterable[Route] = ()) -> None:
+        self._by_key: dict[int, Route] = {}
+        for route in routes:
+            self.add(route)
+
+    def add(self, route: Route) -> None:
+        """Register a route; a key has one route."""
+        api = route.api
+        assert route.key not in self._by_key, f"{route.name} has two handlers"
+        assert api.min_version <= route.min_version <= route.max_version <= api.max_version, (
+            f"{route.name} {route.min_version}-{route.max_version} is not covered by the codec"
+        )
+        self._by_key[route.key] = route
+
+    def replace(self, route: Route) -> None:
+        """Put a route in the place of the one with its key."""
+        assert route.key in self._by_key, f"{route.name} has no handler"
+        self._by_key[route.key] = route
+
+    def get(self, key: int) -> Route | None:
+        """Return the route of an api key."""
+        return self._by_key.get(key)
+
+    def __iter__(self) -> Iterator[Route]:
+        """Iterate over all routes, ordered by key."""
+        return iter([self._by_key[key] for key in sorted(self._by_key)])
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def copy(self) -> Routes:
+        """Return a table of copies: what one server uses."""
+        return Routes(route.copy() for route in self)
+
+    def serves(
+        self,
+        api: Api[Request, Response],
+        *,
+        versions: tuple[int, int],
+        refuse: Refuse[Request, Response] | None = None,
+        shortcut: Callable[[RequestContext], Shortcut] | None = None,
+        divide: Divide | None = None,
+        sliced: bool = False,
+        long_handler: LongHandler[Request, Response] | None = None,
+        short: bool = False,
+    ) -> Callable[[Handler[Request, Response]], Handler[Request, Response]]:
+        """Register a handler for ``api``, answering ``versions`` (both ends included).
+
+        ``refuse`` says how this API reports one error for the whole request: what a KafkaError
+        that leaves the handler becomes. ``divide``: large requests may be handled in parts, with
+        other requests in between, or the handler does that itself: ``sliced``, or another one that
+        gets those with very many elements: ``long_handler`` (broker/network/large.py).
+        ``short``: what answers a small request is small, so nobody has to look (``Route.short``).
+        """
+
+        def register(handler: Handler[Request, Response]) -> Handler[Request, Response]:
+            self.add(
+                Route(
+                    api=api,
+                    min_version=versions[0],
+                    max_version=versions[1],
+                    handler=handler,
+                    is_coroutine=inspect.iscoroutinefunction(handler),
+                    refuse=refuse,
+                    shortcut=shortcut,
+                    divide=divide,
+                    sliced=sliced,
+                    long_handler=long_handler,
+                    short=short,
+                )
+            )
+            return handler
+
+        return register
+
+
+ROUTES = Routes()
+"""Everything broker/handlers registers."""
+
+serves = ROUTES.serves

@@ -1,0 +1,276 @@
+"""Incremental fetch sessions (KIP-227): what a client fetches, remembered between its requests.
+
+Rules of this file:
+
+1. A session belongs to whoever knows its id; ids are random, so that two clients do not meet.
+2. Epochs count a session's requests: a request with another epoch than the expected one is refused
+   and changes nothing, so a lost answer can never be taken for a seen one.
+3. Sessions and the partitions of all sessions together are limited. When there is no room, those
+   that were not used for two minutes give way; then, as with Apache Kafka, those that have fewer
+   partitions than the new one and are older than two minutes, the smallest first. Otherwise the
+   client gets no session, which costs it bytes, never correctness.
+4. What does not exist may come to exist, and a client with a session does not name it again: it is
+   remembered like the rest, but few of a session. Who asks for more of it gets no session.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest
+
+NO_SESSION: Final = 0
+INITIAL_EPOCH: Final = 0
+FINAL_EPOCH: Final = -1
+_EPOCH_MAX: Final = 2**31 - 1
+_EVICTION_MS: Final = 120_000
+UNKNOWN_MOST: Final = 100
+"""Partitions in a session that do not exist."""
+NAME_MOST: Final = 249
+"""Topics with longer names never exist."""
+
+Key = tuple[str, bytes, int]
+"""Topic name (empty when the client names ids), topic id (zero otherwise), partition."""
+
+
+@dataclass(slots=True)
+class Asked:
+    """One partition of a fetch, and what its reader was last told of it."""
+
+    topic: str
+    topic_id: bytes
+    request: FetchPartition
+    told_high_watermark: int = -1
+    told_log_start: int = -1
+
+    @property
+    def key(self) -> Key:
+        """What names this partition within its session."""
+        return self.topic, self.topic_id, self.request.partition
+
+
+@dataclass(slots=True)
+class FetchSession:
+    """A session's partitions, in the order in which they are served next."""
+
+    session_id: int
+    by_id: bool
+    epoch: int
+    created_ms: int
+    last_used_ms: int
+    partitions: OrderedDict[Key, Asked] = field(default_factory=OrderedDict)
+
+
+@dataclass(slots=True)
+class FetchPlan:
+    """What one request asks for; ``session`` is None for a fetch outside any session."""
+
+    asked: list[Asked]
+    session: FetchSession | None
+    incremental: bool
+
+    @property
+    def session_id(self) -> int:
+        """The id to answer with."""
+        return self.session.session_id if self.session is not None else NO_SESSION
+
+
+Exists = Callable[[Asked], bool]
+
+
+class FetchSessions:
+    """The sessions of all clients; ``slots`` of them at most.
+
+    All together remember ``partitions_max`` partitions, one alone ``session_max``.
+    """
+
+    def __init__(
+        self, slots: int, *, partitions_max: int = 1 << 30, session_max: int = 1 << 30
+    ) -> None:
+        """No session exists yet."""
+        self._slots = slots
+        self._partitions_max = partitions_max
+        self._session_max = min(session_max, partitions_max)
+        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
+        self._random = random.SystemRandom()
+        self.partitions = 0
+        """How many partitions all sessions remember."""
+
+    def __len__(self) -> int:
+        """How many sessions there are."""
+        return len(self._sessions)
+
+    def plan(
+        self,
+        request: FetchRequest,
+        *,
+        by_id: bool,
+        now_ms: int,
+        exists: Exists,
+        asked: list[Asked] | None = None,
+    ) -> FetchPlan:
+        """Say what ``request`` asks for; raises KafkaError where session or epoch are wrong.
+
+        ``asked``: what ``asked_of`` makes of the request, where that took more than one turn.
+        """
+        if asked is None:
+            asked = asked_of(request)
+        if request.session_epoch in {INITIAL_EPOCH, FINAL_EPOCH}:
+            self._drop(request.session_id)
+            if request.session_epoch == FINAL_EPOCH:
+                return FetchPlan(asked, None, incremental=False)
+            session = None
+            if len(asked) <= self._session_max and _is_worth_it(asked, exists):
+                session = self._new(asked, by_id=by_id, now_ms=now_ms)
+            return FetchPlan(asked, session, incremental=False)
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != request.session_epoch:
+            raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if session.by_id != by_id:
+            raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        is_larger = self._update(session, request, asked, now_ms)
+        if is_larger and not self._fits(session, now_ms, exists):
+            # The client asks for everything anew, and for a session if it can have one.
+            self._drop(session.session_id)
+            raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if not session.partitions:  # As with Apache Kafka, nothing left to fetch ends a session.
+            self._drop(session.session_id)
+            return FetchPlan([], None, incremental=False)
+        return FetchPlan(list(session.partitions.values()), session, incremental=True)
+
+    def _new(self, asked: list[Asked], *, by_id: bool, now_ms: int) -> FetchSession | None:
+        """A session for a client that asked for one; None when there is no room."""
+        count = len(asked)
+        if count > self._session_max or not self._make_room(count, count, now_ms):
+            return None
+        if len(self._sessions) >= self._slots:
+            return None
+        session_id = NO_SESSION
+        while session_id == NO_SESSION or session_id in self._sessions:
+            session_id = self._random.randrange(1, 2**31)
+        session = FetchSession(session_id, by_id, _next_epoch(INITIAL_EPOCH), now_ms, now_ms)
+        for each in asked:
+            session.partitions[each.key] = each
+        self._sessions[session_id] = session
+        self.partitions += count
+        return session
+
+    def _drop(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self.partitions -= len(session.partitions)
+
+    def _make_room(
+        self, more: int, size: int, now_ms: int, *, grows: FetchSession | None = None
+    ) -> bool:
+        """Whether ``more`` partitions fit in, for a session that has ``size`` then.
+
+        Evicts what must give way for it, nothing if that is not enough. ``grows``: the session is
+        here already.
+        """
+        over = self.partitions + more - self._partitions_max
+        slots = 0 if grows is not None else len(self._sessions) + 1 - self._slots
+        if over <= 0 and slots <= 0:
+            return True
+        stale = [
+            each
+            for each in self._sessions.values()
+            if each is not grows and now_ms - each.last_used_ms >= _EVICTION_MS
+        ]
+        smaller = [
+            each
+            for each in self._sessions.values()
+            if each is not grows
+            and now_ms - each.last_used_ms < _EVICTION_MS <= now_ms - each.created_ms
+            and len(each.partitions) < size
+        ]
+        doomed: list[FetchSession] = []
+        for each in (*stale, *sorted(smaller, key=lambda session: len(session.partitions))):
+            if over <= 0 and slots <= 0:
+                break
+            doomed.append(each)
+            over -= len(each.partitions)
+            slots -= 1
+        if over > 0 or slots > 0:
+            return False
+        for each in doomed:
+            self._drop(each.session_id)
+        return True
+
+    def _update(
+        self, session: FetchSession, request: FetchRequest, asked: list[Asked], now_ms: int
+    ) -> bool:
+        """Take in what a request changes; return whether it has added partitions."""
+        before = len(session.partitions)
+        session.epoch = _next_epoch(session.epoch)
+        session.last_used_ms = now_ms
+        self._sessions.move_to_end(session.session_id)
+        partitions = session.partitions
+        for each in asked:
+            key = each.key
+            known = partitions.get(key)
+            if known is None:
+                partitions[key] = each
+            else:
+                known.request = each.request
+        is_larger = len(partitions) > before
+        for topic in request.forgotten_topics_data:
+            for partition in topic.partitions:
+                session.partitions.pop((topic.topic, topic.topic_id, partition), None)
+        self.partitions += len(session.partitions) - before
+        return is_larger
+
+    def _fits(self, session: FetchSession, now_ms: int, exists: Exists) -> bool:
+        """Whether a session that got more partitions may keep them."""
+        size = len(session.partitions)
+        return (
+            size <= self._session_max
+            and self._make_room(0, size, now_ms, grows=session)
+            and _is_worth_it(session.partitions.values(), exists)
+        )
+
+
+def _is_worth_it(asked: Collection[Asked], exists: Exists) -> bool:
+    """Whether not too much of what is to be remembered does not exist."""
+    if any(len(each.topic) > NAME_MOST for each in asked):
+        return False
+    if len(asked) <= UNKNOWN_MOST:
+        return True
+    unknown = 0
+    for each in asked:
+        if not exists(each):
+            unknown += 1
+            if unknown > UNKNOWN_MOST:
+                return False
+    return True
+
+
+def served_first(session: FetchSession, served: Iterable[Asked]) -> None:
+    """Put partitions that got records at the end, so that all get their turn (KIP-227)."""
+    for asked in served:
+        if asked.key in session.partitions:
+            session.partitions.move_to_end(asked.key)
+
+
+def asked_of(request: FetchRequest) -> list[Asked]:
+    """Each partition once; of one named twice the last word counts, as with Apache Kafka."""
+    asked = [
+        Asked(topic.topic, topic.topic_id, partition)
+        for topic in request.topics
+        for partition in topic.partitions
+    ]
+    if len(asked) > 1:
+        return list({each.key: each for each in asked}.values())
+    return asked
+
+
+def _next_epoch(epoch: int) -> int:
+    """Epochs go round without the two values that mean something."""
+    return epoch + 1 if epoch < _EPOCH_MAX else 1

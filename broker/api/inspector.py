@@ -1,0 +1,130 @@
+"""Looks into the batches that the loop must not: large ones, and those that expand far.
+
+Rules of this file:
+
+1. One thread does it all, so that of everything that waits one piece of one batch is expanded at a
+   time. It goes round: a few milliseconds for each request, whatever the others brought.
+2. Its work lets go of the interpreter: a piece is expanded without it, looked at in well under a
+   millisecond, and between two pieces whoever wants it gets it.
+3. What waits holds its bytes; all together ``limit_bytes`` at most, one request always.
+4. A request is told on the loop. Nobody is told anything after ``close``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
+from typing import Final
+
+from barnabas.storage.batch_contents import Contents, Inspection
+
+SLICE_SECONDS: Final = 0.002
+"""How long one request is looked into before it is the next one's turn."""
+
+
+class Inspected:
+    """Batches of one request that are to be looked into, in one go as far as it can see."""
+
+    __slots__ = ("_batches", "_on_done", "contents", "dropped", "size_bytes", "under_way")
+
+    def __init__(
+        self,
+        batches: Sequence[memoryview],
+        on_done: Callable[[list[Contents]], None],
+        size_bytes: int,
+    ) -> None:
+        """``on_done`` gets what is in each batch, in their order.
+
+        ``size_bytes`` is what the request holds while it waits.
+        """
+        self._batches = batches
+        self._on_done = on_done
+        self.contents: list[Contents] = []
+        self.size_bytes = size_bytes
+        self.dropped = False
+        """Nobody waits for it any more; whoever finds that out says so here."""
+        self.under_way: Inspection | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self.dropped or len(self.contents) == len(self._batches)
+
+    def go_on(self, seconds: float) -> None:
+        """Look for so long, or to the end."""
+        until = perf_counter() + seconds
+        while not self.is_done and perf_counter() < until:
+            if self.under_way is None:
+                self.under_way = Inspection(self._batches[len(self.contents)])
+            found = self.under_way.step()
+            if found is not None:
+                self.under_way = None
+                self.contents.append(found)
+
+    def tell(self) -> None:
+        """Say what was found to whoever waits for it."""
+        self._batches = ()
+        self.under_way = None
+        if not self.dropped:
+            self._on_done(self.contents)
+
+
+class Inspector:
+    """The thread that looks into batches, and what waits for it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, limit_bytes: Callable[[], int]) -> None:
+        """``limit_bytes`` is asked for each request; below 0 is no limit."""
+        self._loop = loop
+        self._limit_bytes = limit_bytes
+        self._waiting: deque[Inspected] = deque()
+        self._threads = ThreadPoolExecutor(1, "barnabas-inspector")
+        self._is_working = False
+        self._closed = False
+        self.held_bytes = 0
+        """What the requests that wait hold."""
+
+    def has_room(self, size_bytes: int) -> bool:
+        """Whether a request that holds so many bytes may wait."""
+        limit_bytes = self._limit_bytes()
+        return limit_bytes < 0 or not self.held_bytes or self.held_bytes + size_bytes <= limit_bytes
+
+    def inspect(self, request: Inspected) -> None:
+        """Have a request looked into; it is told when that is done."""
+        self.held_bytes += request.size_bytes
+        self._waiting.append(request)
+        if not self._is_working:
+            self._is_working = True
+            self._loop.run_in_executor(self._threads, self._work).add_done_callback(self._stopped)
+
+    def close(self) -> None:
+        """Stop; what waits is never told."""
+        self._closed = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _work(self) -> None:
+        """Go round until nothing waits; on the thread."""
+        while self._waiting and not self._closed:
+            request = self._waiting.popleft()
+            request.go_on(SLICE_SECONDS)
+            if request.is_done:
+                self._loop.call_soon_threadsafe(self._done, request)
+            else:
+                self._waiting.append(request)
+
+    def _done(self, request: Inspected) -> None:
+        self.held_bytes -= request.size_bytes
+        if not self._closed:
+            request.tell()
+
+    def _stopped(self, work: asyncio.Future[None]) -> None:
+        self._is_working = False
+        if work.cancelled() or self._closed:
+            return
+        work.result()  # A bug of ours: asyncio reports it.
+        if self._waiting:
+            waiting = self._waiting.popleft()
+            self.held_bytes -= waiting.size_bytes
+            self.inspect(waiting)

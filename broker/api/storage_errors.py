@@ -1,0 +1,39 @@
+"""What storage refuses, in the protocol's error codes."""
+
+from __future__ import annotations
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.storage import errors
+
+_CODES: dict[type[errors.Refused], ErrorCode] = {
+    errors.OffsetOutOfRange: ErrorCode.OFFSET_OUT_OF_RANGE,
+    errors.RecordTooLarge: ErrorCode.MESSAGE_TOO_LARGE,
+    errors.InvalidRecord: ErrorCode.INVALID_RECORD,
+    errors.CorruptMessage: ErrorCode.CORRUPT_MESSAGE,
+    errors.InvalidTimestamp: ErrorCode.INVALID_TIMESTAMP,
+    errors.OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    errors.InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
+    errors.InvalidTransactionState: ErrorCode.INVALID_TXN_STATE,
+    errors.TransactionCoordinatorFenced: ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+    errors.StorageFull: ErrorCode.KAFKA_STORAGE_ERROR,
+    errors.OffsetOffline: ErrorCode.KAFKA_STORAGE_ERROR,
+    # The partition is being deleted, or the broker stops: clients ask Metadata again (retriable).
+    errors.LogClosed: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+}
+
+_COORDINATOR_CODES: dict[type[errors.Refused], ErrorCode] = {
+    errors.StorageFull: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    errors.LogClosed: ErrorCode.NOT_COORDINATOR,
+    # Of a transaction's offsets: it was ended behind the coordinator's back, by an operator.
+    errors.InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
+}
+
+
+def error_code_of(error: errors.Refused) -> ErrorCode:
+    """Return what a client is told about a refusal; every kind has its row."""
+    return _CODES[type(error)]
+
+
+def coordinator_error_of(error: errors.Refused) -> ErrorCode:
+    """Return what a client is told when its coordinator's records were refused: to try again."""
+    return _COORDINATOR_CODES.get(type(error), ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -1,0 +1,1 @@
+"""A blocking client: for the command line, for tests, for tools."""

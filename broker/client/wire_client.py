@@ -1,0 +1,97 @@
+"""One blocking connection to a broker: for the command line, for tests, for tools."""
+
+from __future__ import annotations
+
+import socket
+import time
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from barnabas.protocol.api import Api
+from barnabas.protocol.client import NEED_DATA, AdvertisedVersions, ClientConnection
+from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
+
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+
+TIMEOUT_SECONDS = 30
+_API_VERSIONS_VERSION = 3
+_READ_BYTES = 1 << 20
+
+
+class WireClient:
+    """One blocking connection; every wait for the broker is bounded by ``timeout_seconds``.
+
+    Raises OSError when the connection is lost, Malformed when an answer is not Kafka's, and
+    KafkaError UNSUPPORTED_VERSION when the two sides have no version in common.
+    """
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        client_id: str = "barnabas",
+        timeout_seconds: float = TIMEOUT_SECONDS,
+    ) -> None:
+        self._timeout_seconds = timeout_seconds
+        self._socket = socket.create_connection(address, timeout_seconds)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._connection = ClientConnection(client_id)
+        self._versions: AdvertisedVersions | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; what was sent still arrives."""
+        self._socket.close()
+
+    def ask(self, api: Api[Request, Response], request: Request, version: int) -> Response:
+        """Send a request and return its response."""
+        self.send(api, request, version)
+        return self.receive(api)
+
+    def send(
+        self,
+        api: Api[Request, Any],
+        request: Request,
+        version: int,
+        *,
+        expects_response: bool = True,
+    ) -> None:
+        """Send a request; ``receive`` returns the responses in the order of the requests."""
+        _, chunks = self._connection.request(
+            api, version, request, expects_response=expects_response
+        )
+        self._socket.settimeout(self._timeout_seconds)
+        self._socket.sendall(b"".join(chunks))
+
+    def receive(self, api: Api[Any, Response]) -> Response:
+        """Return the response to the oldest request without one, which was for ``api``."""
+        deadline = time.monotonic() + self._timeout_seconds
+        while (answer := self._connection.next_response()) is NEED_DATA:
+            left_seconds = deadline - time.monotonic()
+            if left_seconds <= 0:
+                raise TimeoutError(f"no answer to {api.name} in time")
+            self._socket.settimeout(left_seconds)
+            data = self._socket.recv(_READ_BYTES)
+            if not data:
+                raise ConnectionResetError(f"connection closed during {api.name}")
+            self._connection.receive_data(data)
+        response: Response = answer[1]
+        return response
+
+    def version_of(self, api: Api[Any, Any], at_most: int | None = None) -> int:
+        """Return the highest version of an API that both sides speak."""
+        if self._versions is None:
+            request = ApiVersionsRequest("barnabas", "0")
+            answer = self.ask(API_VERSIONS, request, _API_VERSIONS_VERSION)
+            self._versions = AdvertisedVersions.from_response(answer)
+        return self._versions.highest_common(api, at_most=at_most)

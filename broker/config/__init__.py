@@ -1,0 +1,1 @@
+"""Every configuration key: its type, its default, where its value comes from."""

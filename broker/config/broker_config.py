@@ -1,0 +1,787 @@
+"""The broker's configuration: one frozen dataclass, Kafka's key beside each field.
+
+A field is called like its key with dots replaced by underscores (ours lose their ``barnabas.``),
+so ``config.log_segment_bytes`` is ``log.segment.bytes``. Type, default, accepted values, synonyms
+and documentation are metadata of the field; loading, DescribeConfigs and ``barnabas config`` read
+them from there. Where a default differs from Kafka's it is because one broker is all there is
+(replication factors), because the kernel knows better (socket buffers), or because it is safer
+(listening on this machine only).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
+
+from barnabas.broker.config.fields import setting, topic_default
+from barnabas.broker.config.listeners import (
+    HTTP_LISTENER,
+    Endpoint,
+    endpoints_of,
+    parse_http_listener,
+)
+from barnabas.broker.config.sources import dynamic_settings, synonyms_of
+from barnabas.broker.config.storage import StorageConfig
+from barnabas.broker.config.topic_configs import TOPIC_CONFIGS
+from barnabas.broker.config.types import (
+    INT_MAX,
+    Between,
+    ConfigEntry,
+    ConfigError,
+    ConfigKey,
+    ConfigSource,
+    ConfigSynonym,
+    ConfigType,
+    Matches,
+    OneOf,
+    Setting,
+    UpdateMode,
+    Value,
+    at_least,
+    format_value,
+)
+
+BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, *_ = ConfigType
+READ_ONLY, PER_BROKER, CLUSTER_WIDE = UpdateMode
+
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+TOPIC_TO_CREATE = r"[a-zA-Z0-9._-]+:[1-9][0-9]*:-?[0-9]+(:(compact|delete))?"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfig(StorageConfig):
+    """Every setting of a broker, checked. Make one with ``load_config`` (config/loader.py)."""
+
+    # ---------- identity
+    node_id: int = setting(
+        "node.id",
+        INT,
+        1,
+        "Number of this broker in the cluster.",
+        at_least(0),
+        synonyms=("broker.id",),
+    )
+    cluster_id: str | None = setting(
+        "cluster.id",
+        STRING,
+        None,
+        "Name of the cluster, written into a new data directory; made up once if not given.",
+        Matches(r"\S{1,64}", "1 to 64 characters without space"),
+    )
+    broker_rack: str | None = setting(
+        "broker.rack", STRING, None, "Rack that Metadata answers name for this broker."
+    )
+
+    # ---------- listeners
+    listeners: tuple[str, ...] = setting(
+        "listeners",
+        LIST,
+        ("PLAINTEXT://localhost:9092",),
+        "Addresses to listen on, NAME://host:port; an empty host means every interface.",
+    )
+    advertised_listeners: tuple[str, ...] | None = setting(
+        "advertised.listeners",
+        LIST,
+        None,
+        "Addresses that clients are told to use, by listener name; without one a client is told "
+        "the address it dialled.",
+    )
+    listener_security_protocol_map: str = setting(
+        "listener.security.protocol.map",
+        STRING,
+        "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL",
+        "Security protocol of each listener name; only PLAINTEXT is available.",
+    )
+    controller_listener_names: tuple[str, ...] = setting(
+        "controller.listener.names",
+        LIST,
+        (),
+        "Listeners that are not opened, because there is no separate controller.",
+    )
+    authorizer_class_name: str = setting(
+        "authorizer.class.name",
+        STRING,
+        "",
+        "Access control is not available, so naming an authorizer is refused rather than ignored.",
+        Matches("", "empty, because access control is not available"),
+    )
+
+    # ---------- data directory
+    log_dirs: tuple[str, ...] | None = setting(
+        "log.dirs", LIST, None, "The data directory; several are refused."
+    )
+    log_dir: tuple[str, ...] = setting(
+        "log.dir", LIST, ("./data",), "The data directory where log.dirs is not set."
+    )
+
+    # ---------- topics
+    num_partitions: int = setting(
+        "num.partitions",
+        INT,
+        1,
+        "Partitions of a topic created without a number of its own.",
+        at_least(1),
+    )
+    default_replication_factor: int = setting(
+        "default.replication.factor",
+        INT,
+        1,
+        "Replication factor of a topic created without one of its own; one broker has one replica.",
+    )
+    auto_create_topics_enable: bool = setting(
+        "auto.create.topics.enable",
+        BOOLEAN,
+        True,
+        "Whether asking for an unknown topic creates it.",
+    )
+    delete_topic_enable: bool = setting(
+        "delete.topic.enable", BOOLEAN, True, "Whether topics may be deleted."
+    )
+    max_request_partition_size_limit: int = setting(
+        "max.request.partition.size.limit",
+        INT,
+        2000,
+        "Most partitions in one DescribeTopicPartitions answer.",
+        at_least(1),
+    )
+    create_topics: tuple[str, ...] = setting(
+        "barnabas.create.topics",
+        LIST,
+        (),
+        "Topics to create at the start, name:partitions:replication[:cleanup.policy].",
+        Matches(TOPIC_TO_CREATE, "name:partitions:replication[:cleanup.policy],..."),
+    )
+
+    # ---------- defaults of topics
+    log_cleanup_policy: tuple[str, ...] = topic_default("log.cleanup.policy", of="cleanup.policy")
+    log_segment_bytes: int = topic_default("log.segment.bytes", of="segment.bytes")
+    log_roll_ms: int | None = topic_default("log.roll.ms", of="segment.ms", default=None)
+    log_roll_hours: int = topic_default(
+        "log.roll.hours", of="segment.ms", kind=INT, default=168, update=READ_ONLY
+    )
+    log_roll_jitter_ms: int | None = topic_default(
+        "log.roll.jitter.ms", of="segment.jitter.ms", default=None
+    )
+    log_roll_jitter_hours: int = topic_default(
+        "log.roll.jitter.hours", of="segment.jitter.ms", kind=INT, update=READ_ONLY
+    )
+    log_retention_ms: int | None = topic_default(
+        "log.retention.ms", of="retention.ms", default=None
+    )
+    log_retention_minutes: int | None = topic_default(
+        "log.retention.minutes", of="retention.ms", kind=INT, default=None, update=READ_ONLY
+    )
+    log_retention_hours: int = topic_default(
+        "log.retention.hours", of="retention.ms", kind=INT, default=168, update=READ_ONLY
+    )
+    log_retention_bytes: int = topic_default("log.retention.bytes", of="retention.bytes")
+    log_index_interval_bytes: int = topic_default(
+        "log.index.interval.bytes", of="index.interval.bytes"
+    )
+    log_index_size_max_bytes: int = topic_default(
+        "log.index.size.max.bytes", of="segment.index.bytes"
+    )
+    log_segment_delete_delay_ms: int = topic_default(
+        "log.segment.delete.delay.ms", of="file.delete.delay.ms"
+    )
+    log_preallocate: bool = topic_default("log.preallocate", of="preallocate")
+    log_record_validation_enable: bool = topic_default(
+        "barnabas.log.record.validation.enable", of="barnabas.record.validation.enable"
+    )
+    log_message_timestamp_type: str = topic_default(
+        "log.message.timestamp.type", of="message.timestamp.type"
+    )
+    log_message_timestamp_before_max_ms: int = topic_default(
+        "log.message.timestamp.before.max.ms", of="message.timestamp.before.max.ms"
+    )
+    log_message_timestamp_after_max_ms: int = topic_default(
+        "log.message.timestamp.after.max.ms", of="message.timestamp.after.max.ms"
+    )
+    message_max_bytes: int = topic_default("message.max.bytes", of="max.message.bytes")
+    compression_type: str = topic_default("compression.type", of="compression.type")
+    compression_gzip_level: int = topic_default(
+        "compression.gzip.level", of="compression.gzip.level"
+    )
+    compression_lz4_level: int = topic_default("compression.lz4.level", of="compression.lz4.level")
+    compression_zstd_level: int = topic_default(
+        "compression.zstd.level", of="compression.zstd.level"
+    )
+    min_insync_replicas: int = topic_default("min.insync.replicas", of="min.insync.replicas")
+    unclean_leader_election_enable: bool = topic_default(
+        "unclean.leader.election.enable", of="unclean.leader.election.enable"
+    )
+    log_local_retention_bytes: int = topic_default(
+        "log.local.retention.bytes", of="local.retention.bytes"
+    )
+    log_local_retention_ms: int = topic_default("log.local.retention.ms", of="local.retention.ms")
+    log_flush_interval_messages: int = topic_default(
+        "log.flush.interval.messages", of="flush.messages"
+    )
+    log_flush_interval_ms: int | None = topic_default(
+        "log.flush.interval.ms", of="flush.ms", default=None
+    )
+    log_flush_scheduler_interval_ms: int = topic_default(
+        "log.flush.scheduler.interval.ms", of="flush.ms", update=READ_ONLY
+    )
+
+    # ---------- cleaning
+    log_retention_check_interval_ms: int = setting(
+        "log.retention.check.interval.ms",
+        LONG,
+        300_000,
+        "How often segments are checked against the retention limits.",
+        at_least(1),
+    )
+    log_cleaner_enable: bool = setting(
+        "log.cleaner.enable", BOOLEAN, True, "Whether compacted topics are compacted."
+    )
+    log_cleaner_threads: int = setting(
+        "log.cleaner.threads",
+        INT,
+        1,
+        "Logs compacted at the same time; 0 stops compaction.",
+        at_least(0),
+        update=CLUSTER_WIDE,
+    )
+    log_cleaner_backoff_ms: int = setting(
+        "log.cleaner.backoff.ms",
+        LONG,
+        15_000,
+        "How long compaction sleeps when there is nothing to do.",
+        at_least(0),
+        update=CLUSTER_WIDE,
+    )
+    log_cleaner_dedupe_buffer_size: int = setting(
+        "log.cleaner.dedupe.buffer.size",
+        LONG,
+        134_217_728,
+        "Memory for the keys of all passes of compaction at a time; what does not fit waits.",
+        at_least(1024 * 1024),
+        update=CLUSTER_WIDE,
+    )
+    log_cleaner_io_max_bytes_per_second: float = setting(
+        "log.cleaner.io.max.bytes.per.second",
+        DOUBLE,
+        1.7976931348623157e308,
+        "Limit of what compaction reads and writes.",
+        update=CLUSTER_WIDE,
+    )
+    log_cleaner_delete_retention_ms: int = topic_default(
+        "log.cleaner.delete.retention.ms", of="delete.retention.ms"
+    )
+    log_cleaner_min_cleanable_ratio: float = topic_default(
+        "log.cleaner.min.cleanable.ratio", of="min.cleanable.dirty.ratio"
+    )
+    log_cleaner_min_compaction_lag_ms: int = topic_default(
+        "log.cleaner.min.compaction.lag.ms", of="min.compaction.lag.ms"
+    )
+    log_cleaner_max_compaction_lag_ms: int = topic_default(
+        "log.cleaner.max.compaction.lag.ms", of="max.compaction.lag.ms"
+    )
+
+    # ---------- connections and requests
+    socket_request_max_bytes: int = setting(
+        "socket.request.max.bytes", INT, 100 * 1024 * 1024, "Largest request.", at_least(1)
+    )
+    socket_send_buffer_bytes: int = setting(
+        "socket.send.buffer.bytes",
+        INT,
+        -1,
+        "The kernel's send buffer of a connection; -1 leaves it to the kernel, which adapts it.",
+        at_least(-1),
+    )
+    socket_receive_buffer_bytes: int = setting(
+        "socket.receive.buffer.bytes",
+        INT,
+        -1,
+        "The kernel's receive buffer of a connection; -1 leaves it to the kernel, which adapts it.",
+        at_least(-1),
+    )
+    socket_listen_backlog_size: int = setting(
+        "socket.listen.backlog.size",
+        INT,
+        1024,
+        "Connections that may wait to be accepted.",
+        at_least(1),
+    )
+    max_connections: int = setting(
+        "max.connections",
+        INT,
+        INT_MAX,
+        "Most connections at a time. One more gets the place of the oldest that never completed a "
+        "request, if there is one.",
+        at_least(0),
+        update=CLUSTER_WIDE,
+    )
+    max_connections_per_ip: int = setting(
+        "max.connections.per.ip",
+        INT,
+        INT_MAX,
+        "Most connections at a time from one address.",
+        at_least(0),
+        update=CLUSTER_WIDE,
+    )
+    connections_max_idle_ms: int = setting(
+        "connections.max.idle.ms",
+        LONG,
+        600_000,
+        "How long a silent connection stays open; -1 is for ever.",
+    )
+    queued_max_request_bytes: int = setting(
+        "queued.max.request.bytes",
+        LONG,
+        256 * 1024 * 1024,
+        "Memory for requests that have not come whole or wait, all connections together; -1 is no "
+        "limit. Who is silent or slow while others wait for it is closed.",
+        at_least(-1),
+    )
+    fetch_max_bytes: int = setting(
+        "fetch.max.bytes",
+        INT,
+        57_671_680,
+        "Most bytes of records in one answer to Fetch.",
+        at_least(1024),
+    )
+    max_incremental_fetch_session_cache_slots: int = setting(
+        "max.incremental.fetch.session.cache.slots",
+        INT,
+        1000,
+        "Fetch sessions kept at a time.",
+        at_least(0),
+    )
+    fetch_session_partitions_max: int = setting(
+        "barnabas.fetch.session.partitions.max",
+        INT,
+        75_000,
+        "Partitions that all fetch sessions together remember, 500 bytes each.",
+        at_least(0),
+    )
+
+    # ---------- producers
+    producer_id_expiration_ms: int = setting(
+        "producer.id.expiration.ms",
+        INT,
+        86_400_000,
+        "How long an idle producer's sequence numbers are remembered.",
+        at_least(1),
+        update=CLUSTER_WIDE,
+    )
+    producer_id_expiration_check_interval_ms: int = setting(
+        "producer.id.expiration.check.interval.ms",
+        INT,
+        600_000,
+        "How often idle producers are looked for.",
+        at_least(1),
+    )
+
+    # ---------- consumer groups
+    offsets_topic_num_partitions: int = setting(
+        "offsets.topic.num.partitions", INT, 50, "Partitions of __consumer_offsets.", at_least(1)
+    )
+    offsets_topic_replication_factor: int = setting(
+        "offsets.topic.replication.factor",
+        SHORT,
+        1,
+        "Accepted: one broker has one replica.",
+        at_least(1),
+    )
+    offsets_topic_segment_bytes: int = setting(
+        "offsets.topic.segment.bytes",
+        INT,
+        104_857_600,
+        "Segment size of __consumer_offsets.",
+        at_least(1),
+    )
+    offsets_retention_minutes: int = setting(
+        "offsets.retention.minutes",
+        INT,
+        10_080,
+        "How long the offsets of a group without members are kept.",
+        at_least(1),
+    )
+    offsets_retention_check_interval_ms: int = setting(
+        "offsets.retention.check.interval.ms",
+        LONG,
+        600_000,
+        "How often expired offsets are looked for.",
+        at_least(1),
+    )
+    offset_metadata_max_bytes: int = setting(
+        "offset.metadata.max.bytes",
+        INT,
+        4096,
+        "Most bytes of metadata beside a committed offset.",
+        at_least(0),
+    )
+    group_initial_rebalance_delay_ms: int = setting(
+        "group.initial.rebalance.delay.ms",
+        INT,
+        3000,
+        "How long a new group waits for more members before its first assignment.",
+        at_least(0),
+    )
+    group_min_session_timeout_ms: int = setting(
+        "group.min.session.timeout.ms",
+        INT,
+        6000,
+        "Shortest session timeout a member may ask for.",
+        at_least(0),
+    )
+    group_max_session_timeout_ms: int = setting(
+        "group.max.session.timeout.ms",
+        INT,
+        1_800_000,
+        "Longest session timeout a member may ask for.",
+        at_least(0),
+    )
+    group_max_size: int = setting(
+        "group.max.size", INT, INT_MAX, "Most members of a classic group.", at_least(1)
+    )
+    group_consumer_session_timeout_ms: int = setting(
+        "group.consumer.session.timeout.ms",
+        INT,
+        45_000,
+        "Session timeout of groups of the new protocol.",
+        at_least(1),
+    )
+    group_consumer_heartbeat_interval_ms: int = setting(
+        "group.consumer.heartbeat.interval.ms",
+        INT,
+        5000,
+        "Heartbeat interval of groups of the new protocol.",
+        at_least(1),
+    )
+    group_consumer_max_size: int = setting(
+        "group.consumer.max.size",
+        INT,
+        INT_MAX,
+        "Most members of a group of the new protocol.",
+        at_least(1),
+    )
+    group_consumer_min_session_timeout_ms: int = setting(
+        "group.consumer.min.session.timeout.ms",
+        INT,
+        45_000,
+        "Shortest session timeout of groups of the new protocol.",
+        at_least(1),
+    )
+    group_consumer_max_session_timeout_ms: int = setting(
+        "group.consumer.max.session.timeout.ms",
+        INT,
+        60_000,
+        "Longest session timeout of groups of the new protocol.",
+        at_least(1),
+    )
+    group_consumer_min_heartbeat_interval_ms: int = setting(
+        "group.consumer.min.heartbeat.interval.ms",
+        INT,
+        5000,
+        "Shortest heartbeat interval of groups of the new protocol.",
+        at_least(1),
+    )
+    group_consumer_max_heartbeat_interval_ms: int = setting(
+        "group.consumer.max.heartbeat.interval.ms",
+        INT,
+        15_000,
+        "Longest heartbeat interval of groups of the new protocol.",
+        at_least(1),
+    )
+    group_consumer_assignment_interval_ms: int = setting(
+        "group.consumer.assignment.interval.ms",
+        INT,
+        1000,
+        "Shortest time between two assignments of a group of the new protocol.",
+        at_least(0),
+        update=CLUSTER_WIDE,
+    )
+    group_consumer_min_assignment_interval_ms: int = setting(
+        "group.consumer.min.assignment.interval.ms",
+        INT,
+        0,
+        "Lower limit of group.consumer.assignment.interval.ms.",
+        at_least(0),
+    )
+    group_consumer_max_assignment_interval_ms: int = setting(
+        "group.consumer.max.assignment.interval.ms",
+        INT,
+        15_000,
+        "Upper limit of group.consumer.assignment.interval.ms.",
+        at_least(0),
+    )
+    group_consumer_assignors: tuple[str, ...] = setting(
+        "group.consumer.assignors",
+        LIST,
+        ("uniform", "range"),
+        "Assignors that members may ask for; the first one is the default.",
+        OneOf(("uniform", "range")),
+    )
+    group_consumer_migration_policy: str = setting(
+        "group.consumer.migration.policy",
+        STRING,
+        "bidirectional",
+        "Which way a group with members may change its protocol.",
+        Matches(
+            "(?i)(bidirectional|upgrade|downgrade|disabled)",
+            "bidirectional, upgrade, downgrade or disabled",
+        ),
+    )
+
+    # ---------- transactions
+    transaction_max_timeout_ms: int = setting(
+        "transaction.max.timeout.ms",
+        INT,
+        900_000,
+        "Longest transaction timeout a producer may ask for.",
+        at_least(1),
+    )
+    transaction_state_log_num_partitions: int = setting(
+        "transaction.state.log.num.partitions",
+        INT,
+        50,
+        "Partitions of __transaction_state.",
+        at_least(1),
+    )
+    transaction_state_log_replication_factor: int = setting(
+        "transaction.state.log.replication.factor",
+        SHORT,
+        1,
+        "Accepted: one broker has one replica.",
+        at_least(1),
+    )
+    transaction_state_log_min_isr: int = setting(
+        "transaction.state.log.min.isr",
+        INT,
+        1,
+        "Accepted: one broker has one replica.",
+        at_least(1),
+    )
+    transaction_state_log_segment_bytes: int = setting(
+        "transaction.state.log.segment.bytes",
+        INT,
+        104_857_600,
+        "Segment size of __transaction_state.",
+        at_least(1),
+    )
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = setting(
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        INT,
+        3_600_000,
+        "How often expired transactional ids are looked for.",
+        at_least(1),
+    )
+    transactional_id_expiration_ms: int = setting(
+        "transactional.id.expiration.ms",
+        INT,
+        604_800_000,
+        "How long an idle transactional id is remembered.",
+        at_least(1),
+    )
+    transactional_id_expiration_prefixes: tuple[str, ...] = setting(
+        "barnabas.transactional.id.expiration.prefixes",
+        LIST,
+        (),
+        "Transactional ids that are used once and forgotten sooner, prefix:milliseconds; the "
+        "longest prefix counts.",
+        Matches(r".+:[1-9][0-9]{0,17}", "prefix:milliseconds,..."),
+    )
+
+    transaction_version: int = setting(
+        "barnabas.transaction.version",
+        INT,
+        2,
+        "Level of Kafka's feature transaction.version: 2 offers clients the protocol of KIP-890, "
+        "0 and 1 only the one before it.",
+        Between(0, 2),
+    )
+    transaction_wait_ms: int = setting(
+        "barnabas.transaction.wait.ms",
+        INT,
+        100,
+        "How long a request waits for the end of the transaction before it, instead of the answer "
+        "CONCURRENT_TRANSACTIONS, after which clients sleep. 0: not at all, as in Apache Kafka.",
+        at_least(0),
+    )
+
+    transaction_two_phase_commit_enable: bool = setting(
+        "transaction.two.phase.commit.enable",
+        BOOLEAN,
+        False,
+        "Whether a producer may ask for transactions without a timeout, and take over one that is "
+        "open (KIP-939). Needs barnabas.transaction.version 1 or 2.",
+    )
+
+    # ---------- ours
+    request_receive_timeout_ms: int = setting(
+        "barnabas.request.receive.timeout.ms",
+        LONG,
+        30_000,
+        "How long a client may take to send one request completely.",
+        at_least(1),
+    )
+    request_max_bytes: int = setting(
+        "barnabas.request.max.bytes",
+        INT,
+        16 * 1024 * 1024,
+        "Largest request that is not a Produce.",
+        at_least(1024 * 1024),
+    )
+    request_elements_max: int = setting(
+        "barnabas.request.elements.max",
+        INT,
+        100_000,
+        "Most elements in the arrays of one request: topics, partitions, groups and so on.",
+        at_least(10_000),
+    )
+    request_undivided_elements_max: int = setting(
+        "barnabas.request.undivided.elements.max",
+        INT,
+        40_000,
+        "The same for requests that are handled in one go (JoinGroup, LeaveGroup, DeleteTopics and "
+        "so on), which all others wait for; and most partitions of one fetch session.",
+        at_least(1000),
+    )
+    connection_pipeline_max_requests: int = setting(
+        "barnabas.connection.pipeline.max.requests",
+        INT,
+        1000,
+        "Answers that one connection may be owed before its next request is handled.",
+        at_least(1),
+    )
+    connection_write_buffer_bytes: int = setting(
+        "barnabas.connection.write.buffer.bytes",
+        INT,
+        1024 * 1024,
+        "Answers a client has not read yet at which its next request is not handled.",
+        at_least(64 * 1024),
+    )
+    http_listener: str = setting(
+        "barnabas.http.listener",
+        STRING,
+        "127.0.0.1:9644",
+        "Address for /metrics, /livez, /readyz and /config, host:port; an empty host means every "
+        "interface, an empty value none at all.",
+        Matches(HTTP_LISTENER, "host:port, or empty"),
+    )
+    metrics_partitions: bool = setting(
+        "barnabas.metrics.partitions",
+        BOOLEAN,
+        True,
+        "Whether /metrics has series for each partition.",
+    )
+    log_level: str = setting(
+        "barnabas.log.level",
+        STRING,
+        "INFO",
+        "Least important log line that is written.",
+        OneOf(LOG_LEVELS),
+    )
+    log_format: str = setting(
+        "barnabas.log.format", STRING, "text", "Form of the log lines.", OneOf(("text", "json"))
+    )
+
+    settings: Mapping[str, tuple[Setting, ...]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """Who set which key, the winner first. A key that nobody set is not in here."""
+
+    def value(self, name: str) -> Value:
+        """Return the value of a key by Kafka's name for it."""
+        value: Value = getattr(self, FIELD_NAMES[name])
+        return value
+
+    @property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The listeners to open, with what their clients are told; raises ConfigError."""
+        return endpoints_of(
+            self.listeners,
+            self.advertised_listeners or (),
+            self.listener_security_protocol_map,
+            self.controller_listener_names,
+        )
+
+    @property
+    def http_address(self) -> tuple[str, int] | None:
+        """Host and port of the HTTP port, None where there is none; raises ConfigError."""
+        return parse_http_listener(self.http_listener)
+
+    @property
+    def offers_two_phase_commit(self) -> bool:
+        """Whether KIP-939 is served; version 0 of the records cannot say what it needs."""
+        return self.transaction_two_phase_commit_enable and self.transaction_version > 0
+
+    @property
+    def data_directory(self) -> str:
+        """The one directory that holds everything durable; raises ConfigError for several."""
+        directories = self.log_dirs or self.log_dir
+        if len(directories) > 1:
+            reason = "Several data directories are not supported, give one"
+            raise ConfigError("log.dirs", ",".join(directories), reason)
+        if not directories:
+            raise ConfigError("log.dirs", "", "One data directory is needed")
+        return directories[0]
+
+    def synonyms(self, names: Iterable[str]) -> Iterator[ConfigSynonym]:
+        """Yield where the value of the first of ``names`` may come from; see config_sources."""
+        return synonyms_of(names, self.settings, BROKER_CONFIGS)
+
+    def describe(self) -> list[ConfigEntry]:
+        """Return every key with its value, source and synonyms, as DescribeConfigs does."""
+        return [self._describe(key) for key in BROKER_CONFIGS.values()]
+
+    def _describe(self, key: ConfigKey) -> ConfigEntry:
+        given = self.settings.get(key.name)
+        return ConfigEntry(
+            name=key.name,
+            value=format_value(self.value(key.name)),
+            type=key.type,
+            source=given[0].source if given else ConfigSource.DEFAULT,
+            read_only=key.update is READ_ONLY,
+            synonyms=tuple(self.synonyms(_NAMES.get(key.name, (key.name,)))),
+            documentation=key.doc,
+        )
+
+    def with_settings(self, given: Mapping[str, tuple[Setting, ...]]) -> BrokerConfig:
+        """Return a configuration in which ``given`` is laid over what was set; raises ConfigError.
+
+        The settings of a key are sorted, the winner first. Of a key without a meaning here only
+        who set it is kept.
+        """
+        settings = dict(self.settings)
+        changes: dict[str, Any] = {}
+        for name, more in given.items():
+            key = BROKER_CONFIGS.get(name)
+            merged = sorted((*more, *settings.get(name, ())), key=lambda each: each.source)
+            if not merged:
+                continue
+            settings[name] = tuple(merged)
+            if key is not None:
+                changes[FIELD_NAMES[name]] = key.parse(merged[0].text)
+        return replace(self, settings=settings, **changes)
+
+    def with_dynamic(
+        self, cluster: Mapping[str, str], broker: Mapping[str, str] | None = None
+    ) -> BrokerConfig:
+        """Return this configuration under the settings that clients made while the broker runs.
+
+        ``cluster`` holds for every broker, ``broker`` for this one and wins (KIP-226). Call it on
+        the configuration that was loaded, not on a result. Raises ConfigError for a key that is
+        unknown, cannot change while the broker runs, or has a bad value.
+        """
+        return self.with_settings(dynamic_settings(cluster, broker or {}, BROKER_CONFIGS))
+
+
+_FIELDS = {each.name: each.metadata["key"] for each in fields(BrokerConfig) if each.metadata}
+
+BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = {key.name: key for key in _FIELDS.values()}
+"""Every broker key that means something here, by Kafka's name."""
+
+FIELD_NAMES: Final[Mapping[str, str]] = {key.name: name for name, key in _FIELDS.items()}
+"""The attribute of BrokerConfig that holds a key's value."""
+
+_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    name: key.synonyms[place:]
+    for key in TOPIC_CONFIGS.values()
+    for place, name in enumerate(key.synonyms)
+}
+"""The keys that give a topic its default: each with those that count when it is not set."""

@@ -1,0 +1,42 @@
+"""How the fields of BrokerConfig are made: each carries its key as metadata."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Any, Final
+
+from barnabas.broker.config.topic_configs import TOPIC_CONFIGS
+from barnabas.broker.config.types import ConfigKey, ConfigType, UpdateMode, Validator, Value
+
+_SAME: Final = object()
+
+
+def setting(
+    name: str,
+    kind: ConfigType,
+    default: Value,
+    doc: str,
+    validator: Validator | None = None,
+    *,
+    update: UpdateMode = UpdateMode.READ_ONLY,
+    synonyms: tuple[str, ...] = (),
+) -> Any:  # noqa: ANN401 - what dataclasses.field returns
+    """Make a field of BrokerConfig for one key."""
+    key = ConfigKey(name, kind, default, doc, validator, synonyms, update)
+    return field(default=default, metadata={"key": key})
+
+
+def topic_default(
+    name: str,
+    *,
+    of: str,
+    kind: ConfigType | None = None,
+    default: object = _SAME,
+    update: UpdateMode = UpdateMode.CLUSTER_WIDE,
+) -> Any:  # noqa: ANN401 - what dataclasses.field returns
+    """Make a field for a key that is the default of the topic key ``of``, with the same rules."""
+    topic_key = TOPIC_CONFIGS[of]
+    value: Any = topic_key.default if default is _SAME else default
+    unit = f", in {name.rpartition('.')[2]}" if name.endswith((".hours", ".minutes")) else ""
+    doc = f"Default of {of}{unit}."
+    return setting(name, kind or topic_key.type, value, doc, topic_key.validator, update=update)

@@ -1,0 +1,57 @@
+"""Where values of keys come from: what was set by whom, and which of it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import dropwhile
+
+from barnabas.broker.config.types import (
+    ConfigKey,
+    ConfigSource,
+    ConfigSynonym,
+    ConflictingValues,
+    Setting,
+    UpdateMode,
+)
+
+Keys = Mapping[str, ConfigKey]
+Settings = Mapping[str, tuple[Setting, ...]]
+
+
+def synonyms_of(names: Iterable[str], settings: Settings, keys: Keys) -> Iterator[ConfigSynonym]:
+    """Yield where the value of the first of ``names`` may come from, as DescribeConfigs does.
+
+    By source and then in the order of ``names``. What stands before the first place of the first
+    name is left out: Kafka does not say that log.retention.ms comes from an hours key.
+    """
+    names = tuple(names)
+    places = [
+        ConfigSynonym(name, each.text, each.source)
+        for name in names
+        for each in settings.get(name, ())
+    ]
+    places.sort(key=lambda place: place.source)
+    for name in names:
+        default = keys[name].default_text
+        if default is not None:
+            places.append(ConfigSynonym(name, default, ConfigSource.DEFAULT))
+    yield from dropwhile(lambda place: place.name != names[0], places)
+
+
+def dynamic_settings(cluster: Mapping[str, str], broker: Mapping[str, str], keys: Keys) -> Settings:
+    """Return what clients set while the broker runs, by key, the winner first (KIP-226).
+
+    Raises ConfigError for a key that is unknown or cannot change while the broker runs.
+    """
+    layers: dict[str, list[Setting]] = {}
+    for source, mapping in (
+        (ConfigSource.DYNAMIC_BROKER, broker),
+        (ConfigSource.DYNAMIC_DEFAULT_BROKER, cluster),
+    ):
+        for name, text in mapping.items():
+            key = keys.get(name)
+            if key is None or key.update is UpdateMode.READ_ONLY:
+                reason = f"Cannot update these configs dynamically: {name}"
+                raise ConflictingValues(name, text, reason)
+            layers.setdefault(name, []).append(Setting(text, source, "a client"))
+    return {name: tuple(given) for name, given in layers.items()}

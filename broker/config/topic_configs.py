@@ -1,0 +1,441 @@
+"""The configuration keys of topics: Kafka 4.3.0's, with its types, defaults, limits and synonyms.
+
+A topic's effective value is its own override, else the first of the broker's synonyms that is set
+(``retention.ms`` <- ``log.retention.ms`` <- ``log.retention.minutes`` <- ``log.retention.hours``),
+else the default. CreateTopics and IncrementalAlterConfigs call ``check_topic_configs``,
+DescribeConfigs calls ``describe_topic``, and storage gets its settings from ``log_config``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from barnabas.broker.config.types import (
+    LONG_MAX,
+    Between,
+    BetweenOr,
+    ConfigEntry,
+    ConfigError,
+    ConfigKey,
+    ConfigSource,
+    ConfigSynonym,
+    ConfigType,
+    ConflictingValues,
+    Matches,
+    OneOf,
+    UnknownKey,
+    Value,
+    at_least,
+    first_of,
+    format_value,
+)
+from barnabas.storage.config import LogConfig
+
+if TYPE_CHECKING:
+    from barnabas.broker.config.broker_config import BrokerConfig
+
+DAY_MS = 24 * 60 * 60 * 1000
+
+COMPRESSION_TYPES = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
+TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
+CLEANUP_POLICIES = ("compact", "delete")
+
+_THROTTLED = Matches(
+    r"\*|[0-9]+:[0-9]+", "'*' or a list of [partitionId]:[brokerId],[partitionId]:[brokerId],..."
+)
+
+_KEYS = (
+    ConfigKey(
+        "barnabas.record.validation.enable",
+        ConfigType.BOOLEAN,
+        default=False,
+        doc="Whether the records of every batch are looked at before it is taken. Batches that are "
+        "compressed or have few records always are, and all of a compacted topic; what is left are "
+        "large uncompressed ones, which it makes about a tenth more expensive.",
+        synonyms=("barnabas.log.record.validation.enable",),
+    ),
+    ConfigKey(
+        "cleanup.policy",
+        ConfigType.LIST,
+        ("delete",),
+        "What happens to old records: 'delete' drops whole segments by age and size, 'compact' "
+        "keeps the latest record of every key; both may be given. Empty keeps everything.",
+        OneOf(CLEANUP_POLICIES),
+        ("log.cleanup.policy",),
+    ),
+    ConfigKey(
+        "compression.gzip.level",
+        ConfigType.INT,
+        -1,
+        "Level used where the broker itself compresses with gzip; -1 is the library's default.",
+        BetweenOr(1, 9, -1),
+        ("compression.gzip.level",),
+    ),
+    ConfigKey(
+        "compression.lz4.level",
+        ConfigType.INT,
+        9,
+        "Level used where the broker itself compresses with lz4.",
+        Between(1, 17),
+        ("compression.lz4.level",),
+    ),
+    ConfigKey(
+        "compression.type",
+        ConfigType.STRING,
+        "producer",
+        "Compression of stored batches; 'producer' keeps what each producer chose.",
+        OneOf(COMPRESSION_TYPES),
+        ("compression.type",),
+    ),
+    ConfigKey(
+        "compression.zstd.level",
+        ConfigType.INT,
+        3,
+        "Level used where the broker itself compresses with zstd.",
+        Between(-131072, 22),
+        ("compression.zstd.level",),
+    ),
+    ConfigKey(
+        "delete.retention.ms",
+        ConfigType.LONG,
+        DAY_MS,
+        "How long compaction keeps a tombstone, so that readers have time to see it.",
+        at_least(0),
+        ("log.cleaner.delete.retention.ms",),
+    ),
+    ConfigKey(
+        "file.delete.delay.ms",
+        ConfigType.LONG,
+        60_000,
+        "How long a file stays on disk after its segment was dropped.",
+        at_least(0),
+        ("log.segment.delete.delay.ms",),
+    ),
+    ConfigKey(
+        "flush.messages",
+        ConfigType.LONG,
+        LONG_MAX,
+        "Accepted for compatibility: every acknowledged record is synced before its answer.",
+        at_least(1),
+        ("log.flush.interval.messages",),
+    ),
+    ConfigKey(
+        "flush.ms",
+        ConfigType.LONG,
+        LONG_MAX,
+        "Accepted for compatibility: every acknowledged record is synced before its answer.",
+        at_least(0),
+        ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+    ),
+    ConfigKey(
+        "follower.replication.throttled.replicas",
+        ConfigType.LIST,
+        (),
+        "Accepted for compatibility: there are no followers to throttle.",
+        _THROTTLED,
+    ),
+    ConfigKey(
+        "index.interval.bytes",
+        ConfigType.INT,
+        4096,
+        "How many bytes of records lie between two entries of the offset index.",
+        at_least(0),
+        ("log.index.interval.bytes",),
+    ),
+    ConfigKey(
+        "internal.segment.bytes",
+        ConfigType.INT,
+        None,
+        "Segment size below the minimum of segment.bytes, for tests.",
+        None,
+        internal=True,
+    ),
+    ConfigKey(
+        "leader.replication.throttled.replicas",
+        ConfigType.LIST,
+        (),
+        "Accepted for compatibility: there are no followers to throttle.",
+        _THROTTLED,
+    ),
+    ConfigKey(
+        "local.retention.bytes",
+        ConfigType.LONG,
+        -2,
+        "Accepted for compatibility: there is no tiered storage; -2 means retention.bytes.",
+        at_least(-2),
+        ("log.local.retention.bytes",),
+    ),
+    ConfigKey(
+        "local.retention.ms",
+        ConfigType.LONG,
+        -2,
+        "Accepted for compatibility: there is no tiered storage; -2 means retention.ms.",
+        at_least(-2),
+        ("log.local.retention.ms",),
+    ),
+    ConfigKey(
+        "max.compaction.lag.ms",
+        ConfigType.LONG,
+        LONG_MAX,
+        "How long a record may stay out of reach of compaction.",
+        at_least(1),
+        ("log.cleaner.max.compaction.lag.ms",),
+    ),
+    ConfigKey(
+        "max.message.bytes",
+        ConfigType.INT,
+        1024 * 1024 + 12,
+        "Largest batch that a producer may write, as it is sent, compressed or not.",
+        at_least(0),
+        ("message.max.bytes",),
+    ),
+    ConfigKey(
+        "message.timestamp.after.max.ms",
+        ConfigType.LONG,
+        60 * 60 * 1000,
+        "How far a record's timestamp may lie ahead of the broker's clock.",
+        at_least(0),
+        ("log.message.timestamp.after.max.ms",),
+    ),
+    ConfigKey(
+        "message.timestamp.before.max.ms",
+        ConfigType.LONG,
+        LONG_MAX,
+        "How far a record's timestamp may lie behind the broker's clock.",
+        at_least(0),
+        ("log.message.timestamp.before.max.ms",),
+    ),
+    ConfigKey(
+        "message.timestamp.type",
+        ConfigType.STRING,
+        "CreateTime",
+        "Whose clock a record's timestamp is: the producer's, or the broker's at the append.",
+        OneOf(TIMESTAMP_TYPES),
+        ("log.message.timestamp.type",),
+    ),
+    ConfigKey(
+        "min.cleanable.dirty.ratio",
+        ConfigType.DOUBLE,
+        0.5,
+        "Share of a log that must be uncompacted before compaction looks at it.",
+        Between(0, 1),
+        ("log.cleaner.min.cleanable.ratio",),
+    ),
+    ConfigKey(
+        "min.compaction.lag.ms",
+        ConfigType.LONG,
+        0,
+        "How long a record is safe from compaction.",
+        at_least(0),
+        ("log.cleaner.min.compaction.lag.ms",),
+    ),
+    ConfigKey(
+        "min.insync.replicas",
+        ConfigType.INT,
+        1,
+        "How many replicas must have a record before acks=all is answered.",
+        at_least(1),
+        ("min.insync.replicas",),
+    ),
+    ConfigKey(
+        "preallocate",
+        ConfigType.BOOLEAN,
+        default=False,
+        doc="Whether a segment's space is reserved on disk when the segment is made.",
+        synonyms=("log.preallocate",),
+    ),
+    ConfigKey(
+        "remote.log.copy.disable",
+        ConfigType.BOOLEAN,
+        default=False,
+        doc="Accepted for compatibility: there is no tiered storage.",
+    ),
+    ConfigKey(
+        "remote.log.delete.on.disable",
+        ConfigType.BOOLEAN,
+        default=False,
+        doc="Accepted for compatibility: there is no tiered storage.",
+    ),
+    ConfigKey(
+        "remote.storage.enable",
+        ConfigType.BOOLEAN,
+        default=False,
+        doc="Tiered storage; only false is accepted.",
+    ),
+    ConfigKey(
+        "retention.bytes",
+        ConfigType.LONG,
+        -1,
+        "Size above which a partition drops its oldest segments; -1 is no limit.",
+        None,
+        ("log.retention.bytes",),
+    ),
+    ConfigKey(
+        "retention.ms",
+        ConfigType.LONG,
+        7 * DAY_MS,
+        "Age above which a partition drops its segments; -1 is no limit.",
+        at_least(-1),
+        ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+    ),
+    ConfigKey(
+        "segment.bytes",
+        ConfigType.INT,
+        1024 * 1024 * 1024,
+        "Size at which a segment is closed and the next one begun.",
+        at_least(1024 * 1024),
+        ("log.segment.bytes",),
+    ),
+    ConfigKey(
+        "segment.index.bytes",
+        ConfigType.INT,
+        10 * 1024 * 1024,
+        "Largest size of a segment's indexes; a full index closes its segment.",
+        at_least(4),
+        ("log.index.size.max.bytes",),
+    ),
+    ConfigKey(
+        "segment.jitter.ms",
+        ConfigType.LONG,
+        0,
+        "Largest random time taken off segment.ms, so that segments do not all close at once.",
+        at_least(0),
+        ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    ),
+    ConfigKey(
+        "segment.ms",
+        ConfigType.LONG,
+        7 * DAY_MS,
+        "Age at which a segment is closed even if it is not full.",
+        at_least(1),
+        ("log.roll.ms", "log.roll.hours"),
+    ),
+    ConfigKey(
+        "unclean.leader.election.enable",
+        ConfigType.BOOLEAN,
+        default=False,
+        doc="Accepted for compatibility: there is no replica that could lose records.",
+        synonyms=("unclean.leader.election.enable",),
+    ),
+)
+
+TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = {key.name: key for key in _KEYS}
+"""Every topic key of Kafka 4.3.0 by name, and ours, which begin with ``barnabas.``."""
+
+
+def parse_topic_config(name: str, text: str) -> Value:
+    """Return the checked value of one topic key; raises ConfigError (UnknownKey for a bad name)."""
+    key = TOPIC_CONFIGS.get(name)
+    if key is None:
+        raise UnknownKey(name)
+    return key.parse(text)
+
+
+def effective_value(name: str, overrides: Mapping[str, str], broker: BrokerConfig) -> Value:
+    """Return the value in force for one key of a topic whose overrides have been checked."""
+    key = TOPIC_CONFIGS[name]
+    if name in overrides:
+        return key.parse(overrides[name])
+    inherited = first_of(key.synonyms, broker.value)
+    return key.default if inherited is None else inherited
+
+
+def check_topic_configs(configs: Mapping[str, str | None], broker: BrokerConfig) -> None:
+    """Check a topic's complete overrides, one by one and together; raises ConfigError.
+
+    The error's text is what the client is shown with INVALID_CONFIG.
+    """
+    missing = sorted(name for name, text in configs.items() if text is None)
+    if missing:
+        reason = f"Null value not supported for topic configs: {','.join(missing)}"
+        raise ConflictingValues(missing[0], "null", reason)
+    given = {name: text for name, text in configs.items() if text is not None}
+    values = {name: parse_topic_config(name, text) for name, text in given.items()}
+    for name in (
+        "follower.replication.throttled.replicas",
+        "leader.replication.throttled.replicas",
+    ):
+        replicas = values.get(name, ())
+        if isinstance(replicas, tuple) and "*" in replicas and len(replicas) > 1:
+            raise ConfigError(name, given[name], f"Value must be {_THROTTLED.described}")
+    if values.get("remote.storage.enable"):
+        raise ConflictingValues("remote.storage.enable", "true", "There is no tiered storage.")
+    shortest = effective_value("min.compaction.lag.ms", given, broker)
+    longest = effective_value("max.compaction.lag.ms", given, broker)
+    assert isinstance(shortest, int)
+    assert isinstance(longest, int)
+    if shortest > longest:
+        raise ConflictingValues(
+            "min.compaction.lag.ms",
+            str(shortest),
+            "conflict topic config setting "
+            f"min.compaction.lag.ms ({shortest}) > max.compaction.lag.ms ({longest})",
+        )
+
+
+def describe_topic(overrides: Mapping[str, str], broker: BrokerConfig) -> list[ConfigEntry]:
+    """Return every key of a topic with its value, source and synonyms, as DescribeConfigs does."""
+    return [
+        _describe(key, overrides, broker)
+        for key in TOPIC_CONFIGS.values()
+        if not key.internal or key.name in overrides
+    ]
+
+
+def _describe(key: ConfigKey, overrides: Mapping[str, str], broker: BrokerConfig) -> ConfigEntry:
+    synonyms = list(broker.synonyms(key.synonyms))
+    if key.name in overrides:
+        own = ConfigSynonym(key.name, overrides[key.name], ConfigSource.TOPIC)
+        synonyms.insert(0, own)
+    value = format_value(effective_value(key.name, overrides, broker))
+    return ConfigEntry(
+        name=key.name,
+        value=overrides.get(key.name, value),
+        type=key.type,
+        source=synonyms[0].source if synonyms else ConfigSource.DEFAULT,
+        read_only=False,
+        synonyms=tuple(synonyms),
+        documentation=key.doc,
+    )
+
+
+_LOG_CONFIG_FIELDS = {
+    "barnabas.record.validation.enable": "validates_records",
+    "cleanup.policy": "cleanup_policy",
+    "compression.type": "compression_type",
+    "delete.retention.ms": "delete_retention_ms",
+    "file.delete.delay.ms": "file_delete_delay_ms",
+    "index.interval.bytes": "index_interval_bytes",
+    "max.compaction.lag.ms": "max_compaction_lag_ms",
+    "max.message.bytes": "max_message_bytes",
+    "message.timestamp.after.max.ms": "timestamp_after_max_ms",
+    "message.timestamp.before.max.ms": "timestamp_before_max_ms",
+    "message.timestamp.type": "timestamp_type",
+    "min.cleanable.dirty.ratio": "min_cleanable_dirty_ratio",
+    "min.compaction.lag.ms": "min_compaction_lag_ms",
+    "min.insync.replicas": "min_insync_replicas",
+    "preallocate": "preallocate",
+    "retention.bytes": "retention_bytes",
+    "retention.ms": "retention_ms",
+    "segment.bytes": "segment_bytes",
+    "segment.index.bytes": "index_size_max_bytes",
+    "segment.jitter.ms": "segment_jitter_ms",
+    "segment.ms": "segment_ms",
+}
+
+
+def log_config(overrides: Mapping[str, str], broker: BrokerConfig) -> LogConfig:
+    """Return what a topic's configuration means to storage. The overrides have been checked."""
+    settings: dict[str, object] = {
+        field: effective_value(name, overrides, broker)
+        for name, field in _LOG_CONFIG_FIELDS.items()
+    }
+    policies = settings["cleanup_policy"]
+    assert isinstance(policies, tuple)
+    settings["cleanup_policy"] = frozenset(policies)
+    if "internal.segment.bytes" in overrides:
+        settings["segment_bytes"] = parse_topic_config(
+            "internal.segment.bytes", overrides["internal.segment.bytes"]
+        )
+    return LogConfig(**settings)  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""The coordinators of groups and transactions: what runs their decisions, markers, verification."""

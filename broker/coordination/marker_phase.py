@@ -1,0 +1,172 @@
+"""Writes the markers of decided transactions, until every partition has its own (C6).
+
+Usually all markers of a transaction are placed in the turn in which it is decided, in front of the
+record that says it is complete (D5). What cannot be placed then (the disk is full, a partition is
+being closed, ``__consumer_offsets`` is not loaded yet) is tried again for as long as it takes;
+a transaction over very many partitions is given several turns of the loop.
+
+A partition that a later marker has closed already owes nothing: somebody ended the transaction
+there by hand (``kafka-transactions.sh abort`` with later epochs). Where a later transaction is
+*open* instead, this one's marker must not end it (M4), so it waits: that cannot happen, and if it
+does it is said aloud, and an operator's abort of what is open there lets this one go on. Apache
+Kafka stops sending at both, and the transaction hangs until the next start (KAFKA-19999).
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from barnabas.broker.coordination.markers import write_marker
+from barnabas.broker.runtime.clock import Timer as ClockTimer
+from barnabas.coordinator.transactions.state import TopicPartition, Transaction
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.storage.transaction_marker import TransactionMarker
+
+if TYPE_CHECKING:
+    from barnabas.broker.coordination.transactions import Transactions
+    from barnabas.broker.server import BrokerServer
+
+logger = logging.getLogger(__name__)
+
+MARKERS_PER_TURN: Final = 256
+"""Markers written before the loop gets a turn."""
+AGAIN_MS: Final = 100
+AGAIN_MAX_MS: Final = 1000
+"""How soon what could not be written is tried again: at first, and after many attempts."""
+
+_SUPERSEDED: Final = (
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+)
+"""A marker with a later epoch, of the producer or of a coordinator, was here already."""
+
+
+@dataclass(slots=True)
+class _Retry:
+    """A transaction that still owes markers."""
+
+    attempts: int = 0
+    timer: ClockTimer | None = None
+
+
+class MarkerPhase:
+    """The marker phases of one coordinator's transactions."""
+
+    def __init__(self, transactions: Transactions, server: BrokerServer) -> None:
+        self._transactions = transactions
+        self._server = server
+        self._retries: dict[str, _Retry] = {}
+        self._closed = False
+
+    def begin(self, key: str) -> None:
+        """Place the markers that a decided transaction owes; when all are there, complete it."""
+        self._write(key, self._transactions.awaiting_markers(key))
+
+    def forget(self) -> None:
+        """Try nothing again: the transactions are gone."""
+        for retry in self._retries.values():
+            if retry.timer is not None:
+                retry.timer.cancel()
+        self._retries.clear()
+
+    def close(self) -> None:
+        """Write nothing more: the broker ends. The next one goes on."""
+        self._closed = True
+        self.forget()
+
+    def _write(self, key: str, owed: list[TopicPartition], refused: str = "") -> None:
+        """Write some markers now, and the rest in the next turns.
+
+        ``refused`` says what happened to one of those that were tried before.
+        """
+        transaction = self._transactions.transaction(key)
+        if transaction is None or not transaction.state.is_prepared:
+            self._retries.pop(key, None)
+            return
+        marker = TransactionMarker(
+            transaction.producer_id,
+            transaction.producer_epoch,
+            commit=transaction.commits,
+            coordinator_epoch=self._transactions.coordinator_epoch,
+            transaction_version=transaction.generation,
+        )
+        counts = self._transactions.counts
+        placed = []
+        for place in owed[:MARKERS_PER_TURN]:
+            error = self._write_one(place, marker)
+            if error:
+                refused = f"{place.topic}-{place.partition}: {error.name}"
+                counts.markers_delayed += 1
+            else:
+                placed.append(place)
+        counts.markers_written += len(placed)
+        self._transactions.markers_placed(key, placed)
+        if len(owed) > MARKERS_PER_TURN:
+            rest = owed[MARKERS_PER_TURN:]
+            self._server.loop.call_soon(self._next_turn, key, rest, refused)
+        elif not self._transactions.awaiting_markers(key):
+            self._complete(key, transaction)
+        else:
+            self._try_again(key, refused)
+
+    def _write_one(self, place: TopicPartition, marker: TransactionMarker) -> ErrorCode:
+        """Write one marker; NONE also where the partition needs none."""
+        topic, index = place
+        error = write_marker(self._server, topic, index, marker)
+        if not error:
+            return error
+        if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return ErrorCode.NONE  # It was deleted (M5).
+        if error in _SUPERSEDED and not self._is_open(place, marker):
+            logger.warning(
+                "marker not needed, somebody else ended it partition=%s-%d producer=%d epoch=%d",
+                *place,
+                marker.producer_id,
+                marker.producer_epoch,
+            )
+            return ErrorCode.NONE
+        return error
+
+    def _is_open(self, place: TopicPartition, marker: TransactionMarker) -> bool:
+        partition = self._server.catalogue.partition(*place)
+        return partition is not None and partition.log.producers.has_open_transaction(
+            marker.producer_id
+        )
+
+    def _complete(self, key: str, transaction: Transaction) -> None:
+        try:
+            self._transactions.complete(key, transaction)
+        except KafkaError as error:
+            self._try_again(key, f"completion: {error.code.name}")
+        else:
+            self._retries.pop(key, None)
+
+    def _next_turn(self, key: str, owed: list[TopicPartition], refused: str) -> None:
+        if not self._closed and self._transactions.is_coordinator():
+            self._write(key, owed, refused)
+            self._server.flush_answers()
+
+    def _try_again(self, key: str, reason: str) -> None:
+        retry = self._retries.setdefault(key, _Retry())
+        if self._closed or retry.timer is not None:
+            return
+        retry.attempts += 1
+        if retry.attempts & (retry.attempts - 1) == 0:  # 1, 2, 4, 8 ...: it may take days.
+            owed = len(self._transactions.awaiting_markers(key))
+            logger.warning(
+                "transaction waits for its markers id=%s missing=%d attempts=%d reason=%s",
+                key,
+                owed,
+                retry.attempts,
+                reason,
+            )
+        delay_ms = min(AGAIN_MS * retry.attempts, AGAIN_MAX_MS)
+        retry.timer = self._server.clock.call_later(delay_ms, self._retry, key, retry)
+
+    def _retry(self, key: str, retry: _Retry) -> None:
+        retry.timer = None
+        if self._transactions.is_coordinator():
+            self.begin(key)
+            self._server.flush_answers()

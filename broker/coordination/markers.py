@@ -1,0 +1,42 @@
+"""The control batches that end transactions: one for each partition that took part (KIP-98).
+
+Written in process where the coordinator decides, and by WriteTxnMarkers when somebody else asks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.broker.api.storage_errors import error_code_of
+from barnabas.broker.runtime import failpoints
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.storage.errors import Refused
+
+if TYPE_CHECKING:
+    from barnabas.broker.server import BrokerServer
+    from barnabas.storage.transaction_marker import TransactionMarker
+
+
+def write_marker(
+    broker: BrokerServer, topic: str, index: int, marker: TransactionMarker
+) -> ErrorCode:
+    """Append a marker to a partition; those of ``__consumer_offsets`` go through the groups.
+
+    It is durable when the journal's newest group is.
+    """
+    partition = broker.catalogue.partition(topic, index)
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    try:
+        if topic == GROUP_OFFSETS:
+            broker.groups.write_marker(index, marker)
+        else:
+            partition.log.append_marker(marker)
+    except Refused as refused:
+        return error_code_of(refused)
+    except KafkaError as error:
+        return error.code
+    if failpoints.ARMED is not None:
+        failpoints.ARMED.reached("Marker", broker.logs.journal)
+    return ErrorCode.NONE

@@ -1,0 +1,43 @@
+"""Who last used each transactional id: for operators who look for the owner of a transaction.
+
+In memory only, so after a start an id has no client until somebody uses it. Nothing is decided by
+what stands here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from barnabas.broker.api.dispatch import RequestContext
+
+
+class Client(NamedTuple):
+    """A client as Kafka's tools show one: its client id, and its address behind a slash."""
+
+    client_id: str
+    host: str
+
+
+class TransactionClients:
+    """The last client of each transactional id that is there."""
+
+    def __init__(self) -> None:
+        self._clients: dict[str, Client] = {}
+
+    def of(self, transactional_id: str) -> Client | None:
+        """Who last used an id; None if nobody has since the start."""
+        return self._clients.get(transactional_id)
+
+    def used(self, transactional_id: str, context: RequestContext) -> None:
+        """Take note of a request about an id that exists."""
+        client = Client(context.client_id or "", f"/{context.connection.peer_host}")
+        self._clients[transactional_id] = client
+
+    def forget(self, transactional_id: str) -> None:
+        """Drop an id that exists no more."""
+        self._clients.pop(transactional_id, None)
+
+    def clear(self) -> None:
+        """Drop all."""
+        self._clients.clear()

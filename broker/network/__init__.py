@@ -1,0 +1,1 @@
+"""Sockets, frames and connections: bytes in, answers out."""

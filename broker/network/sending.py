@@ -1,0 +1,151 @@
+"""Sending answers past the transport: at once what the socket takes, parts of files without a copy.
+
+uvloop has no ``sendfile``, and watches no socket that a transport of its own has. What a socket
+does not take is left to the transport, unless it lies in a file: then a ``Remainder`` waits for the
+socket under a descriptor of its own, so that a slow reader of much costs neither memory nor copies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from barnabas.broker.network.framing import Chunks
+from barnabas.storage.io import IOV_MAX, FileSlice
+
+PAGES_WAIT_SECONDS: Final = 0.01
+PAGES_WAITS_MAX: Final = 100
+"""How often pages that left the cache are waited for before they are sent all the same: then the
+loop waits for the disk, and hears from it if it cannot read."""
+
+
+def send_unpaced(descriptor: int) -> None:
+    """Have a connection within this machine send at once, where the system spreads sending out.
+
+    BBR paces by timers, also what goes nowhere: a slice of 1 MB then costs two to three times the
+    CPU. Reno does not, and every kernel has it for everyone. Refused, all stays as it was.
+    """
+    same = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=descriptor)
+    try:
+        with suppress(OSError, AttributeError):  # AttributeError: not a system with such an option
+            same.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
+    finally:
+        same.detach()
+
+
+def send(descriptor: int, chunks: Chunks) -> None:
+    """Send what a socket takes now; ``chunks`` keeps what it does not. OSError if it is broken."""
+    try:
+        while chunks:
+            first = chunks[0]
+            if type(first) is FileSlice:
+                _drop(chunks, first.send(descriptor))
+            else:
+                _drop(chunks, os.writev(descriptor, _until_slice(chunks)))
+    except BlockingIOError:
+        return
+
+
+def _until_slice(chunks: Chunks) -> Chunks:
+    end = min(len(chunks), IOV_MAX)
+    for at in range(1, end):
+        if type(chunks[at]) is FileSlice:
+            return chunks[:at]
+    return chunks if end == len(chunks) else chunks[:end]
+
+
+def _drop(chunks: Chunks, sent: int) -> None:
+    """Take the first ``sent`` bytes out of ``chunks``."""
+    whole = 0
+    while whole < len(chunks) and sent >= len(chunks[whole]):
+        sent -= len(chunks[whole])
+        whole += 1
+    del chunks[:whole]
+    if sent:
+        first = chunks[0]
+        chunks[0] = first.after(sent) if type(first) is FileSlice else memoryview(first)[sent:]
+
+
+def has_slices(chunks: Chunks) -> bool:
+    """Return whether any of the pieces is in a file."""
+    return any(type(chunk) is FileSlice for chunk in chunks)
+
+
+def in_memory(chunks: Chunks) -> Chunks:
+    """Return the same pieces, those in files read. OSError if one cannot be."""
+    return [chunk.read() if type(chunk) is FileSlice else chunk for chunk in chunks]
+
+
+class Remainder:
+    """Answers that a socket did not take, sent as it takes more until no part of a file is left."""
+
+    __slots__ = ("_chunks", "_descriptor", "_done", "_failed", "_loop", "_timer", "_waits")
+
+    def __init__(
+        self,
+        descriptor: int,
+        chunks: Chunks,
+        done: Callable[[Chunks], None],
+        failed: Callable[[OSError], None],
+    ) -> None:
+        """``done`` gets what is left for the transport, all of it in memory.
+
+        Raises OSError when there is no descriptor to be had.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._descriptor = os.dup(descriptor)
+        self._chunks = chunks
+        self._done = done
+        self._failed = failed
+        self._waits = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop.add_writer(self._descriptor, self._go_on)
+
+    @property
+    def size_bytes(self) -> int:
+        """How much is still to be sent."""
+        return sum(map(len, self._chunks))
+
+    def add(self, chunks: Chunks) -> None:
+        """Send these behind what is there."""
+        self._chunks += chunks
+
+    def cancel(self) -> None:
+        """Send no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+        else:
+            self._loop.remove_writer(self._descriptor)
+        os.close(self._descriptor)
+        self._chunks = []
+
+    def _go_on(self) -> None:
+        chunks = self._chunks
+        first = chunks[0]
+        if type(first) is FileSlice and self._waits < PAGES_WAITS_MAX and not first.is_cached():
+            self._wait_for_pages(first)
+            return
+        self._waits = 0
+        try:
+            send(self._descriptor, chunks)
+        except OSError as error:
+            self.cancel()
+            self._failed(error)
+            return
+        if not has_slices(chunks):
+            self.cancel()
+            self._done(chunks)
+
+    def _wait_for_pages(self, first: FileSlice) -> None:
+        first.will_be_needed()
+        self._waits += 1
+        self._loop.remove_writer(self._descriptor)
+        self._timer = self._loop.call_later(PAGES_WAIT_SECONDS, self._pages_may_be_there)
+
+    def _pages_may_be_there(self) -> None:
+        self._timer = None
+        self._loop.add_writer(self._descriptor, self._go_on)

@@ -1,0 +1,402 @@
+"""Listening sockets, and the connections that came in through them.
+
+Everything that is counted or limited over all connections is here; what one connection does is in
+broker/network/connection.py. Nothing here knows of topics or logs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import resource
+import socket
+from collections import Counter
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from barnabas.broker.api.dispatch import Route, Routes
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.network.connection import Connection
+from barnabas.broker.network.flow import Delivery
+from barnabas.broker.network.frame_budget import JUDGE_SECONDS, FrameBudget
+from barnabas.broker.network.large import LargeRequests
+from barnabas.broker.runtime.clock import Clock, Timer
+from barnabas.protocol.frame import RingPool
+
+if TYPE_CHECKING:
+    from barnabas.broker.server import BrokerServer
+
+logger = logging.getLogger("barnabas.broker.network.socket_server")
+
+ANY_HOST = ("", "0.0.0.0", "::")  # noqa: S104  what users write for "every interface"
+NO_SUCH_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT)
+RESERVED_FILES = 256
+"""File descriptors kept from connections, for the log, the journal and the rest of the process."""
+
+SWEEP_INTERVAL_MS = 5000
+COMPLAINTS_PER_SECOND = 10
+
+
+class ListenError(Exception):
+    """A listener cannot be opened; the text is one line for the user."""
+
+
+@dataclass(slots=True)
+class Listener:
+    """One configured listener; ``bound`` is where it can be reached once it is open."""
+
+    name: str
+    host: str
+    port: int
+    advertised: tuple[str, int] | None
+    bound: tuple[str, int] = ("", 0)
+    servers: list[asyncio.Server] = field(default_factory=list)
+
+
+class Complaints:
+    """Warnings about what clients did: the first few of a second, and how many more there were."""
+
+    __slots__ = ("_clock", "_second", "_suppressed", "_written")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._second = -1
+        self._written = 0
+        self._suppressed = 0
+
+    def write(self, text: str) -> None:
+        """Log one line, unless this second had enough of them."""
+        second = int(self._clock.monotonic())
+        if second != self._second:
+            if self._suppressed:
+                logger.warning("%d more warnings about clients left out", self._suppressed)
+            self._second = second
+            self._written = self._suppressed = 0
+        if self._written >= COMPLAINTS_PER_SECOND:
+            self._suppressed += 1
+            return
+        self._written += 1
+        logger.warning("%s", text)
+
+
+class SocketServer:
+    """All listeners and connections of one broker."""
+
+    def __init__(
+        self, config: BrokerConfig, clock: Clock, routes: Routes, broker: BrokerServer
+    ) -> None:
+        self.broker = broker
+        self.clock = clock
+        self.routes = routes
+        self.loop = asyncio.get_running_loop()
+        self.delivery = Delivery(self.loop)
+        self.ring_pool = RingPool()
+        self.max_frame_bytes = config.socket_request_max_bytes
+        self.large = LargeRequests(self.loop, config)
+        self.frame_budget = FrameBudget(
+            bytes_or_unlimited(config.queued_max_request_bytes), clock.monotonic, self._judge_later
+        )
+        self.pipeline_limit = config.connection_pipeline_max_requests
+        self.write_buffer_bytes = config.connection_write_buffer_bytes
+        self.receive_timeout = config.request_receive_timeout_ms / 1000
+        idle_ms = config.connections_max_idle_ms
+        self.idle_timeout = idle_ms / 1000 if idle_ms >= 0 else float("inf")
+        self.listeners = [Listener(e.name, e.host, e.port, e.advertised) for e in config.endpoints]
+        self.connections: set[Connection] = set()
+        # In the order in which they came; some have completed a request since.
+        self._newcomers: dict[Connection, None] = {}
+        self.backlogged = False
+        self.connections_accepted = 0
+        self.connections_refused = 0
+        self.closed_received_bytes = 0
+        self.closed_sent_bytes = 0
+        self._config = config
+        self._complaints = Complaints(clock)
+        self._max_connections = min(config.max_connections, files_for_connections())
+        self._per_host: Counter[str] = Counter()
+        self._backlog_waiters: list[Connection] = []
+        self._requests: set[asyncio.Task[None]] = set()
+        self._sweeper: Timer | None = None
+        self._judge: Timer | None = None
+        self._stopping = False
+        self._all_gone = asyncio.Event()
+        self._all_gone.set()
+
+    # ------------------------------------------------------------------------------- lifecycle
+
+    async def start(self) -> None:
+        """Open every listener; raise ListenError, with none left open, if one cannot be."""
+        try:
+            for listener in self.listeners:
+                await self._open(listener)
+        except BaseException:
+            self._close_listeners()
+            raise
+        self._sweep()
+
+    async def stop(self, timeout_ms: float) -> None:
+        """Stop accepting and reading, let the answers in flight leave, close.
+
+        Connections that still owe something after ``timeout_ms`` are cut off.
+        """
+        self._stopping = True
+        self._close_listeners()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        for connection in list(self.connections):
+            connection.drain()
+        self.delivery.flush()
+        try:
+            await asyncio.wait_for(self._all_gone.wait(), timeout_ms / 1000)
+        except TimeoutError:
+            logger.warning("connections cut off at shutdown: count=%d", len(self.connections))
+        await self.abort()
+
+    async def abort(self) -> None:
+        """Close everything at once, without a word to anyone."""
+        self.cut_off()
+        for task in self._requests:
+            task.cancel()
+        await self._all_gone.wait()
+        if self._requests:
+            await asyncio.wait(self._requests)
+
+    def cut_off(self) -> None:
+        """Begin to close everything at once; nothing more is handled or answered."""
+        self._stopping = True
+        self.delivery.end()
+        self.large.close()
+        self._close_listeners()
+        for timer in (self._sweeper, self._judge):
+            if timer is not None:
+                timer.cancel()
+        for connection in list(self.connections):
+            connection.abort()
+
+    @property
+    def is_listening(self) -> bool:
+        """Return whether every listener is open."""
+        return all(listener.servers for listener in self.listeners)
+
+    # ------------------------------------------------------------------- called by connections
+
+    def admit(self, connection: Connection) -> str | None:
+        """Take a new connection in, or return why not.
+
+        Where all places are taken, it gets that of the oldest that never completed a request.
+        """
+        refused = self._refusal_of(connection)
+        if refused is not None:
+            self.connections_refused += 1
+            return refused
+        self.connections.add(connection)
+        self._newcomers[connection] = None
+        self.connections_accepted += 1
+        self._per_host[connection.peer_host] += 1
+        self._all_gone.clear()
+        return None
+
+    def _refusal_of(self, connection: Connection) -> str | None:
+        if self._stopping:
+            return "the broker is stopping"
+        host = connection.peer_host
+        if self._per_host[host] >= self._config.max_connections_per_ip:
+            return f"max.connections.per.ip of {self._config.max_connections_per_ip} reached"
+        reached = f"max.connections of {self._max_connections} reached"
+        if len(self.connections) >= self._max_connections and not self._make_room(reached):
+            return reached
+        return None
+
+    def _make_room(self, reached: str) -> bool:
+        """Close the oldest connection without a single whole request, if there is one."""
+        while self._newcomers:
+            connection = next(iter(self._newcomers))
+            del self._newcomers[connection]
+            if not connection.requests:
+                self.connections_refused += 1
+                self.complain(
+                    f"connection closed: peer={connection.peer} reason={reached}, no request yet"
+                )
+                connection.abort()
+                return True
+        return False
+
+    def forget(self, connection: Connection) -> None:
+        """Let go of a connection that is closed."""
+        if connection not in self.connections:
+            return
+        self.connections.remove(connection)
+        self._newcomers.pop(connection, None)
+        self.closed_received_bytes += connection.received_bytes
+        self.closed_sent_bytes += connection.sent_bytes
+        host = connection.peer_host
+        self._per_host[host] -= 1
+        if not self._per_host[host]:
+            del self._per_host[host]
+        if not self.connections:
+            self._all_gone.set()
+
+    def complain(self, text: str) -> None:
+        """Log what a client did, within limits."""
+        self._complaints.write(text)
+
+    def start_request(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Run the rest of a request; the task is kept until it is done."""
+        task = self.loop.create_task(coroutine)
+        self._requests.add(task)
+        task.add_done_callback(self._requests.discard)
+
+    def wait_for_backlog(self, connection: Connection) -> None:
+        """Resume a muted connection when the journal has caught up."""
+        self._backlog_waiters.append(connection)
+
+    # ------------------------------------------------------------------------ called by the rest
+
+    def set_backlogged(self, backlogged: bool) -> None:  # noqa: FBT001
+        """Mute each connection that produces from now on, or let them all go on."""
+        self.backlogged = backlogged
+        if not backlogged:
+            waiters, self._backlog_waiters = self._backlog_waiters, []
+            for connection in waiters:
+                connection.unmute_backlogged()
+
+    def configure(self, config: BrokerConfig) -> None:
+        """Use the limits of ``config`` for connections that come in from now on."""
+        self._config = config
+        self._max_connections = min(config.max_connections, files_for_connections())
+
+    def replace_route(self, route: Route) -> None:
+        """Serve one API by another route from now on."""
+        self.routes.replace(route)
+        for connection in self.connections:
+            connection.forget_plans()
+
+    # --------------------------------------------------------------------------------- private
+
+    async def _open(self, listener: Listener) -> None:
+        for sock in bind(listener, self._config):
+            server = await self.loop.create_server(
+                lambda: Connection(self, listener),
+                sock=sock,
+                backlog=self._config.socket_listen_backlog_size,
+            )
+            listener.servers.append(server)
+
+    def _close_listeners(self) -> None:
+        for listener in self.listeners:
+            for server in listener.servers:
+                server.close()
+            listener.servers.clear()
+
+    def _judge_later(self) -> None:
+        """Look again soon at who holds memory that others wait for."""
+        self._judge = self.clock.call_later(JUDGE_SECONDS * 1000, self._judge_claims)
+
+    def _judge_claims(self) -> None:
+        if self.frame_budget.judge():
+            self._judge_later()
+
+    def _sweep(self) -> None:
+        now = self.clock.monotonic()
+        for connection in list(self.connections):
+            connection.sweep(now)
+        interval_ms = min(
+            SWEEP_INTERVAL_MS, self.receive_timeout * 1000 / 4, self.idle_timeout * 1000 / 4
+        )
+        self._sweeper = self.clock.call_later(max(interval_ms, 1), self._sweep)
+
+
+def bytes_or_unlimited(size: int) -> int:
+    """Return a number of bytes of which -1 means no limit."""
+    return size if size >= 0 else 1 << 62
+
+
+def files_for_connections() -> int:
+    """Return how many connections the limit on open files allows."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if limit == resource.RLIM_INFINITY:
+        return 1 << 30
+    return max(limit - RESERVED_FILES, limit // 2)
+
+
+def bind(listener: Listener, config: BrokerConfig) -> list[socket.socket]:
+    """Return the sockets of one listener, IPv4 and IPv6 where both exist, all on one port.
+
+    Sets ``listener.bound``. Raises ListenError.
+    """
+    name = f"{listener.name}://{listener.host}:{listener.port}"
+    try:
+        addresses = resolve(listener.host)
+    except OSError as error:
+        raise ListenError(f"cannot listen on {name}: {error.strerror or error}") from error
+    for attempts_left in reversed(range(16)):
+        try:
+            sockets = bind_all(addresses, listener.port, config)
+        except OSError as error:
+            # With port 0 the one port that the first family got may be taken in the other.
+            if listener.port == 0 and error.errno == errno.EADDRINUSE and attempts_left:
+                continue
+            raise ListenError(f"cannot listen on {name}: {error.strerror or error}") from error
+        host = "localhost" if listener.host in ANY_HOST else listener.host
+        listener.bound = (host, sockets[0].getsockname()[1])
+        return sockets
+    raise AssertionError("unreachable")
+
+
+def resolve(host: str) -> list[tuple[socket.AddressFamily, str]]:
+    """Return the addresses a listener's host stands for, IPv4 first."""
+    if host in ANY_HOST:
+        return [(socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")]  # noqa: S104
+    if host == "localhost":  # both, whatever the machine's hosts file leaves out (RFC 6761)
+        return [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")]
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    addresses = {(info[0], str(info[4][0])) for info in found}
+    return sorted(addresses, key=lambda address: (address[0] != socket.AF_INET, address[1]))
+
+
+def bind_all(
+    addresses: list[tuple[socket.AddressFamily, str]], port: int, config: BrokerConfig
+) -> list[socket.socket]:
+    """Bind one socket per address to one port; a family this machine lacks is left out."""
+    sockets: list[socket.socket] = []
+    try:
+        for number, (family, address) in enumerate(addresses):
+            try:
+                sock = bound_socket(family, address, port, config)
+            except OSError as error:
+                last_chance = not sockets and number == len(addresses) - 1
+                if error.errno not in NO_SUCH_FAMILY or last_chance:
+                    raise
+                continue
+            sockets.append(sock)
+            port = sock.getsockname()[1]
+    except BaseException:
+        for sock in sockets:
+            sock.close()
+        raise
+    return sockets
+
+
+def bound_socket(
+    family: socket.AddressFamily, address: str, port: int, config: BrokerConfig
+) -> socket.socket:
+    """Return one bound socket; what accepted connections inherit is set here."""
+    # asyncio sets TCP_NODELAY on what is accepted only if the protocol is named.
+    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        if config.socket_send_buffer_bytes > 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, config.socket_send_buffer_bytes)
+        if config.socket_receive_buffer_bytes > 0:
+            size = config.socket_receive_buffer_bytes
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
+        sock.bind((address, port))
+        sock.setblocking(False)
+    except BaseException:
+        sock.close()
+        raise
+    return sock

@@ -1,0 +1,65 @@
+"""Runs the log store beside the event loop: its journal on a thread, its callbacks on the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from barnabas.storage.committer import Committer, CommitterThreads, Listener
+from barnabas.storage.log_store import Runner
+
+Callback = Callable[[], None]
+Answer = TypeVar("Answer")
+
+
+class LoopEngine:
+    """The Engine of a running broker (see ``barnabas.storage.log_store.Engine``).
+
+    ``after`` runs behind every callback from storage: a journal group makes many answers ready, and
+    this is where they leave together. Once ``dead``, nothing that storage still says is heard.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, after: Callback) -> None:
+        self.dead = False
+        self._loop = loop
+        self._after = after
+        self._aside = ThreadPoolExecutor(1, "barnabas-checkpoint")
+
+    def schedule(self, callback: Callback) -> None:
+        """Run ``callback`` at the end of this turn of the loop."""
+        self._loop.call_soon(self._run, callback)
+
+    def call(self, callback: Callback) -> None:
+        """Run ``callback`` on the loop; called from any thread."""
+        if not self.dead:
+            self._loop.call_soon_threadsafe(self._run, callback)
+
+    def run_aside(self, work: Callback) -> None:
+        """Run slow file work on a thread of its own."""
+        if not self.dead:
+            self._aside.submit(work)
+
+    def answer_of(self, work: Callable[[], Answer]) -> asyncio.Future[Answer]:
+        """Run slow work on that thread; what it answers or raises is the future's."""
+        return self._loop.run_in_executor(self._aside, work)
+
+    def start_committer(self, committer: Committer, listener: Listener) -> Runner:
+        """Run ``committer`` on the journal thread.
+
+        And on the loop, if that is uvloop: asyncio's own runs callbacks ahead of what the sockets
+        bring, so there the journal would not find out that others waited meanwhile.
+        """
+        is_uvloop = type(self._loop).__module__.startswith("uvloop")
+        return CommitterThreads(committer, listener, commits_here=is_uvloop)
+
+    def close(self) -> None:
+        """Hear nothing more from storage, and wait for its threads' work in hand."""
+        self.dead = True
+        self._aside.shutdown(wait=True)
+
+    def _run(self, callback: Callback) -> None:
+        if not self.dead:
+            callback()
+            self._after()

@@ -1,0 +1,77 @@
+"""The loggers of this process as Kafka's tools see them: "root" and one by module, with levels.
+
+A change lasts until the process ends, as in Kafka. TRACE is below everything that is ever logged.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from barnabas.broker.config.types import ConfigEntry, ConfigSource, ConfigType
+
+ROOT: Final = "root"
+LEVELS: Final[Mapping[str, int]] = {
+    "DEBUG": logging.DEBUG,
+    "ERROR": logging.ERROR,
+    "FATAL": logging.CRITICAL,
+    "INFO": logging.INFO,
+    "TRACE": logging.DEBUG // 2,
+    "WARN": logging.WARNING,
+}
+"""Kafka's names of the levels, in the order in which it lists them."""
+
+
+def describe_loggers() -> list[ConfigEntry]:
+    """Return every logger with the level in force, as DescribeConfigs does."""
+    return [
+        ConfigEntry(
+            name=name,
+            value=level_name(_logger(name).getEffectiveLevel()),
+            type=ConfigType.UNKNOWN,
+            source=ConfigSource.BROKER_LOGGER,
+            read_only=False,
+            synonyms=(),
+            documentation="",
+        )
+        for name in sorted(logger_names())
+    ]
+
+
+def logger_names() -> set[str]:
+    """Return the names of all loggers there are."""
+    # A copy: other threads make loggers, too.
+    known = list(logging.root.manager.loggerDict.items())
+    return {ROOT} | {name for name, each in known if isinstance(each, logging.Logger)}
+
+
+def level_name(level: int) -> str:
+    """Return the lowest of Kafka's levels that a logger of this level lets through."""
+    return min(
+        (name for name, number in LEVELS.items() if number >= level),
+        key=LEVELS.__getitem__,
+        default="FATAL",
+    )
+
+
+def problem_of(name: str, level: str | None) -> str | None:
+    """Return what is wrong with setting a logger to a level (None: no level of its own)."""
+    if name not in logger_names():
+        return f"Logger {name} does not exist!"
+    if level is not None and level not in LEVELS:
+        return (
+            f"Cannot set the log level of {name} to {level} as it is not a supported log level. "
+            f"Valid log levels are {', '.join(LEVELS)}"
+        )
+    return None
+
+
+def set_levels(levels: Iterable[tuple[str, str | None]]) -> None:
+    """Set levels that have been checked; None takes a logger's own level away."""
+    for name, level in levels:
+        _logger(name).setLevel(logging.NOTSET if level is None else LEVELS[level])
+
+
+def _logger(name: str) -> logging.Logger:
+    return logging.getLogger(None if name == ROOT else name)

@@ -1,0 +1,1 @@
+"""A real broker inside a test, and what tests do to it."""

@@ -1,0 +1,388 @@
+"""A real broker inside a test: real sockets, real logs, in milliseconds.
+
+In a thread of its own, for tests with blocking clients::
+
+    with Broker() as broker:
+        broker.create_topic("orders", partitions=3)
+        producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+
+or in the caller's event loop; what returns an Outcome is then awaited::
+
+    async with Broker(storage=tmp_path) as broker:
+        await broker.create_topic("orders")
+
+Data is in memory unless ``storage`` names a directory. A test may pull the plug (``crash``), start
+again on the same data and port (``restart``), catch requests (``intercept``) and move time
+(``clock.advance``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from random import Random
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from barnabas.broker.api.dispatch import ROUTES, RequestContext, Routes
+from barnabas.broker.client.topic_reader import ReceivedRecord, read_topic
+from barnabas.broker.config.loader import load_config
+from barnabas.broker.runtime.clock import ManualClock
+from barnabas.broker.server import BrokerServer, loop_factory
+from barnabas.broker.testing.interception import Fault, Interception
+from barnabas.broker.topics.catalogue import new_cluster_id
+from barnabas.protocol.api import Api
+from barnabas.protocol.errors import ErrorCode
+from barnabas.storage.io import FileSystem, LocalFileSystem
+from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
+from barnabas.storage.simulated import SimulatedFileSystem
+
+__all__ = ["KAFKA_3_9", "Broker", "ErrorCode", "Interception", "Outcome", "ReceivedRecord"]
+
+Result = TypeVar("Result")
+
+MEMORY_DIRECTORY = "/data"
+START_TIMEOUT_SECONDS = 30
+
+DEFAULTS: Mapping[str, str] = {
+    "listeners": "PLAINTEXT://127.0.0.1:0",
+    "barnabas.http.listener": "",
+    # A test wants its group at once, and clients that leave wait for a rebalance.
+    "group.initial.rebalance.delay.ms": "0",
+    # Skipping a quarter of an hour must not cut clients off, whose own time has not moved.
+    "connections.max.idle.ms": "-1",
+    # Enough for the largest batch clients send by default, and quickly made.
+    "barnabas.journal.file.bytes": str(4 * 1024 * 1024),
+    "barnabas.journal.max.bytes": str(256 * 1024 * 1024),
+    "barnabas.checkpoint.journal.bytes": str(64 * 1024 * 1024),
+    "barnabas.shutdown.timeout.ms": "1000",
+}
+
+
+KAFKA_3_9: Mapping[str, int] = {
+    "Produce": 11,
+    "Fetch": 17,
+    "ListOffsets": 8,
+    "Metadata": 12,
+    "OffsetCommit": 9,
+    "OffsetFetch": 9,
+    "EndTxn": 4,
+    "TxnOffsetCommit": 4,
+    "WriteTxnMarkers": 1,
+    "ListTransactions": 1,
+    "DescribeGroups": 5,
+    "DescribeCluster": 1,
+    "DescribeLogDirs": 4,
+    "DescribeQuorum": 1,
+    "UpdateFeatures": 1,
+    "ListConfigResources": 0,
+    "ConsumerGroupHeartbeat": 0,
+    "ConsumerGroupDescribe": 0,
+}
+"""The highest version that Kafka 3.9 has of each API in which later ones have more."""
+
+
+def older_routes(max_versions: Mapping[str, int]) -> Routes:
+    """Return everything that is served, in no higher versions than these, by API name."""
+    routes = ROUTES.copy()
+    for route in ROUTES:
+        highest = max_versions.get(route.name, route.max_version)
+        routes.replace(route.copy(max_version=min(highest, route.max_version)))
+    return routes
+
+
+class Outcome(Generic[Result]):
+    """What an operation has led to: there already under ``with``, to be awaited in a loop."""
+
+    __slots__ = ("_pending", "_result")
+
+    def __init__(self, pending: Awaitable[Result] | None, result: Result | None = None) -> None:
+        self._pending = pending
+        self._result = result
+
+    def __await__(self) -> Generator[Any, Any, Result]:
+        """Wait for the operation."""
+        if self._pending is not None:
+            self._result = yield from self._pending.__await__()
+            self._pending = None
+        return self._result  # type: ignore[return-value]
+
+    @property
+    def result(self) -> Result:
+        """Return the result of an operation that is over."""
+        assert self._pending is None, "await it: the broker runs in this loop"
+        return self._result  # type: ignore[return-value]
+
+
+class BrokerClock:
+    """The broker's time: it runs like ours, and can be moved forward."""
+
+    def __init__(self, broker: Broker, clock: ManualClock) -> None:
+        self._broker = broker
+        self._clock = clock
+
+    def advance(self, **amount: float) -> None:
+        """Skip time, and let happen what has become due: ``advance(minutes=15)``."""
+        self._broker.call(lambda: self._clock.advance(**amount))
+
+    def now_ms(self) -> int:
+        """Return the broker's time in milliseconds since the epoch."""
+        return self._clock.now_ms()
+
+
+class Broker:
+    """A broker for tests; see the head of this module.
+
+    ``config`` holds settings by Kafka's keys. ``port`` 0 takes any free one, and keeps it over
+    ``restart``. ``seed`` makes what a crash loses repeatable; it is ``broker.seed`` otherwise.
+    ``max_versions`` lowers what is served, by API name, to imitate an older broker; KAFKA_3_9 is
+    one such table.
+    """
+
+    def __init__(
+        self,
+        *,
+        storage: str | os.PathLike[str] | None = None,
+        port: int = 0,
+        config: Mapping[str, str] | None = None,
+        seed: int | None = None,
+        max_versions: Mapping[str, int] | None = None,
+    ) -> None:
+        settings = {**DEFAULTS, "listeners": f"PLAINTEXT://127.0.0.1:{port}", **(config or {})}
+        directory = MEMORY_DIRECTORY if storage is None else os.fspath(storage)
+        settings["log.dirs"] = directory
+        self._config = load_config(overrides=[f"{k}={v}" for k, v in settings.items()]).config
+        self._file_system: FileSystem = (
+            SimulatedFileSystem() if storage is None else LocalFileSystem()
+        )
+        self._metastore: SqliteMetaStore | None = None
+        self._routes = older_routes(max_versions or {})
+        self.seed = Random().getrandbits(32) if seed is None else seed  # noqa: S311
+        self._random = Random(self.seed)  # noqa: S311
+        self._manual_clock = ManualClock(running=True)
+        self.clock = BrokerClock(self, self._manual_clock)
+        self._server: BrokerServer | None = None
+        self._thread: _LoopThread | None = None
+
+    # ------------------------------------------------------------------------------- lifecycle
+
+    def __enter__(self) -> Self:
+        self._thread = _LoopThread()
+        try:
+            self._thread.run(self._start_or_leave_nothing())
+        except BaseException:
+            self._end_thread()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        assert self._thread is not None
+        try:
+            self._thread.run(self._stop())
+        finally:
+            self._end_thread()
+
+    async def __aenter__(self) -> Self:
+        await self._start_or_leave_nothing()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._stop()
+
+    def crash(self) -> Outcome[None]:
+        """End as in a power failure: no goodbye to clients, what was not synced is lost.
+
+        With ``storage`` on a real disk it is a ``kill -9``: what the kernel has, it keeps.
+        """
+        return self._do(self._crash())
+
+    def stop(self) -> Outcome[None]:
+        """End in good order; ``restart`` starts again."""
+        return self._do(self._stop_server())
+
+    def restart(self) -> Outcome[None]:
+        """Start again on the same data and the same port; stops first unless crashed or stopped."""
+        return self._do(self._restart())
+
+    # -------------------------------------------------------------------------------- information
+
+    @property
+    def server(self) -> BrokerServer:
+        """Return the server inside, for tests of the broker itself. Touch it on its loop only."""
+        assert self._server is not None, "the broker is not running"
+        return self._server
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Return host and port of the first listener."""
+        return self.server.listeners[0].bound
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Return "host:port" for clients."""
+        host, port = self.address
+        return f"{host}:{port}"
+
+    # --------------------------------------------------------------------------------- operations
+
+    def create_topic(
+        self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+    ) -> Outcome[str]:
+        """Create a topic; the result is its name. Raises KafkaError."""
+
+        async def create() -> str:
+            await self.server.catalogue.create_topic(name, partitions, dict(configs or {}))
+            return name
+
+        return self._do(create())
+
+    def records(
+        self, topic: str, isolation: str = "read_uncommitted"
+    ) -> Outcome[list[ReceivedRecord]]:
+        """Read all that a topic holds over the wire, as a consumer of this isolation sees it."""
+        address = self.address
+        if self._thread is not None:
+            return Outcome(None, read_topic(address, topic, isolation))
+        return Outcome(asyncio.to_thread(read_topic, address, topic, isolation))
+
+    @contextmanager
+    def intercept(
+        self,
+        api: Api[Any, Any],
+        *,
+        fail: ErrorCode | None = None,
+        answer: Callable[[RequestContext, Any], Any] | None = None,
+        drop: bool = False,
+        lose_answer: bool = False,
+        delay_ms: float = 0,
+        times: int | None = None,
+    ) -> Iterator[Interception]:
+        """Catch requests of ``api`` inside the ``with`` block; see interception.py."""
+        original = self.server.routes.get(api.key)
+        assert original is not None, f"{api.name} is not served"
+        server = self.server
+        fault = Fault(fail, answer, drop, lose_answer, delay_ms)
+        interception = Interception(original, fault, times, self._manual_clock)
+        self.call(lambda: server.sockets.replace_route(interception.route()))
+        try:
+            yield interception
+        finally:
+            self.call(lambda: server.sockets.replace_route(original))
+
+    def call(self, function: Callable[[], Result]) -> Result:
+        """Run a function on the broker's loop and return what it returns."""
+        if self._thread is None:
+            return function()
+
+        async def run() -> Result:
+            return function()
+
+        return self._thread.run(run())
+
+    # ------------------------------------------------------------------------------------- private
+
+    def _do(self, operation: Coroutine[Any, Any, Result]) -> Outcome[Result]:
+        if self._thread is None:
+            return Outcome(operation)
+        return Outcome(None, self._thread.run(operation))
+
+    async def _start_or_leave_nothing(self) -> None:
+        try:
+            await self._start()
+        except BaseException:
+            await self._stop()
+            raise
+
+    async def _start(self) -> None:
+        in_memory = isinstance(self._file_system, SimulatedFileSystem)
+        if in_memory and self._metastore is None:
+            self._metastore = SqliteMetaStore.open(
+                MEMORY, node_id=self._config.node_id, new_cluster_id=new_cluster_id()
+            )
+        server = BrokerServer(
+            self._config,
+            clock=self._manual_clock,
+            file_system=self._file_system,
+            metastore=self._metastore,
+            routes=self._routes,
+        )
+        await server.start()
+        self._server = server
+        self._keep_ports(server)
+
+    def _keep_ports(self, server: BrokerServer) -> None:
+        """Come back on the same ports: clients know them."""
+        listeners = tuple(
+            f"{listener.name}://{listener.host}:{listener.bound[1]}"
+            for listener in server.listeners
+        )
+        self._config = replace(self._config, listeners=listeners)
+
+    async def _stop(self) -> None:
+        await self._stop_server()
+        if self._metastore is not None:
+            self._metastore.close()
+            self._metastore = None
+
+    async def _stop_server(self) -> None:
+        server, self._server = self._server, None
+        if server is None:
+            return
+        if not await server.stop():
+            server.abandon()
+        if server.failure is not None:
+            raise RuntimeError("the broker had stopped by itself") from server.failure
+
+    async def _crash(self) -> None:
+        server, self._server = self.server, None
+        file_system = self._file_system
+        survivor = file_system.kill() if isinstance(file_system, SimulatedFileSystem) else None
+        await server.crash()
+        if survivor is not None:
+            self._file_system = survivor.crash(self._random)
+
+    async def _restart(self) -> None:
+        await self._stop_server()
+        await self._start()
+
+    def _end_thread(self) -> None:
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.close()
+
+
+class _LoopThread:
+    """An event loop in a thread of its own, and how others have it run something."""
+
+    def __init__(self) -> None:
+        self._loop = loop_factory()()
+        self._thread = threading.Thread(target=self._run, name="barnabas", daemon=True)
+        self._thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        """Run ``coroutine`` in the loop and wait for what it returns or raises."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def close(self) -> None:
+        """End the loop and the thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()

@@ -1,0 +1,115 @@
+"""The pytest plugin: a ``kafka`` fixture backed by one broker for the whole session.
+
+    def test_orders(kafka):
+        topic = kafka.create_topic("orders", partitions=3)
+        produce_orders(kafka.bootstrap_servers, topic)
+        assert [record.value for record in kafka.records("orders")] == [...]
+
+Tests are kept apart by a prefix before every topic name, which is cheaper than a broker for each.
+Settings come from the ``kafka_config`` fixture, then ``--kafka-config key=value``, then the ini
+option ``kafka_config``; the first that names a key wins. So do ``kafka_storage``,
+``--kafka-storage`` and the ini option for the directory to keep data in (in memory if none).
+
+Every pytest of the environment imports this file, so it imports nothing of the broker by itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from barnabas.broker.testing.embedded import Broker, ReceivedRecord
+
+_numbers = itertools.count(1)
+
+
+class Kafka:
+    """The session's broker, seen by one test: topic names get the test's own prefix."""
+
+    def __init__(self, broker: Broker, prefix: str) -> None:
+        self.broker = broker
+        self.prefix = prefix
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Return "host:port" for clients."""
+        return self.broker.bootstrap_servers
+
+    def topic(self, name: str) -> str:
+        """Return what a topic of this test is called on the broker."""
+        return self.prefix + name
+
+    def create_topic(
+        self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+    ) -> str:
+        """Create a topic of this test and return what it is called on the broker."""
+        return self.broker.create_topic(self.topic(name), partitions, configs).result
+
+    def records(self, name: str, isolation: str = "read_uncommitted") -> list[ReceivedRecord]:
+        """Return everything that a topic of this test holds."""
+        return self.broker.records(self.topic(name), isolation).result
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options for the session's broker."""
+    group = parser.getgroup("kafka", "in-process Kafka broker")
+    group.addoption(
+        "--kafka-config",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of the in-process broker, by Kafka's name for it",
+    )
+    group.addoption(
+        "--kafka-storage", metavar="DIRECTORY", help="keep the broker's data here, not in memory"
+    )
+    parser.addini("kafka_config", "settings of the in-process broker, KEY=VALUE a line", "linelist")
+    parser.addini("kafka_storage", "directory for the broker's data", default="")
+
+
+@pytest.fixture(scope="session")
+def kafka_config() -> dict[str, str]:
+    """Return settings by Kafka's keys; override it in a conftest.py."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def kafka_storage() -> str | None:
+    """Return where to keep data, None for memory; override it in a conftest.py."""
+    return None
+
+
+@pytest.fixture(scope="session")
+def kafka_broker(
+    pytestconfig: pytest.Config, kafka_config: dict[str, str], kafka_storage: str | None
+) -> Iterator[Broker]:
+    """Run the session's broker."""
+    from barnabas.broker.testing.embedded import Broker
+
+    settings: dict[str, str] = {}
+    for item in (*pytestconfig.getini("kafka_config"), *pytestconfig.getoption("--kafka-config")):
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise pytest.UsageError(f"kafka_config: {item} is not KEY=VALUE")
+        settings[key.strip()] = value.strip()
+    storage = (
+        kafka_storage
+        or pytestconfig.getoption("--kafka-storage")
+        or pytestconfig.getini("kafka_storage")
+        or None
+    )
+    with Broker(config=settings | kafka_config, storage=storage) as broker:
+        yield broker
+
+
+@pytest.fixture
+def kafka(kafka_broker: Broker, request: pytest.FixtureRequest) -> Kafka:
+    """Return the session's broker with topic names of this test's own."""
+    request.node.add_report_section("setup", "kafka", f"broker seed {kafka_broker.seed}")
+    name = re.sub(r"[^a-zA-Z0-9_-]+", "-", request.node.name).strip("-")[:80]
+    return Kafka(kafka_broker, f"{name}-{next(_numbers)}-")

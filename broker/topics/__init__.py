@@ -1,0 +1,1 @@
+"""Topics and what is done for them: the catalogue, compaction, retention, scrubbing."""

@@ -1,0 +1,90 @@
+"""Taking over an Apache Kafka's data directory: the metadata's side (``storage/adoption.py``).
+
+Topics keep their ids and their settings, which Kafka's own metadata log tells: under the default
+retention a topic meant to be kept for ever would lose its older records at once. A setting that
+means nothing here is left out with a warning; one that cannot be honoured stops the start.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
+from barnabas.broker.config.topic_configs import TOPIC_CONFIGS, check_topic_configs
+from barnabas.broker.config.types import UpdateMode
+from barnabas.storage.adoption import adopt, foreign_topics, highest_producer_id, is_foreign
+from barnabas.storage.io import FileSystem
+from barnabas.storage.kraft_metadata import KraftMetadata, read_kraft_metadata
+from barnabas.storage.metastore.interface import MetaStore
+
+logger = logging.getLogger(__name__)
+
+PRODUCER_ID_MARGIN: Final = 100_000
+"""How far above every producer id found in adopted logs ours begin where Kafka does not say which
+ids it has given out: it takes them a thousand at once, and not every one is written with."""
+
+
+def adopt_if_foreign(
+    file_system: FileSystem, directory: str, metastore: MetaStore, config: BrokerConfig
+) -> bool:
+    """Make the topics of a cleanly stopped Kafka ours; answers whether there were any to take.
+
+    Raises Corrupt, and ConfigError for a topic with a setting that cannot be honoured.
+    """
+    if not is_foreign(file_system, directory):
+        return False
+    found = read_kraft_metadata(file_system, directory)
+    topics = foreign_topics(file_system, directory)
+    settings = {
+        topic.name: _settings_of(topic.name, found.topic_configs if found else {}, config)
+        for topic in topics
+    }
+    rows = {row.topic_id: row for row in metastore.load().topics}
+    partition_ids: dict[str, tuple[int, bytes]] = {}
+    for topic in topics:
+        row = rows.get(topic.topic_id) or metastore.create_topic(
+            topic.name, topic.topic_id, topic.partition_count, settings[topic.name]
+        )
+        for partition in row.partitions:
+            name = f"{topic.name}-{partition.index}"
+            partition_ids[name] = partition.partition_id, topic.topic_id
+    # New ids must stay away from those that these logs know (S10).
+    highest = highest_producer_id(file_system, directory, partition_ids)
+    if found is None:
+        metastore.raise_producer_ids(highest + PRODUCER_ID_MARGIN)
+    else:
+        metastore.raise_producer_ids(max(highest + 1, found.next_producer_id))
+        _keep_broker_settings(found, metastore)
+    adopt(file_system, directory, partition_ids)
+    logger.info("kafka directory taken over partitions=%d", len(partition_ids))
+    return True
+
+
+def _settings_of(
+    topic: str, all_configs: Mapping[str, Mapping[str, str]], config: BrokerConfig
+) -> dict[str, str]:
+    """Return the settings that a topic keeps; raises ConfigError."""
+    given = all_configs.get(topic, {})
+    kept = {key: text for key, text in given.items() if key in TOPIC_CONFIGS}
+    for key in sorted(given.keys() - kept.keys()):
+        logger.warning("setting not taken over topic=%s key=%s value=%s", topic, key, given[key])
+    check_topic_configs(kept, config)
+    return kept
+
+
+def _keep_broker_settings(found: KraftMetadata, metastore: MetaStore) -> None:
+    """Keep what clients set for all brokers and for this one, as far as it can change at run time.
+
+    The rest was the configuration of another program.
+    """
+    for entity in ("", str(metastore.identity.node_id)):
+        kept = {}
+        for key, text in found.broker_configs.get(entity, {}).items():
+            known = BROKER_CONFIGS.get(key)
+            if known is not None and known.update is not UpdateMode.READ_ONLY:
+                kept[key] = text
+            else:
+                logger.warning("setting not taken over broker=%s key=%s", entity or "all", key)
+        metastore.set_broker_configs(entity, kept)

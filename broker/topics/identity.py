@@ -1,0 +1,62 @@
+"""Who a data directory belongs to: Kafka's ``meta.properties`` beside our metadata store.
+
+The file is for people and for Apache Kafka's eyes; the store is what counts. Both must agree with
+each other and with the configuration, or the broker does not start: a directory mounted in the
+wrong place must not be written to.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.storage.checkpoint import (
+    CorruptFile,
+    MetaProperties,
+    decode_meta_properties,
+    encode_meta_properties,
+)
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.io import FileSystem
+from barnabas.storage.metastore.interface import IdentityMismatch, MetaStore
+
+META_PROPERTIES = "meta.properties"
+
+
+def read_properties(file_system: FileSystem, directory: str) -> MetaProperties | None:
+    """Return what ``meta.properties`` says; raises Corrupt when it cannot be read."""
+    path = file_system.join(directory, META_PROPERTIES)
+    if not file_system.exists(path):
+        return None
+    try:
+        return decode_meta_properties(file_system.read_file(path))
+    except CorruptFile as error:
+        raise Corrupt(path, 0, str(error)) from error
+
+
+def settle_identity(
+    file_system: FileSystem,
+    config: BrokerConfig,
+    metastore: MetaStore,
+    properties: MetaProperties | None,
+) -> None:
+    """Check that directory, store and configuration mean one broker; write a missing file.
+
+    Raises IdentityMismatch.
+    """
+    directory = config.data_directory
+    ours = metastore.identity
+    if config.cluster_id not in {None, ours.cluster_id}:
+        raise IdentityMismatch(
+            f"{directory} belongs to cluster {ours.cluster_id}, "
+            f"the configuration says {config.cluster_id}"
+        )
+    if properties is None:
+        new = MetaProperties(ours.cluster_id, ours.node_id, secrets.token_bytes(16))
+        path = file_system.join(directory, META_PROPERTIES)
+        file_system.write_file_atomically(path, encode_meta_properties(new))
+    elif (properties.cluster_id, properties.node_id) != (ours.cluster_id, ours.node_id):
+        raise IdentityMismatch(
+            f"{directory}/{META_PROPERTIES} is of cluster {properties.cluster_id} node "
+            f"{properties.node_id}, its metadata of cluster {ours.cluster_id} node {ours.node_id}"
+        )

@@ -1,0 +1,173 @@
+"""`python -m barnabas.spark run my_pipeline.py`: run the pipelines of a file with Spark."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import runpy
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, NoReturn
+
+from barnabas.spark_connector.checks import check_configuration, check_pipelines
+from barnabas.spark_connector.errors import SinkError, WrongOption
+from barnabas.spark_connector.pipeline import Pipeline
+from barnabas.spark_connector.progress import BatchProgress
+from barnabas.spark_connector.refusals import Refusal, WrongUse
+from barnabas.spark_connector.runner import Plan, Stop, run
+from barnabas.spark_connector.sentences import sentence_of
+from barnabas.spark_connector.source import DEFAULT_SERVERS_VARIABLE
+from barnabas.spark_connector.spark_process import SparkLog
+
+PROGRAM: Final = "barnabas.spark"
+OK, FAILED, USAGE = 0, 1, 2
+
+FORMATS: Final[dict[str, Callable[[BatchProgress], str]]] = {
+    "text": BatchProgress.as_text,
+    "json": BatchProgress.as_json,
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print it and exit with 2."""
+        self.exit(USAGE, f"{PROGRAM}: {message}; see python -m {PROGRAM} {{run}} --help\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0 done, 1 failed, 2 not understood."""
+    parsed = _parser().parse_args(arguments)
+    if not parsed.verbose:
+        # What PySpark warns of is for who writes it; here it would stand between the lines.
+        warnings.filterwarnings("ignore", module="pyspark")
+    with SparkLog(verbose=parsed.verbose) as log:
+        try:
+            _run(parsed, log)
+        except Exception as error:  # noqa: BLE001 - the one place where errors become a line
+            if parsed.verbose:
+                traceback.print_exception(error)
+            return _report(error, log)
+        return OK
+
+
+def _parser() -> Parser:
+    parser = Parser(prog=f"python -m {PROGRAM}", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="run")
+    verb = commands.add_parser("run", help="run the pipelines of a file until SIGTERM or Ctrl-C")
+    verb.add_argument("file", help="a Python file with one or more Pipelines at its top level")
+    verb.add_argument("--pipeline", action="append", default=[], metavar="NAME",
+        help="only the pipeline with this name or sink id; may be repeated")  # fmt: skip
+    verb.add_argument("--once", action="store_true", help="end when all that is there is done")
+    verb.add_argument("--servers", metavar="HOST:PORT",
+        help="brokers, where the file names none (localhost:9092)")  # fmt: skip
+    verb.add_argument("--checkpoint", default="checkpoints", metavar="DIR",
+        help="where checkpoints are, one directory per sink id (%(default)s)")  # fmt: skip
+    verb.add_argument("--master", default="local[*]", help="of Spark (%(default)s)")
+    verb.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE",
+        help="a setting of Spark; may be repeated")  # fmt: skip
+    verb.add_argument("--format", choices=sorted(FORMATS), default="text",
+        help="of the line for each batch (%(default)s)")  # fmt: skip
+    verb.add_argument("--verbose", action="store_true",
+        help="show what Spark prints, and tracebacks")  # fmt: skip
+    return parser
+
+
+def _run(parsed: argparse.Namespace, log: SparkLog) -> None:
+    stop = Stop()
+    stop.on_signals()
+    if parsed.servers:
+        os.environ[DEFAULT_SERVERS_VARIABLE] = parsed.servers
+    settings = dict(map(_setting, parsed.conf))
+    pipelines = _chosen(pipelines_of(Path(parsed.file)), parsed.pipeline)
+    check_pipelines(pipelines)
+    check_configuration(pipelines, settings)
+    plan = Plan(
+        pipelines=pipelines,
+        checkpoints=parsed.checkpoint,
+        master=parsed.master,
+        settings=settings,
+        once=parsed.once,
+    )
+    shown = FORMATS[parsed.format]
+    run(plan, lambda batch: _show(shown(batch)), stop, log)
+
+
+def _show(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise WrongUse(f"--conf {text} is not KEY=VALUE")
+    return name, value
+
+
+def pipelines_of(path: Path) -> dict[str, Pipeline]:
+    """Run a file and return the pipelines at its top level, by the names they have there."""
+    if not path.is_file():
+        raise WrongUse(f"there is no file {path}")
+    # What lies beside the file can be imported, as with `python file`.
+    sys.path.insert(0, str(path.parent.absolute()))
+    try:
+        found = runpy.run_path(str(path), run_name="__pipeline__")
+    except (Refusal, SinkError):
+        raise
+    except SyntaxError as error:
+        raise WrongUse(f"{error.filename}, line {error.lineno}: {error.msg}") from error
+    except SystemExit as error:
+        raise WrongUse(f"{path} cannot be run: it ends Python itself") from error
+    except Exception as error:
+        if "SESSION_OR_CONTEXT_NOT_EXISTS" in str(error):
+            raise WrongUse(
+                f"{path} cannot be run: {_place(error, path)}this needs Spark, which starts after"
+                " the file was read; move it into the function transform"
+            ) from error
+        raise WrongUse(
+            f"{path} cannot be run: {type(error).__name__}: {_place(error, path)}{error}"
+        ) from error
+    pipelines = {name: each for name, each in found.items() if isinstance(each, Pipeline)}
+    if not pipelines:
+        raise WrongUse(f"{path} has no Pipeline at its top level: `pipeline = Pipeline(...)`")
+    return pipelines
+
+
+def _place(error: Exception, path: Path) -> str:
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == str(path)
+    ]
+    return f"line {lines[-1]}: " if lines else ""
+
+
+def _chosen(pipelines: dict[str, Pipeline], wanted: Sequence[str]) -> list[Pipeline]:
+    # One object under two names is one pipeline.
+    distinct = {id(each): each for each in pipelines.values()}
+    if not wanted:
+        return list(distinct.values())
+    chosen = []
+    for name in wanted:
+        found = [each for key, each in pipelines.items() if name in {key, each.name}]
+        if not found:
+            names = ", ".join(sorted(pipelines))
+            raise WrongUse(f"there is no pipeline {name!r}; there are {names}")
+        chosen.append(found[0])
+    return list({id(each): each for each in chosen}.values())
+
+
+def _report(error: Exception, log: SparkLog) -> int:
+    """Print what has gone wrong in one line; return the exit code."""
+    line = str(error) if isinstance(error, Refusal | SinkError) else sentence_of(error)
+    path = log.keep()
+    where = f" (Spark's log: {path})" if path is not None else ""
+    sys.stderr.write(f"{PROGRAM}: {' '.join(line.split())}{where}\n")
+    if isinstance(error, WrongOption):
+        return USAGE
+    return error.exit_code if isinstance(error, Refusal) else FAILED

@@ -1,0 +1,21 @@
+"""Exactly-once pipelines with Spark: ``pip install barnabas[spark]``; see docs/spark.md."""
+
+from barnabas.spark_connector import (
+    CONNECTOR_JARS,
+    TESTED_SPARK_VERSIONS,
+    Pipeline,
+    Sink,
+    Source,
+    read,
+    read_stream,
+)
+
+__all__ = [
+    "CONNECTOR_JARS",
+    "TESTED_SPARK_VERSIONS",
+    "Pipeline",
+    "Sink",
+    "Source",
+    "read",
+    "read_stream",
+]
