@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from barnabas.storage.segment_swap import SegmentSwap
-
 CHECKPOINT_MAGIC = b"BARNCKPT"
 CHECKPOINT_VERSION = 3
 _FIRST_VERSION = 1
@@ -45,6 +43,14 @@ class CorruptCheckpoint(Exception):
 
 class CorruptFile(Exception):
     """One of Kafka's text files does not say what it should."""
+
+
+class SegmentSwap(NamedTuple):
+    """A swap under way: the segments at these offsets become one, at the first of them."""
+
+    partition_id: int
+    generation: int
+    replaced: tuple[int, ...]
 
 
 class PartitionCheckpoint(NamedTuple):

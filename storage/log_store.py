@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
 
+from barnabas.storage import segment_swap
 from barnabas.storage.checkpoint import (
     Checkpoint,
     PartitionCheckpoint,
+    SegmentSwap,
     encode_checkpoint,
     encode_offset_checkpoint,
 )
@@ -31,7 +33,7 @@ from barnabas.storage.log_directory import LogDirectory
 from barnabas.storage.open_files import OpenFiles
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.segment import Segment
-from barnabas.storage.segment_swap import PendingSwap, SegmentSwap
+from barnabas.storage.segment_swap import PendingSwap
 
 CHECKPOINT_NAMES: Final = ("barnabas-checkpoint-0", "barnabas-checkpoint-1")
 LOCK_NAME: Final = "barnabas-lock"
@@ -426,7 +428,7 @@ class LogStore:
 
     def _finish_swap(self, log: PartitionLog, pending: PendingSwap) -> None:
         """On the segment thread: give a cleaned segment's files their names."""
-        pending.swap.finish(log.directory)
+        segment_swap.finish(pending.swap, log.directory)
         self.engine.call(partial(log.cleaning.finished, pending))
 
     @property

@@ -14,6 +14,7 @@ from typing import Final
 from barnabas.storage.checkpoint import (
     CorruptFile,
     PartitionCheckpoint,
+    SegmentSwap,
     decode_leader_epochs,
 )
 from barnabas.storage.errors import Corrupt
@@ -28,7 +29,7 @@ from barnabas.storage.segment import (
     Segment,
     file_stem,
 )
-from barnabas.storage.segment_swap import SegmentSwap, recover_swaps
+from barnabas.storage.segment_swap import recover_swaps
 
 _STEM_DIGITS: Final = 20
 

@@ -24,7 +24,7 @@ from itertools import chain
 from typing import Final
 
 from barnabas.protocol.records import iterate_batches
-from barnabas.storage.checkpoint import Checkpoint, newest_checkpoint
+from barnabas.storage.checkpoint import Checkpoint, SegmentSwap, newest_checkpoint
 from barnabas.storage.committer import apply_operations
 from barnabas.storage.errors import Corrupt, StrayDirectory
 from barnabas.storage.io import FileSystem
@@ -41,7 +41,6 @@ from barnabas.storage.log_store import CHECKPOINT_NAMES, LOCK_NAME, LogStore, Pa
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.partition_recovery import open_log
 from barnabas.storage.salvage import Salvage
-from barnabas.storage.segment_swap import SegmentSwap
 
 _STEM_DIGITS: Final = 20
 _FORCED_EPOCH: Final = 1 << 30

@@ -16,7 +16,9 @@ swap begins. Then, in this order:
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+from barnabas.storage.checkpoint import SegmentSwap
 
 if TYPE_CHECKING:
     from barnabas.storage.cleaned_segment import CleanedGroup
@@ -33,24 +35,17 @@ def cleaned_name(file_name: str, generation: int) -> str:
     return f"{file_name}.{generation}{CLEANED_SUFFIX}"
 
 
-class SegmentSwap(NamedTuple):
-    """One swap as a checkpoint names it: the segments at these offsets become one, at the first."""
-
-    partition_id: int
-    generation: int
-    replaced: tuple[int, ...]
-
-    def finish(self, directory: "LogDirectory") -> None:
-        """Rename and remove what is still to be renamed and removed. Syncs nothing."""
-        if directory.removed:
-            return
-        for at, base_offset in enumerate(self.replaced):
-            for suffix in _SUFFIXES:
-                name = f"{base_offset:020d}{suffix}"
-                if at:
-                    directory.unlink(name)
-                else:
-                    directory.put_in_place(cleaned_name(name, self.generation), name)
+def finish(swap: SegmentSwap, directory: "LogDirectory") -> None:
+    """Rename and remove what is still to be renamed and removed. Syncs nothing."""
+    if directory.removed:
+        return
+    for at, base_offset in enumerate(swap.replaced):
+        for suffix in _SUFFIXES:
+            name = f"{base_offset:020d}{suffix}"
+            if at:
+                directory.unlink(name)
+            else:
+                directory.put_in_place(cleaned_name(name, swap.generation), name)
 
 
 @dataclass(slots=True)
@@ -161,7 +156,7 @@ def recover_swaps(
     if not swaps and not leftovers:
         return False
     for swap in swaps:
-        swap.finish(directory)
+        finish(swap, directory)
     for name in leftovers:
         directory.unlink(name)
     directory.file_system.sync_directory(directory.path)

@@ -18,7 +18,7 @@ from barnabas.broker.config.groups import check_consumer_groups
 from barnabas.broker.config.ignored import IGNORED_CONFIGS, is_ignored
 from barnabas.broker.config.listeners import parse_listeners
 from barnabas.broker.config.properties import Property
-from barnabas.broker.config.topic_configs import check_topic_configs
+from barnabas.broker.config.topic_values import check_topic_configs
 from barnabas.broker.config.types import ConfigError, ConfigSource, ConflictingValues, Setting
 
 _OF_LISTENERS = ("listeners", "advertised.listeners", "listener.security.protocol.map")

@@ -14,7 +14,8 @@ from typing import Final
 
 from barnabas.broker.config.broker_config import BROKER_CONFIGS
 from barnabas.broker.config.group_configs import GROUP_CONFIGS, effective_group_value
-from barnabas.broker.config.topic_configs import TOPIC_CONFIGS, effective_value
+from barnabas.broker.config.topic_configs import TOPIC_CONFIGS
+from barnabas.broker.config.topic_values import effective_value
 from barnabas.broker.config.types import ConfigKey, Value
 from barnabas.broker.topics.catalogue import CLUSTER_ENTITY, Catalogue, Configs, ConfigsChange
 from barnabas.broker.topics.topic_names import name_problem

@@ -9,31 +9,20 @@ DescribeConfigs calls ``describe_topic``, and storage gets its settings from ``l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from barnabas.broker.config.types import (
     LONG_MAX,
     Between,
     BetweenOr,
-    ConfigEntry,
-    ConfigError,
     ConfigKey,
-    ConfigSource,
-    ConfigSynonym,
     ConfigType,
-    ConflictingValues,
     Matches,
     OneOf,
     UnknownKey,
     Value,
     at_least,
-    first_of,
-    format_value,
 )
-from barnabas.storage.config import LogConfig
-
-if TYPE_CHECKING:
-    from barnabas.broker.config.broker_config import BrokerConfig
 
 DAY_MS = 24 * 60 * 60 * 1000
 
@@ -41,7 +30,7 @@ COMPRESSION_TYPES = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
 CLEANUP_POLICIES = ("compact", "delete")
 
-_THROTTLED = Matches(
+THROTTLED = Matches(
     r"\*|[0-9]+:[0-9]+", "'*' or a list of [partitionId]:[brokerId],[partitionId]:[brokerId],..."
 )
 
@@ -133,7 +122,7 @@ _KEYS = (
         ConfigType.LIST,
         (),
         "Accepted for compatibility: there are no followers to throttle.",
-        _THROTTLED,
+        THROTTLED,
     ),
     ConfigKey(
         "index.interval.bytes",
@@ -156,7 +145,7 @@ _KEYS = (
         ConfigType.LIST,
         (),
         "Accepted for compatibility: there are no followers to throttle.",
-        _THROTTLED,
+        THROTTLED,
     ),
     ConfigKey(
         "local.retention.bytes",
@@ -330,112 +319,3 @@ def parse_topic_config(name: str, text: str) -> Value:
     if key is None:
         raise UnknownKey(name)
     return key.parse(text)
-
-
-def effective_value(name: str, overrides: Mapping[str, str], broker: BrokerConfig) -> Value:
-    """Return the value in force for one key of a topic whose overrides have been checked."""
-    key = TOPIC_CONFIGS[name]
-    if name in overrides:
-        return key.parse(overrides[name])
-    inherited = first_of(key.synonyms, broker.value)
-    return key.default if inherited is None else inherited
-
-
-def check_topic_configs(configs: Mapping[str, str | None], broker: BrokerConfig) -> None:
-    """Check a topic's complete overrides, one by one and together; raises ConfigError.
-
-    The error's text is what the client is shown with INVALID_CONFIG.
-    """
-    missing = sorted(name for name, text in configs.items() if text is None)
-    if missing:
-        reason = f"Null value not supported for topic configs: {','.join(missing)}"
-        raise ConflictingValues(missing[0], "null", reason)
-    given = {name: text for name, text in configs.items() if text is not None}
-    values = {name: parse_topic_config(name, text) for name, text in given.items()}
-    for name in (
-        "follower.replication.throttled.replicas",
-        "leader.replication.throttled.replicas",
-    ):
-        replicas = values.get(name, ())
-        if isinstance(replicas, tuple) and "*" in replicas and len(replicas) > 1:
-            raise ConfigError(name, given[name], f"Value must be {_THROTTLED.described}")
-    if values.get("remote.storage.enable"):
-        raise ConflictingValues("remote.storage.enable", "true", "There is no tiered storage.")
-    shortest = effective_value("min.compaction.lag.ms", given, broker)
-    longest = effective_value("max.compaction.lag.ms", given, broker)
-    assert isinstance(shortest, int)
-    assert isinstance(longest, int)
-    if shortest > longest:
-        raise ConflictingValues(
-            "min.compaction.lag.ms",
-            str(shortest),
-            "conflict topic config setting "
-            f"min.compaction.lag.ms ({shortest}) > max.compaction.lag.ms ({longest})",
-        )
-
-
-def describe_topic(overrides: Mapping[str, str], broker: BrokerConfig) -> list[ConfigEntry]:
-    """Return every key of a topic with its value, source and synonyms, as DescribeConfigs does."""
-    return [
-        _describe(key, overrides, broker)
-        for key in TOPIC_CONFIGS.values()
-        if not key.internal or key.name in overrides
-    ]
-
-
-def _describe(key: ConfigKey, overrides: Mapping[str, str], broker: BrokerConfig) -> ConfigEntry:
-    synonyms = list(broker.synonyms(key.synonyms))
-    if key.name in overrides:
-        own = ConfigSynonym(key.name, overrides[key.name], ConfigSource.TOPIC)
-        synonyms.insert(0, own)
-    value = format_value(effective_value(key.name, overrides, broker))
-    return ConfigEntry(
-        name=key.name,
-        value=overrides.get(key.name, value),
-        type=key.type,
-        source=synonyms[0].source if synonyms else ConfigSource.DEFAULT,
-        read_only=False,
-        synonyms=tuple(synonyms),
-        documentation=key.doc,
-    )
-
-
-_LOG_CONFIG_FIELDS = {
-    "barnabas.record.validation.enable": "validates_records",
-    "cleanup.policy": "cleanup_policy",
-    "compression.type": "compression_type",
-    "delete.retention.ms": "delete_retention_ms",
-    "file.delete.delay.ms": "file_delete_delay_ms",
-    "index.interval.bytes": "index_interval_bytes",
-    "max.compaction.lag.ms": "max_compaction_lag_ms",
-    "max.message.bytes": "max_message_bytes",
-    "message.timestamp.after.max.ms": "timestamp_after_max_ms",
-    "message.timestamp.before.max.ms": "timestamp_before_max_ms",
-    "message.timestamp.type": "timestamp_type",
-    "min.cleanable.dirty.ratio": "min_cleanable_dirty_ratio",
-    "min.compaction.lag.ms": "min_compaction_lag_ms",
-    "min.insync.replicas": "min_insync_replicas",
-    "preallocate": "preallocate",
-    "retention.bytes": "retention_bytes",
-    "retention.ms": "retention_ms",
-    "segment.bytes": "segment_bytes",
-    "segment.index.bytes": "index_size_max_bytes",
-    "segment.jitter.ms": "segment_jitter_ms",
-    "segment.ms": "segment_ms",
-}
-
-
-def log_config(overrides: Mapping[str, str], broker: BrokerConfig) -> LogConfig:
-    """Return what a topic's configuration means to storage. The overrides have been checked."""
-    settings: dict[str, object] = {
-        field: effective_value(name, overrides, broker)
-        for name, field in _LOG_CONFIG_FIELDS.items()
-    }
-    policies = settings["cleanup_policy"]
-    assert isinstance(policies, tuple)
-    settings["cleanup_policy"] = frozenset(policies)
-    if "internal.segment.bytes" in overrides:
-        settings["segment_bytes"] = parse_topic_config(
-            "internal.segment.bytes", overrides["internal.segment.bytes"]
-        )
-    return LogConfig(**settings)  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
 from barnabas.broker.config.group_configs import describe_group
 from barnabas.broker.config.ignored import describe_ignored
 from barnabas.broker.config.resources import ResourceType, check_node_name, unknown_resource_type
-from barnabas.broker.config.topic_configs import describe_topic
+from barnabas.broker.config.topic_values import describe_topic
 from barnabas.broker.config.types import ConfigEntry, ConfigSource, ConfigSynonym, ConfigType
 from barnabas.broker.handlers.metadata import missing_topic_error
 from barnabas.broker.runtime.loggers import describe_loggers

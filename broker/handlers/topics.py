@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from barnabas.broker.api.dispatch import RequestContext, serves
-from barnabas.broker.config.topic_configs import describe_topic
+from barnabas.broker.config.topic_values import describe_topic
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.topics.catalogue import (
     PARTITIONS_PER_CHANGE_MAX,

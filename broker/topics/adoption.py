@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
-from barnabas.broker.config.topic_configs import TOPIC_CONFIGS, check_topic_configs
+from barnabas.broker.config.topic_configs import TOPIC_CONFIGS
+from barnabas.broker.config.topic_values import check_topic_configs
 from barnabas.broker.config.types import UpdateMode
 from barnabas.storage.adoption import adopt, foreign_topics, highest_producer_id, is_foreign
 from barnabas.storage.io import FileSystem

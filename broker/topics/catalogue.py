@@ -25,7 +25,7 @@ from typing import Any, Final, TypeVar
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
 from barnabas.broker.config.group_configs import check_group_configs, group_value
 from barnabas.broker.config.ignored import IGNORED_CONFIGS
-from barnabas.broker.config.topic_configs import check_topic_configs, log_config
+from barnabas.broker.config.topic_values import check_topic_configs, log_config
 from barnabas.broker.config.types import ConfigError, UpdateMode, Value
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.topics.topic_names import (

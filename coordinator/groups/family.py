@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from barnabas.coordinator.decision import Decision, Effect, Now, Record
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.group_table import GroupTable
 
 NO_GROUP: Final = ""
 """Stands for the type of a group that is not there."""
 ANY_GROUP: Final = "*"
 """Stands for every type, and for none."""
 
-Decider: TypeAlias = Callable[["GroupShard", Any, Now], Decision]
-Applier: TypeAlias = Callable[["GroupShard", Record, int], None]
-Changer: TypeAlias = Callable[["GroupShard", Any], None]
-Starter: TypeAlias = Callable[["GroupShard", Now], Iterable[Effect]]
+Decider: TypeAlias = Callable[["GroupTable", Any, Now], Decision]
+Applier: TypeAlias = Callable[["GroupTable", Record, int], None]
+Changer: TypeAlias = Callable[["GroupTable", Any], None]
+Starter: TypeAlias = Callable[["GroupTable", Now], Iterable[Effect]]
 
 
 @dataclass(frozen=True, slots=True)

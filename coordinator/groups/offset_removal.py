@@ -18,11 +18,12 @@ from barnabas.coordinator.groups.commands import (
 )
 from barnabas.coordinator.groups.family import ANY_GROUP, Family
 from barnabas.coordinator.groups.group import CLASSIC, CONSUMERS, Group
-from barnabas.coordinator.groups.offset_table import BY_RETENTION, MANY, CommittedOffset, tombstone
+from barnabas.coordinator.groups.offset_records import tombstone
+from barnabas.coordinator.groups.offset_table import BY_RETENTION, MANY, CommittedOffset
 from barnabas.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.group_table import GroupTable
 
 STABLE: Final = "Stable"
 SWEPT_MAX: Final = 10_000
@@ -33,13 +34,13 @@ PLACES_PER_STEP: Final = 500
 Steps: TypeAlias = Generator[None, None, LongDecision]
 
 
-def delete_group(shard: GroupShard, command: DeleteGroup, _now: Now) -> Decision:
+def delete_group(shard: GroupTable, command: DeleteGroup, _now: Now) -> Decision:
     """Remove an empty group and everything it has committed."""
     steps = _delete_group(shard, command.group_id)
     return _decided(shard, command.group_id, steps, is_long=command.is_one_of_many)
 
 
-def _delete_group(shard: GroupShard, group_id: str) -> Steps:
+def _delete_group(shard: GroupTable, group_id: str) -> Steps:
     yield  # Of very many groups, each begins when it is its turn.
     group = shard.groups.get(group_id)
     if group is None and not shard.offsets.knows(group_id):
@@ -54,12 +55,12 @@ def _delete_group(shard: GroupShard, group_id: str) -> Steps:
     return LongDecision(ErrorCode.NONE, _Removal(group_id, doomed, group))
 
 
-def topics_deleted(shard: GroupShard, command: TopicsDeleted, _now: Now) -> Decision:
+def topics_deleted(shard: GroupTable, command: TopicsDeleted, _now: Now) -> Decision:
     """Remove the offsets of topics that are gone (A2)."""
     return _decided(shard, command.group_id, _remove_gone(shard, command))
 
 
-def _remove_gone(shard: GroupShard, command: TopicsDeleted) -> Steps:
+def _remove_gone(shard: GroupTable, command: TopicsDeleted) -> Steps:
     group_id = command.group_id
     doomed: list[tuple[str, int]] = []
     for number, place in enumerate(shard.offsets.places_of(group_id), start=1):
@@ -73,12 +74,12 @@ def _remove_gone(shard: GroupShard, command: TopicsDeleted) -> Steps:
     return LongDecision(None, _Removal(group_id, doomed))
 
 
-def expire(shard: GroupShard, command: ExpireOffsets, now: Now) -> Decision:
+def expire(shard: GroupTable, command: ExpireOffsets, now: Now) -> Decision:
     """Remove what was not used for the retention time, and an empty group with its last offset."""
     return _decided(shard, command.group_id, _remove_expired(shard, command, now))
 
 
-def _remove_expired(shard: GroupShard, command: ExpireOffsets, now: Now) -> Steps:
+def _remove_expired(shard: GroupTable, command: ExpireOffsets, now: Now) -> Steps:
     group_id = command.group_id
     group = shard.groups.get(group_id)
     retention_ms = shard.config.offsets_retention_ms
@@ -122,7 +123,7 @@ class _Removal:
         yield from self._rest
 
 
-def _decided(shard: GroupShard, group_id: str, steps: Steps, *, is_long: bool = False) -> Decision:
+def _decided(shard: GroupTable, group_id: str, steps: Steps, *, is_long: bool = False) -> Decision:
     """Decide at once, or in steps where there are many offsets.
 
     Meanwhile the group is left alone but for markers, after which there is no commit of a place

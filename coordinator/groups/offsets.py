@@ -21,15 +21,8 @@ from barnabas.coordinator.groups.commands import (
 )
 from barnabas.coordinator.groups.family import ANY_GROUP, Family
 from barnabas.coordinator.groups.group import CONSUMERS, Group, Identity
-from barnabas.coordinator.groups.offset_table import (
-    APPLIERS,
-    BY_RETENTION,
-    MANY,
-    CommittedOffset,
-    Partitions,
-    commit_record,
-    tombstone,
-)
+from barnabas.coordinator.groups.offset_records import APPLIERS, commit_record, tombstone
+from barnabas.coordinator.groups.offset_table import BY_RETENTION, MANY, CommittedOffset, Partitions
 from barnabas.coordinator.groups.pending_offsets import Place
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.offset_commit import (
@@ -52,7 +45,7 @@ from barnabas.protocol.messages.offset_fetch import (
 from barnabas.protocol.wire import ZERO_UUID
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.group_table import GroupTable
 
 GROUP_ID_NOT_FOUND_SINCE: Final = 9
 METADATA_MAX_BYTES: Final = 32_767
@@ -67,7 +60,7 @@ LATEST_MS: Final = 2**63 - 1
 # ------------------------------------------------------------------------------------ OffsetCommit
 
 
-def commit(shard: GroupShard, command: OffsetCommit, now: Now) -> Decision:
+def commit(shard: GroupTable, command: OffsetCommit, now: Now) -> Decision:
     """Commit the partitions whose metadata is not too long, all in one decision."""
     request = command.request
     group = shard.groups.get(request.group_id)
@@ -80,13 +73,13 @@ def commit(shard: GroupShard, command: OffsetCommit, now: Now) -> Decision:
     return Decision(response, records, effects=effects)
 
 
-def commit_long(shard: GroupShard, command: LongOffsetCommit, now: Now) -> Decision:
+def commit_long(shard: GroupTable, command: LongOffsetCommit, now: Now) -> Decision:
     """Commit very many partitions, all in one decision that is made part by part."""
     return Decision(steps=_commit_in_steps(shard, command, now))
 
 
 def _commit_in_steps(
-    shard: GroupShard, command: LongOffsetCommit, now: Now
+    shard: GroupTable, command: LongOffsetCommit, now: Now
 ) -> Generator[None, None, LongDecision]:
     """Look at every part before the first is committed: one partition may refuse them all."""
     request = command.parts[0]
@@ -133,7 +126,7 @@ class _RecordsInParts:
 
 
 def commit_in_transaction(
-    shard: GroupShard, command: TransactionalOffsetCommit, now: Now
+    shard: GroupTable, command: TransactionalOffsetCommit, now: Now
 ) -> Decision:
     """Commit as part of a transaction: nobody sees the offsets before its marker (O1, KIP-447)."""
     request = command.request
@@ -207,7 +200,7 @@ def refuse_commit(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommit
 
 
 def _refuse_commit(
-    shard: GroupShard, group: Group | None, identity: Identity, request: OffsetCommitRequest
+    shard: GroupTable, group: Group | None, identity: Identity, request: OffsetCommitRequest
 ) -> ErrorCode:
     """Why nothing of a commit may be done; NONE if it may (O5)."""
     if group is None:
@@ -224,7 +217,7 @@ def _refuse_commit(
     return ErrorCode.NONE
 
 
-def _refuse_commit_without_group(shard: GroupShard, identity: Identity, group_id: str) -> ErrorCode:
+def _refuse_commit_without_group(shard: GroupTable, identity: Identity, group_id: str) -> ErrorCode:
     if identity.generation < 0:
         return ErrorCode.NONE  # From an admin client, or a consumer that assigns itself.
     if shard.offsets.knows(group_id):
@@ -243,7 +236,7 @@ def _fits(metadata: str, max_characters: int) -> bool:
 # ------------------------------------------------------------------------------------- OffsetFetch
 
 
-def fetch(shard: GroupShard, command: OffsetFetch, _now: Now) -> Decision:
+def fetch(shard: GroupTable, command: OffsetFetch, _now: Now) -> Decision:
     """Say what is committed; a group that is not there has committed nothing."""
     asked = command.request
     if asked.topics is None and (
@@ -269,7 +262,7 @@ def fetch(shard: GroupShard, command: OffsetFetch, _now: Now) -> Decision:
 
 
 def _fetch_all_in_steps(
-    shard: GroupShard, command: OffsetFetch
+    shard: GroupTable, command: OffsetFetch
 ) -> Generator[None, None, LongDecision]:
     """As ``fetch``, of what there is at one moment: commits and markers may come meanwhile."""
     yield  # Of very many groups, each begins when it is its turn.
@@ -299,7 +292,7 @@ def _fetch_all_in_steps(
     return LongDecision(OffsetFetchResponseGroup(group_id, answers))
 
 
-def _refuse_fetch(shard: GroupShard, command: OffsetFetch) -> ErrorCode:
+def _refuse_fetch(shard: GroupTable, command: OffsetFetch) -> ErrorCode:
     """Why a fetch is refused as a whole; NONE if it is not."""
     asked = command.request
     group = shard.groups.get(asked.group_id)
@@ -335,7 +328,7 @@ def _asked_of(
 
 
 def _mark_unstable(
-    shard: GroupShard, group_id: str, answers: list[OffsetFetchResponseTopics]
+    shard: GroupTable, group_id: str, answers: list[OffsetFetchResponseTopics]
 ) -> None:
     """Let the client ask again for what a transaction still open is about to change (O3)."""
     code = ErrorCode.UNSTABLE_OFFSET_COMMIT
@@ -364,7 +357,7 @@ def nothing_found(index: int, code: ErrorCode) -> OffsetFetchResponsePartitions:
 # ------------------------------------------------------------------------------------ OffsetDelete
 
 
-def delete(shard: GroupShard, command: OffsetDelete, _now: Now) -> Decision:
+def delete(shard: GroupTable, command: OffsetDelete, _now: Now) -> Decision:
     """Forget the offsets of topics that nobody in the group reads."""
     request = command.request
     group = shard.groups.get(request.group_id)
@@ -388,7 +381,7 @@ def delete(shard: GroupShard, command: OffsetDelete, _now: Now) -> Decision:
     return Decision(OffsetDeleteResponse(topics=topics), records)
 
 
-def _refuse_delete(shard: GroupShard, group: Group | None, group_id: str) -> ErrorCode:
+def _refuse_delete(shard: GroupTable, group: Group | None, group_id: str) -> ErrorCode:
     if group is None:
         known = shard.offsets.knows(group_id)
         return ErrorCode.NONE if known else ErrorCode.GROUP_ID_NOT_FOUND

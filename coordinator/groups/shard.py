@@ -6,13 +6,11 @@ volatile. Here it is only found out who decides, applies or changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from barnabas.coordinator.decision import Decision, Effect, Now, Record
 from barnabas.coordinator.groups.classic import CLASSIC_GROUPS
 from barnabas.coordinator.groups.commands import Command
-from barnabas.coordinator.groups.config import GroupConfig
 from barnabas.coordinator.groups.consumer import CONSUMER_GROUPS
 from barnabas.coordinator.groups.family import (
     ANY_GROUP,
@@ -22,24 +20,15 @@ from barnabas.coordinator.groups.family import (
     Decider,
     Family,
 )
-from barnabas.coordinator.groups.group import Group
+from barnabas.coordinator.groups.group_table import GroupTable
 from barnabas.coordinator.groups.offset_removal import OFFSET_REMOVAL
-from barnabas.coordinator.groups.offset_table import OffsetTable
 from barnabas.coordinator.groups.offsets import OFFSETS
 
 FAMILIES: Final = (OFFSETS, OFFSET_REMOVAL, CLASSIC_GROUPS, CONSUMER_GROUPS)
 
 
-class GroupShard:
-    """Groups and offsets whose group id falls to one partition."""
-
-    def __init__(self, config: GroupConfig) -> None:
-        """Nothing is known before the partition's records are applied."""
-        self.config = config
-        self.groups: dict[str, Group] = {}
-        """Groups with members, or with a record of their own. One that only has offsets (a "simple"
-        group, of consumers that assign themselves) is not among them."""
-        self.offsets = OffsetTable()
+class GroupShard(GroupTable):
+    """A partition's groups and offsets, with who decides about them, applies and changes."""
 
     def decide(self, command: Command, now: Now) -> Decision:
         """Judge a command; changes nothing."""
@@ -57,20 +46,9 @@ class GroupShard:
         if applier is not None:
             applier(self, record, offset)
 
-    def end_transaction(self, producer_id: int, *, commit: bool) -> Iterator[None] | None:
-        """Take in the marker that ends a producer's transaction on this partition.
-
-        Returns the steps that are left, as ``OffsetTable.end_transaction`` does.
-        """
-        return self.offsets.end_transaction(producer_id, commit=commit)
-
     def change(self, change: object) -> None:
         """Take in a volatile change."""
         _CHANGERS[type(change)](self, change)
-
-    def keys(self) -> list[str]:
-        """Every group there is, simple ones included."""
-        return list(dict.fromkeys([*self.groups, *self.offsets.group_ids()]))
 
     def begin(self, now: Now) -> tuple[Effect, ...]:
         """What is due after a start: the timers of members that were there before."""

@@ -36,7 +36,7 @@ from barnabas.coordinator.transactions.state import (
 from barnabas.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.transactions.shard import TransactionShard
+    from barnabas.coordinator.transactions.transaction_table import TransactionTable
 
 
 class Step(Enum):
@@ -90,7 +90,7 @@ V2_TABLE: Final[dict[tuple[bool, str, State], Step | ErrorCode]] = {
 # ------------------------------------------------------------------------------------------ EndTxn
 
 
-def end(shard: TransactionShard, command: EndTransaction, now: Now) -> Decision:
+def end(shard: TransactionTable, command: EndTransaction, now: Now) -> Decision:
     """Decide the transaction, or say why not."""
     transaction = shard.transactions.get(command.transactional_id)
     if transaction is None:
@@ -177,7 +177,7 @@ def _after(transaction: Transaction, command: EndTransaction) -> Outcome:
 
 
 def fence(
-    shard: TransactionShard, transaction: Transaction, fresh_producer_id: int, now: Now
+    shard: TransactionTable, transaction: Transaction, fresh_producer_id: int, now: Now
 ) -> Decision | None:
     """Abort an open transaction for somebody else, so that its producer cannot go on (C5, C10).
 
@@ -246,7 +246,7 @@ def _prepared(
 
 
 def _decided(
-    shard: TransactionShard, prepared: Transaction, outcome: Outcome, fresh_producer_id: int
+    shard: TransactionTable, prepared: Transaction, outcome: Outcome, fresh_producer_id: int
 ) -> Decision:
     key = prepared.transactional_id
     effects: list[Effect] = [Cancel(timeout_timer(key)), WriteMarkers(key)]
@@ -255,7 +255,7 @@ def _decided(
     return Decision(outcome, (shard.record(prepared),), effects=tuple(effects))
 
 
-def complete(shard: TransactionShard, command: MarkersWritten, now: Now) -> Decision:
+def complete(shard: TransactionTable, command: MarkersWritten, now: Now) -> Decision:
     """Note that a decided transaction has all its markers."""
     transaction = shard.transactions.get(command.transactional_id)
     if transaction is None or not transaction.state.is_prepared:

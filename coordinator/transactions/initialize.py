@@ -31,12 +31,12 @@ from barnabas.coordinator.transactions.state import (
 from barnabas.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.transactions.shard import TransactionShard
+    from barnabas.coordinator.transactions.transaction_table import TransactionTable
 
 _CONCURRENT: Final = Decision(Outcome(ErrorCode.CONCURRENT_TRANSACTIONS))
 
 
-def initialize(shard: TransactionShard, command: InitProducer, now: Now) -> Decision:
+def initialize(shard: TransactionTable, command: InitProducer, now: Now) -> Decision:
     """Give the producer the epoch that fences all before it."""
     transaction = shard.transactions.get(command.transactional_id)
     if transaction is None:
@@ -52,7 +52,7 @@ def initialize(shard: TransactionShard, command: InitProducer, now: Now) -> Deci
     return _bump(shard, transaction, command, now)
 
 
-def _create(shard: TransactionShard, command: InitProducer, now: Now) -> Decision:
+def _create(shard: TransactionTable, command: InitProducer, now: Now) -> Decision:
     if command.fresh_producer_id == NO_PRODUCER_ID:
         return NO_FRESH_ID
     new = Transaction(command.transactional_id, command.fresh_producer_id, 0, command.timeout_ms)
@@ -71,7 +71,7 @@ def _may_be_the_owner(transaction: Transaction, command: InitProducer) -> bool:
 
 
 def _abort_first(
-    shard: TransactionShard, transaction: Transaction, command: InitProducer, now: Now
+    shard: TransactionTable, transaction: Transaction, command: InitProducer, now: Now
 ) -> Decision:
     """Abort what is open. A zombie with an old epoch may not do that (stricter than Kafka)."""
     if command.expected not in {None, transaction.owner}:
@@ -81,7 +81,7 @@ def _abort_first(
 
 
 def _bump(
-    shard: TransactionShard, transaction: Transaction, command: InitProducer, now: Now
+    shard: TransactionTable, transaction: Transaction, command: InitProducer, now: Now
 ) -> Decision:
     expected = command.expected_epoch
     if expected == NO_EPOCH:
@@ -110,7 +110,7 @@ def _bump(
 
 
 def _begun(
-    shard: TransactionShard, transaction: Transaction, command: InitProducer, now: Now
+    shard: TransactionTable, transaction: Transaction, command: InitProducer, now: Now
 ) -> Decision:
     """The producer has its epoch, and no transaction."""
     begun = transaction._replace(

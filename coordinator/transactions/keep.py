@@ -28,11 +28,11 @@ from barnabas.coordinator.transactions.state import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.transactions.shard import TransactionShard
+    from barnabas.coordinator.transactions.transaction_table import TransactionTable
 
 
 def keep(
-    shard: TransactionShard, transaction: Transaction, command: InitProducer, now: Now
+    shard: TransactionTable, transaction: Transaction, command: InitProducer, now: Now
 ) -> Decision:
     """Take over an open transaction."""
     if command.expected not in {None, transaction.owner, transaction.producer}:

@@ -11,7 +11,7 @@ from barnabas.coordinator.transactions.state import NEVER_MS, State, Transaction
 from barnabas.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.transactions.shard import TransactionShard
+    from barnabas.coordinator.transactions.transaction_table import TransactionTable
 
 PARTITIONS_MAX: Final = 100_000
 """Of one transaction: its record names them all."""
@@ -19,7 +19,7 @@ PARTITIONS_MAX: Final = 100_000
 DONE: Final = Decision(Outcome())
 
 
-def add(shard: TransactionShard, command: AddPartitions, now: Now) -> Decision:
+def add(shard: TransactionTable, command: AddPartitions, now: Now) -> Decision:
     """Make partitions part of the transaction, durably, before anything is written to them (P1)."""
     transaction = shard.transactions.get(command.transactional_id)
     if transaction is not None and transaction.state.is_prepared:
@@ -49,7 +49,7 @@ def add(shard: TransactionShard, command: AddPartitions, now: Now) -> Decision:
     return Decision(Outcome(), (shard.record(grown),), effects=effects)
 
 
-def verify(shard: TransactionShard, command: VerifyPartitions, _now: Now) -> Decision:
+def verify(shard: TransactionTable, command: VerifyPartitions, _now: Now) -> Decision:
     """Say of each partition whether it is part of the transaction."""
     transaction = shard.transactions.get(command.transactional_id)
     error = _refusal(transaction, command)

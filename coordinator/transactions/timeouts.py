@@ -12,13 +12,13 @@ from barnabas.coordinator.transactions.names import timeout_timer
 from barnabas.coordinator.transactions.state import NEVER_MS, State, tombstone
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.transactions.shard import TransactionShard
+    from barnabas.coordinator.transactions.transaction_table import TransactionTable
 
 AGAIN_MS: Final = 1000
 """When a fence finds no fresh producer id, it comes again after this time."""
 
 
-def time_is_over(shard: TransactionShard, command: TimerExpired, now: Now) -> Decision:
+def time_is_over(shard: TransactionTable, command: TimerExpired, now: Now) -> Decision:
     """Abort a transaction that was open for too long, and fence its producer (C12)."""
     transaction = shard.transactions.get(command.transactional_id)
     if transaction is None or transaction.state != State.ONGOING:
@@ -29,7 +29,7 @@ def time_is_over(shard: TransactionShard, command: TimerExpired, now: Now) -> De
     return decision or Decision(effects=(Schedule(command.timer, now.tick_ms + AGAIN_MS),))
 
 
-def expire(shard: TransactionShard, command: Expire, now: Now) -> Decision:
+def expire(shard: TransactionTable, command: Expire, now: Now) -> Decision:
     """Forget a transactional id that is idle (C13)."""
     transaction = shard.transactions.get(command.transactional_id)
     if transaction is None or not transaction.state.is_idle:
@@ -41,7 +41,7 @@ def expire(shard: TransactionShard, command: Expire, now: Now) -> Decision:
     return Decision(records=(tombstone(transaction.transactional_id),))
 
 
-def begin(shard: TransactionShard, now: Now) -> Iterable[Effect]:
+def begin(shard: TransactionTable, now: Now) -> Iterable[Effect]:
     """After a start: finish what was decided, and let what is open have the rest of its time."""
     for transaction in shard.transactions.values():
         key = transaction.transactional_id

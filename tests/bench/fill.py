@@ -14,7 +14,8 @@ from barnabas.broker.config.loader import load_config
 from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.server import BrokerServer
 from barnabas.coordinator.decision import Record
-from barnabas.coordinator.groups.offset_table import BY_RETENTION, CommittedOffset, commit_record
+from barnabas.coordinator.groups.offset_records import commit_record
+from barnabas.coordinator.groups.offset_table import BY_RETENTION, CommittedOffset
 from barnabas.coordinator.transactions.state import State, TopicPartition, Transaction, record_of
 from barnabas.protocol.records import Record as LogRecord
 from barnabas.protocol.records import encode_batch

@@ -3,13 +3,12 @@ from pathlib import Path
 import pytest
 
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
-from barnabas.broker.config.topic_configs import (
-    TOPIC_CONFIGS,
+from barnabas.broker.config.topic_configs import TOPIC_CONFIGS, parse_topic_config
+from barnabas.broker.config.topic_values import (
     check_topic_configs,
     describe_topic,
     effective_value,
     log_config,
-    parse_topic_config,
 )
 from barnabas.broker.config.types import (
     ConfigError,

@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from barnabas.storage.segment_swap import SegmentSwap
+from barnabas.storage import segment_swap
 from barnabas.storage.simulated import Operation, SimulatedFileSystem
 from tests.crash import compaction
 from tests.crash.compaction import CompactingWorkload, check_compacted
@@ -66,7 +66,7 @@ def test_new_segments_that_are_not_synced_are_found_out(monkeypatch):
 
 
 def test_a_recovery_that_leaves_a_swap_half_done_is_found_out(monkeypatch):
-    monkeypatch.setattr(SegmentSwap, "finish", lambda swap, directory: None)
+    monkeypatch.setattr(segment_swap, "finish", lambda swap, directory: None)
     assert first_violation()
 
 
@@ -76,7 +76,7 @@ def test_a_swap_that_does_not_wait_for_its_checkpoint_is_found_out(monkeypatch):
     def at_once(log, group):
         taken = take_over(log, group)
         for pending in log.cleaning.pending:
-            pending.swap.finish(log.directory)
+            segment_swap.finish(pending.swap, log.directory)
         return taken
 
     monkeypatch.setattr(compaction, "take_over", at_once)

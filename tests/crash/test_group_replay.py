@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from barnabas.coordinator.decision import Record
-from barnabas.coordinator.groups.offset_table import BY_RETENTION, CommittedOffset, commit_record
+from barnabas.coordinator.groups.offset_records import commit_record
+from barnabas.coordinator.groups.offset_table import BY_RETENTION, CommittedOffset
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.group_metadata_record import (

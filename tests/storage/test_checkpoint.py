@@ -13,6 +13,7 @@ from barnabas.storage.checkpoint import (
     CorruptFile,
     MetaProperties,
     PartitionCheckpoint,
+    SegmentSwap,
     decode_checkpoint,
     decode_leader_epochs,
     decode_meta_properties,
@@ -25,7 +26,6 @@ from barnabas.storage.checkpoint import (
     encode_partition_metadata,
     newest_checkpoint,
 )
-from barnabas.storage.segment_swap import SegmentSwap
 from tests.storage.golden import PARTITIONS, kafka_files
 
 LONG = st.integers(-(2**63), 2**63 - 1)

@@ -20,7 +20,7 @@ from barnabas.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.config import GroupConfig
-    from barnabas.coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.group_table import GroupTable
 
 MEMBER_ID_REQUIRED_SINCE: Final = 4
 """A new dynamic member is given its id first, and joins with it (KIP-394): clients that lose the
@@ -36,7 +36,7 @@ PENDING_MEMBERS_MAX: Final = 10_000
 no good, or joins in a loop."""
 
 
-def decide_join(shard: GroupShard, command: JoinGroup, now: Now) -> Decision:
+def decide_join(shard: GroupTable, command: JoinGroup, now: Now) -> Decision:
     """Answer, or let the member wait for the next generation."""
     group = shard.groups.get(command.group_id)
     if group is None:

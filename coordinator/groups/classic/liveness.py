@@ -26,19 +26,19 @@ from barnabas.protocol.messages.leave_group import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.group_table import GroupTable
 
 SEVERAL_MEMBERS_SINCE: Final = 3
 """Version of LeaveGroup."""
 
 
-def decide_heartbeat_of_nobody(shard: GroupShard, command: Heartbeat, now: Now) -> Decision:
+def decide_heartbeat_of_nobody(shard: GroupTable, command: Heartbeat, now: Now) -> Decision:
     """Answer a member of a group that is not there."""
     del shard, command, now
     return Decision(HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
 
 
-def decide_heartbeat(shard: GroupShard, command: Heartbeat, now: Now) -> Decision:
+def decide_heartbeat(shard: GroupTable, command: Heartbeat, now: Now) -> Decision:
     """Start the member's session again, and tell it of a rebalance."""
     group = shard.groups[command.group_id]
     assert isinstance(group, ClassicGroup)
@@ -54,14 +54,14 @@ def decide_heartbeat(shard: GroupShard, command: Heartbeat, now: Now) -> Decisio
     return Decision(HeartbeatResponse(error_code=code), effects=(session,))
 
 
-def decide_leave_of_nobody(shard: GroupShard, command: LeaveGroup, now: Now) -> Decision:
+def decide_leave_of_nobody(shard: GroupTable, command: LeaveGroup, now: Now) -> Decision:
     """Answer members of a group that is not there."""
     del shard, now
     code = ErrorCode.UNKNOWN_MEMBER_ID
     return Decision(LeaveGroupResponse(members=[_left(each, code) for each in _leaving(command)]))
 
 
-def decide_leave(shard: GroupShard, command: LeaveGroup, now: Now) -> Decision:
+def decide_leave(shard: GroupTable, command: LeaveGroup, now: Now) -> Decision:
     """Let members go; the others rebalance once for all of them."""
     group = shard.groups[command.group_id]
     assert isinstance(group, ClassicGroup)
@@ -102,13 +102,13 @@ def _leave(turn: Turn, leaving: MemberIdentity) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def decide_timer_of_nobody(shard: GroupShard, command: TimerExpired, now: Now) -> Decision:
+def decide_timer_of_nobody(shard: GroupTable, command: TimerExpired, now: Now) -> Decision:
     """Let the timers of a group that has gone run out."""
     del shard, command, now
     return NOTHING
 
 
-def decide_timer(shard: GroupShard, command: TimerExpired, now: Now) -> Decision:
+def decide_timer(shard: GroupTable, command: TimerExpired, now: Now) -> Decision:
     """Go on without those who were waited for."""
     group = shard.groups[command.group_id]
     assert isinstance(group, ClassicGroup)
@@ -149,7 +149,7 @@ def _session_is_over(turn: Turn, member_id: str) -> Decision:
     return turn.decision()
 
 
-def begin(shard: GroupShard, now: Now) -> Iterable[Effect]:
+def begin(shard: GroupTable, now: Now) -> Iterable[Effect]:
     """Start the sessions of all members afresh: nobody could send heartbeats while we were away."""
     for group in shard.groups.values():
         if isinstance(group, ClassicGroup):

@@ -18,7 +18,7 @@ from barnabas.protocol.messages.group_metadata_record import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.group_table import GroupTable
 
 VALUE_VERSION: Final = 3
 """What Apache Kafka 4.3.0 writes; older brokers read it too."""
@@ -52,7 +52,7 @@ def group_record(group: ClassicGroup) -> Record:
     return Record(GROUP_METADATA_RECORD, GroupMetadataKey(group.group_id), value, VALUE_VERSION)
 
 
-def apply_group_metadata(shard: GroupShard, record: Record, offset: int) -> None:
+def apply_group_metadata(shard: GroupTable, record: Record, offset: int) -> None:
     """Let a group be what its record says. What is volatile follows by a change, if at all."""
     del offset
     group_id = record.key.group

@@ -14,16 +14,16 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.group_table import GroupTable
 
 
-def decide_sync_of_nobody(shard: GroupShard, command: SyncGroup, now: Now) -> Decision:
+def decide_sync_of_nobody(shard: GroupTable, command: SyncGroup, now: Now) -> Decision:
     """Answer who asks for an assignment in a group that is not there."""
     del shard, command, now
     return Decision(SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
 
 
-def decide_sync(shard: GroupShard, command: SyncGroup, now: Now) -> Decision:
+def decide_sync(shard: GroupTable, command: SyncGroup, now: Now) -> Decision:
     """Give an assignment, take the leader's, or let the member wait for it."""
     group = shard.groups[command.group_id]
     assert isinstance(group, ClassicGroup)

@@ -30,7 +30,7 @@ from barnabas.protocol.messages.sync_group import SyncGroupResponse
 
 if TYPE_CHECKING:
     from barnabas.coordinator.groups.config import GroupConfig
-    from barnabas.coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.group_table import GroupTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Become:
     group: ClassicGroup
 
 
-def become(shard: GroupShard, change: Become) -> None:
+def become(shard: GroupTable, change: Become) -> None:
     """Put a group in its place."""
     shard.groups[change.group.group_id] = change.group
 

@@ -30,20 +30,20 @@ from barnabas.protocol.messages.consumer_group_target_assignment_metadata_record
 )
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.group_table import GroupTable
 
 Apply = Callable[[ConsumerGroup, Any, Any], None]
 
 # ------------------------------------------------------------------------------------- records
 
 
-def _applied(apply: Apply) -> Callable[[GroupShard, Record, int], None]:
+def _applied(apply: Apply) -> Callable[[GroupTable, Record, int], None]:
     """Find the group first: a value makes one, a tombstone of none means nothing.
 
     A classic group of this name has been removed by its own tombstone before.
     """
 
-    def applier(shard: GroupShard, record: Record, _offset: int) -> None:
+    def applier(shard: GroupTable, record: Record, _offset: int) -> None:
         group = shard.groups.get(record.key.group_id)
         if not isinstance(group, ConsumerGroup):
             if record.value is None:
@@ -101,7 +101,7 @@ def _apply_regex(group: ConsumerGroup, key: Any, value: Any) -> None:  # noqa: A
         group.resolved[key.regular_expression] = found
 
 
-def _apply_group(shard: GroupShard, record: Record, offset: int) -> None:
+def _apply_group(shard: GroupTable, record: Record, offset: int) -> None:
     """The group's epoch; its tombstone is the end of the group."""
     if record.value is not None:
         _applied(_apply_epoch)(shard, record, offset)
@@ -147,10 +147,10 @@ class JoinExpected:
     expected: bool
 
 
-def _changed(change: Callable[[ConsumerGroup, Any], None]) -> Callable[[GroupShard, Any], None]:
+def _changed(change: Callable[[ConsumerGroup, Any], None]) -> Callable[[GroupTable, Any], None]:
     """Find the group first; one that is not there (any more) needs no change."""
 
-    def changer(shard: GroupShard, what: Any) -> None:  # noqa: ANN401
+    def changer(shard: GroupTable, what: Any) -> None:  # noqa: ANN401
         group = shard.groups.get(what.group_id)
         if isinstance(group, ConsumerGroup):
             change(group, what)
@@ -173,7 +173,7 @@ def _join_expected(group: ConsumerGroup, what: JoinExpected) -> None:
         group.expected_to_join.discard(what.member_id)
 
 
-CHANGERS: Final[Mapping[type, Callable[[GroupShard, Any], None]]] = {
+CHANGERS: Final[Mapping[type, Callable[[GroupTable, Any], None]]] = {
     TopicsSeen: _changed(_topics_seen),
     TopicsMatched: _changed(_topics_matched),
     JoinExpected: _changed(_join_expected),

@@ -43,7 +43,7 @@ from barnabas.protocol.messages.leave_group import (
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.group_table import GroupTable
 
 MEMBER_ID_REQUIRED_SINCE: Final = 4
 REBALANCE_TIMEOUT_SINCE: Final = 1
@@ -53,7 +53,7 @@ SEVERAL_MEMBERS_SINCE: Final = 3
 # --------------------------------------------------------------------------------------- JoinGroup
 
 
-def decide_join(shard: GroupShard, command: JoinGroup, now: Now) -> Decision:
+def decide_join(shard: GroupTable, command: JoinGroup, now: Now) -> Decision:
     """Join a consumer group by the classic protocol; answered at once."""
     group = shard.groups[command.group_id]
     assert isinstance(group, ConsumerGroup)
@@ -207,7 +207,7 @@ def _joined(member: Member) -> JoinGroupResponse:
 # --------------------------------------------------------------------- SyncGroup and Heartbeat
 
 
-def decide_sync(shard: GroupShard, command: SyncGroup, now: Now) -> Decision:
+def decide_sync(shard: GroupTable, command: SyncGroup, now: Now) -> Decision:
     """Tell a member what it owns; whatever a leader might say is not wanted."""
     group = shard.groups[command.group_id]
     assert isinstance(group, ConsumerGroup)
@@ -265,7 +265,7 @@ def _expect_join(
     return (expected,), (timers.of_member(group.group_id, member, timers.REJOIN, now),)
 
 
-def decide_heartbeat(shard: GroupShard, command: Heartbeat, now: Now) -> Decision:
+def decide_heartbeat(shard: GroupTable, command: Heartbeat, now: Now) -> Decision:
     """Keep a member's session alive, and tell it when there is something to do."""
     group = shard.groups[command.group_id]
     assert isinstance(group, ConsumerGroup)
@@ -316,7 +316,7 @@ def _named(group: ConsumerGroup, member_id: str, instance_id: str | None) -> Mem
 # -------------------------------------------------------------------------------------- LeaveGroup
 
 
-def decide_leave(shard: GroupShard, command: LeaveGroup, now: Now) -> Decision:
+def decide_leave(shard: GroupTable, command: LeaveGroup, now: Now) -> Decision:
     """Let members go, those of the new protocol as well: an administrator may ask for it."""
     group = shard.groups[command.group_id]
     assert isinstance(group, ConsumerGroup)

@@ -25,7 +25,7 @@ from barnabas.coordinator.groups.consumer.target import (
 from barnabas.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.group_table import GroupTable
 
 REGEX_PAUSE_MS: Final = 10_000
 """Shortest time between two looks at all topics for one group, as in Kafka."""
@@ -35,7 +35,7 @@ class Draft:
     """What a command about one group comes to. It looks at the group and never changes it."""
 
     def __init__(
-        self, shard: GroupShard, group: ConsumerGroup, topics: TopicsImage, now: Now
+        self, shard: GroupTable, group: ConsumerGroup, topics: TopicsImage, now: Now
     ) -> None:
         """``group`` is the one of the shard, or one that its records are about to make."""
         self.group = group

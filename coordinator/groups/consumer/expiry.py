@@ -16,10 +16,10 @@ from barnabas.coordinator.groups.consumer.member import Member, MemberState
 from barnabas.coordinator.groups.consumer.target import metadata_hash
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.group_table import GroupTable
 
 
-def decide_timer(shard: GroupShard, command: TimerExpired, now: Now) -> Decision:
+def decide_timer(shard: GroupTable, command: TimerExpired, now: Now) -> Decision:
     """Put the member out that was waited for, or look at the topics again."""
     group = shard.groups[command.group_id]
     assert isinstance(group, ConsumerGroup)
@@ -63,7 +63,7 @@ def _resolve(draft: Draft) -> Decision:
     return draft.decision(None)
 
 
-def begin(shard: GroupShard, now: Now) -> Iterable[Effect]:
+def begin(shard: GroupTable, now: Now) -> Iterable[Effect]:
     """Start the sessions of all members afresh: nobody could send heartbeats while we were away."""
     for group in shard.groups.values():
         if isinstance(group, ConsumerGroup):

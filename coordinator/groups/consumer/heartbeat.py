@@ -37,10 +37,10 @@ from barnabas.protocol.messages.consumer_group_heartbeat import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.group_table import GroupTable
 
 
-def decide_heartbeat(shard: GroupShard, command: ConsumerGroupHeartbeat, now: Now) -> Decision:
+def decide_heartbeat(shard: GroupTable, command: ConsumerGroupHeartbeat, now: Now) -> Decision:
     """Join, go on or leave."""
     request = command.request
     assignors = shard.config.consumer_assignors
@@ -61,7 +61,7 @@ def refused(refusal: Refusal) -> ConsumerGroupHeartbeatResponse:
 
 
 def _draft(
-    shard: GroupShard, command: ConsumerGroupHeartbeat, now: Now, *, may_make: bool
+    shard: GroupTable, command: ConsumerGroupHeartbeat, now: Now, *, may_make: bool
 ) -> Draft | Refusal:
     """Find the group; whoever joins may make it, or turn a classic group into one."""
     group = shard.groups.get(command.group_id)

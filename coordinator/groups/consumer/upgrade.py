@@ -26,7 +26,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.groups.shard import GroupShard
+    from barnabas.coordinator.groups.group_table import GroupTable
 
 UPGRADES: Final = frozenset({"upgrade", "bidirectional"})
 """The policies that allow it."""
@@ -34,7 +34,7 @@ CONSUMERS: Final = "consumer"
 
 
 def upgraded(
-    shard: GroupShard, classic: ClassicGroup, topics: TopicsImage, now: Now
+    shard: GroupTable, classic: ClassicGroup, topics: TopicsImage, now: Now
 ) -> Draft | Refusal:
     """Begin a decision with a consumer group in the place of a classic one that has members."""
     refusal = _refusal(classic, shard.config)

@@ -30,7 +30,8 @@ from barnabas.coordinator.groups.commands import (
 )
 from barnabas.coordinator.groups.config import GroupConfig
 from barnabas.coordinator.groups.group import CLASSIC, CONSUMER, Identity
-from barnabas.coordinator.groups.offset_table import BY_RETENTION, CommittedOffset, commit_record
+from barnabas.coordinator.groups.offset_records import commit_record
+from barnabas.coordinator.groups.offset_table import BY_RETENTION, CommittedOffset
 from barnabas.coordinator.groups.shard import GroupShard
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.group_metadata_record import GROUP_METADATA_RECORD, GroupMetadataKey

@@ -13,12 +13,8 @@ import pytest
 from barnabas.coordinator.decision import NO_PRODUCER_ID, Record
 from barnabas.coordinator.groups import offset_table
 from barnabas.coordinator.groups.config import GroupConfig
-from barnabas.coordinator.groups.offset_table import (
-    BY_RETENTION,
-    CommittedOffset,
-    commit_record,
-    tombstone,
-)
+from barnabas.coordinator.groups.offset_records import commit_record, tombstone
+from barnabas.coordinator.groups.offset_table import BY_RETENTION, CommittedOffset
 from barnabas.coordinator.groups.shard import GroupShard
 from tests.coordinator.groups.offset_commands import Marker
 

@@ -8,13 +8,9 @@ from barnabas.coordinator.decision import Now
 from barnabas.coordinator.groups.commands import DeleteGroup, ExpireOffsets, TopicsDeleted
 from barnabas.coordinator.groups.config import GroupConfig
 from barnabas.coordinator.groups.group import CLASSIC
+from barnabas.coordinator.groups.offset_records import commit_record
 from barnabas.coordinator.groups.offset_removal import SWEPT_MAX
-from barnabas.coordinator.groups.offset_table import (
-    BY_RETENTION,
-    MANY,
-    CommittedOffset,
-    commit_record,
-)
+from barnabas.coordinator.groups.offset_table import BY_RETENTION, MANY, CommittedOffset
 from barnabas.coordinator.groups.shard import GroupShard
 from tests.coordinator.groups.offset_commands import GROUP, Image, OtherGroup, whole
 

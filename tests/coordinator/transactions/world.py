@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple
 from barnabas.broker.coordination.verification import Writer, admit
 from barnabas.coordinator.decision import Cancel, Now, Record, Schedule, Timer, decode_record
 from barnabas.coordinator.groups.config import GroupConfig
-from barnabas.coordinator.groups.offset_table import BY_RETENTION, CommittedOffset, commit_record
+from barnabas.coordinator.groups.offset_records import commit_record
+from barnabas.coordinator.groups.offset_table import BY_RETENTION, CommittedOffset
 from barnabas.coordinator.groups.shard import GroupShard
 from barnabas.coordinator.transactions.commands import (
     AddPartitions,

@@ -1,0 +1,32 @@
+"""The groups and offsets of one partition of ``__consumer_offsets``, for all who decide by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from barnabas.coordinator.groups.config import GroupConfig
+from barnabas.coordinator.groups.group import Group
+from barnabas.coordinator.groups.offset_table import OffsetTable
+
+
+class GroupTable:
+    """Groups and offsets whose group id falls to one partition."""
+
+    def __init__(self, config: GroupConfig) -> None:
+        """Nothing is known before the partition's records are applied."""
+        self.config = config
+        self.groups: dict[str, Group] = {}
+        """Groups with members, or with a record of their own. One that only has offsets (a "simple"
+        group, of consumers that assign themselves) is not among them."""
+        self.offsets = OffsetTable()
+
+    def end_transaction(self, producer_id: int, *, commit: bool) -> Iterator[None] | None:
+        """Take in the marker that ends a producer's transaction on this partition.
+
+        Returns the steps that are left, as ``OffsetTable.end_transaction`` does.
+        """
+        return self.offsets.end_transaction(producer_id, commit=commit)
+
+    def keys(self) -> list[str]:
+        """Every group there is, simple ones included."""
+        return list(dict.fromkeys([*self.groups, *self.offsets.group_ids()]))

@@ -1,0 +1,95 @@
+"""The transactional ids of one partition of ``__transaction_state``, as its records say them."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+
+from barnabas.coordinator.decision import Record
+from barnabas.coordinator.transactions.commands import MarkersPlaced
+from barnabas.coordinator.transactions.state import (
+    TRANSACTIONS_V2,
+    TopicPartition,
+    Transaction,
+    record_of,
+    transaction_of,
+)
+
+_topic = itemgetter(0)
+_partition = itemgetter(1)
+
+
+class TransactionTable:
+    """What the records say of the transactional ids whose hash falls to one partition."""
+
+    def __init__(self, transaction_version: int = TRANSACTIONS_V2) -> None:
+        """``transaction_version``: the level of Kafka's feature of that name, 0 to 2."""
+        self.transaction_version = transaction_version
+        self.transactions: dict[str, Transaction] = {}
+        self.open: dict[str, Transaction] = {}
+        """Those of them in which something has begun and is not over everywhere."""
+        self._awaiting: dict[str, set[TopicPartition]] = {}
+        self.quarantined: set[str] = set()
+        """Ids whose latest record cannot be read: nothing is known of them, nothing is decided."""
+        self.drift_ms = 0
+        """By how much the wall clock was ahead of the monotonic one at the start."""
+
+    def apply(self, record: Record, offset: int) -> None:  # noqa: ARG002
+        """Take in a record; raises ValueError for one that cannot be."""
+        key = record.key.transactional_id
+        self.quarantined.discard(key)
+        if record.value is None:
+            self.transactions.pop(key, None)
+            self.open.pop(key, None)
+            self._awaiting.pop(key, None)
+            return
+        transaction = self.transactions[key] = transaction_of(record)
+        if transaction.state.is_idle:
+            self.open.pop(key, None)
+        else:
+            self.open[key] = transaction
+        if transaction.state.is_prepared:
+            self._awaiting[key] = set(transaction.partitions)
+        else:
+            self._awaiting.pop(key, None)
+
+    def quarantine(self, transactional_id: str) -> None:
+        """Take in that the latest record of an id makes no sense.
+
+        Whoever asks has to wait: to know nothing of an id would be to fence nobody (D8).
+        """
+        self.transactions.pop(transactional_id, None)
+        self.open.pop(transactional_id, None)
+        self._awaiting.pop(transactional_id, None)
+        self.quarantined.add(transactional_id)
+
+    def change(self, change: object) -> None:
+        """Take in that partitions have their marker."""
+        assert isinstance(change, MarkersPlaced), change
+        self._awaiting[change.transactional_id].difference_update(change.partitions)
+
+    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
+        """Nothing here is part of a transaction."""
+
+    def keys(self) -> list[str]:
+        """Every transactional id there is."""
+        return list(self.transactions)
+
+    def awaiting_markers(self, transactional_id: str) -> list[TopicPartition]:
+        """The partitions that a decided transaction still owes a marker, in order."""
+        owed = self._awaiting.get(transactional_id)
+        if not owed:
+            return []
+        places = sorted(owed, key=_partition)
+        places.sort(key=_topic)  # By topic, then by number: tuples compare ten times as slowly.
+        return places
+
+    @property
+    def owed_markers(self) -> int:
+        """How many markers all decided transactions together still owe."""
+        return sum(map(len, self._awaiting.values()))
+
+    def record(self, transaction: Transaction) -> Record:
+        """The record that says what becomes of a transactional id."""
+        # A client may bring KIP-890 where it was not offered; version 0 has no room for it.
+        is_v2 = transaction.generation >= TRANSACTIONS_V2
+        return record_of(transaction, min(max(self.transaction_version, is_v2), 1))
