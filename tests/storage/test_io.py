@@ -4,6 +4,7 @@ import ctypes
 import errno
 import os
 import tempfile
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -342,6 +343,59 @@ def test_a_durable_write_syncs_unless_one_call_did_it(local_file, monkeypatch, a
     local_file.pwritev_durable([b"abc"], 0)
     assert bool(calls) == synced
     assert local_file.pread(3, 0) == b"abc"
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """What asks for durability, in order: the call and the file or directory that it is about.
+
+    A file is known by its number, by which it goes through a rename.
+    """
+    noted = []
+    genuine = {name: getattr(os, name) for name in ("fsync", "fdatasync", "rename")}
+
+    def sync(name, descriptor):
+        noted.append((name, os.fstat(descriptor).st_ino))
+        genuine[name](descriptor)
+
+    def rename(old, new):
+        noted.append(("rename", os.stat(old).st_ino))
+        genuine["rename"](old, new)
+
+    monkeypatch.setattr(os, "fsync", partial(sync, "fsync"))
+    monkeypatch.setattr(os, "fdatasync", partial(sync, "fdatasync"))
+    monkeypatch.setattr(os, "rename", rename)
+    return noted
+
+
+def test_a_directory_is_synced_by_its_own_descriptor(tmp_path, calls):
+    """Without it a power loss takes the names of new files, whatever they hold (D1)."""
+    LocalFileSystem().sync_directory(str(tmp_path))
+    assert calls == [("fsync", tmp_path.stat().st_ino)]
+
+
+def test_a_file_that_is_replaced_is_durable_before_its_name_and_its_name_afterwards(
+    tmp_path, calls
+):
+    path = tmp_path / "checkpoint"
+    LocalFileSystem().write_file_atomically(str(path), b"new")
+    file, directory = path.stat().st_ino, tmp_path.stat().st_ino
+    assert calls == [("fdatasync", file), ("rename", file), ("fsync", directory)]
+
+
+def test_an_error_of_a_directorys_sync_is_not_hidden(tmp_path, monkeypatch):
+    """D9: and the descriptor is given back all the same."""
+    asked = []
+
+    def broken(descriptor):
+        asked.append(descriptor)
+        raise OSError(errno.EIO, "broken disk")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(OSError, match="broken disk"):
+        LocalFileSystem().sync_directory(str(tmp_path))
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(asked[0])
 
 
 def test_a_page_that_is_begun_is_written_and_stays_in_memory(local_file):
