@@ -5,7 +5,9 @@ Rules of this format (version 1):
 1. A group starts on a 4 KiB boundary and is padded to the next one with zeros.
 2. Group sequences rise by one within a run of the broker; a start-up may leave a gap, and the
    checkpoint names the first sequence after it. Stale groups of a recycled file have lower
-   sequences and therefore never pass for new ones.
+   sequences and therefore never pass for new ones. Two copies of a data directory that went on
+   apart have the same sequences: so each group but the first of a run names the header's CRC of the
+   one before it, and with it all headers and tables back to the first (not what is in the bodies).
 3. The header's CRC covers the header and the entry table. A batch's own bytes are covered by the
    batch's CRC (from byte 21 on) and, before byte 21, by the table: its batches must follow each
    other from the entry's base offset to its next offset, have its leader epoch, and fill its body.

@@ -9,7 +9,7 @@ from barnabas.storage.check import verify
 from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.journal_files import JournalFiles
-from barnabas.storage.journal_format import BLOCK_BYTES, MAGIC
+from barnabas.storage.journal_format import BLOCK_BYTES, MAGIC, padded
 from barnabas.storage.producers import CorruptSnapshot, decode_snapshot
 from tests.crash.checker import digest
 from tests.crash.crashes import Keep
@@ -218,6 +218,30 @@ def test_journal_files_under_each_others_names_are_read_all_the_same(host):
     host.disk.open(paths[1]).pwritev([first + bytes(5000)], 0)
     host.boot()
     assert read_all(host.log) == before
+
+
+@pytest.mark.parametrize("number", [1, 4, 5], ids=["middle", "next file", "last"])
+def test_a_group_of_a_copy_that_went_on_apart_refuses_to_start(host, number):
+    """It is whole, and its number and offsets are right, but it followed another group (D7)."""
+    host.append(batch())
+    host.kill()
+    one, other = (Host(ROLLING, disk=host.disk.crash(Keep())) for _ in range(2))
+    for copy, size in ((one, 60_000), (other, 59_999)):
+        copy.boots = host.boots
+        copy.boot()
+        for _ in range(6):
+            copy.append(batch(value=b"v" * size))
+    paths = one.files("barnabas-journal-", "")
+    places = [(path, position) for path in paths for position in groups(one, path)]
+    assert places == [(path, at) for path in paths for at in groups(other, path)]
+    assert len(places) == 6
+    path, position = places[number]
+    foreign = other.disk.open(path).pread(padded(60_000), position)
+    one.kill()
+    one.disk.open(path).pwritev([foreign], position)
+    with pytest.raises(Corrupt) as caught:
+        one.boot()
+    assert (caught.value.path, caught.value.position) == (path, position)
 
 
 def test_a_refused_start_changes_nothing(host):
