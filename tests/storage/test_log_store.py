@@ -1,7 +1,10 @@
 """The store as a whole: when appenders are held back, and what lets them go on."""
 
+import pytest
+
 from barnabas.storage.log_store import StoreSettings
-from tests.storage.stores import Host, batch
+from barnabas.storage.transaction_marker import TransactionMarker
+from tests.storage.stores import Host, batch, from_producer
 
 
 class Throttled(Host):
@@ -41,3 +44,44 @@ def test_a_small_journal_is_checkpointed_before_it_is_full():
         assert not host.held_back
     assert host.store.files is not None
     assert host.store.files.used_bytes <= 256 << 10
+
+
+@pytest.mark.parametrize("end", [Host.kill, Host.shut_down])
+@pytest.mark.parametrize("is_checkpointed", [True, False])
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_epoch_of_a_start_is_later_than_that_of_a_marker_in_any_log(
+    end, is_checkpointed, number
+):
+    """D6: or the coordinator's own markers would be refused as those of an older one (M3)."""
+    host = Host(topics=("topic", "other"))
+    host.boot()
+    log = host.store.get(number)
+    log.append(from_producer(7, 0, transactional=True))
+    log.append_marker(TransactionMarker(7, 0, coordinator_epoch=77, commit=True))
+    log.append(from_producer(8, 0, transactional=True))
+    log.append_marker(TransactionMarker(8, 0, coordinator_epoch=5, commit=True))
+    host.step()
+    if is_checkpointed:
+        host.checkpoint()
+    end(host)
+    host.boot()
+    assert {each.leader_epoch for each in host.store.logs.values()} == {78}
+    assert host.store.leader_epoch == 78
+    end(host)
+    host.boot()
+    assert host.store.leader_epoch == 78, "nothing was written in between: the caller remembers it"
+
+
+def test_an_epoch_that_was_written_by_hand_is_not_exceeded():
+    """No later one fits into a batch; the highest that a coordinator may reach is."""
+    host = Host()
+    host.boot()
+    for producer_id, epoch in ((7, 2**30 - 1), (8, 2**30), (9, 2**31 - 1)):
+        host.append(from_producer(producer_id, 0, transactional=True))
+        host.log.append_marker(
+            TransactionMarker(producer_id, 0, coordinator_epoch=epoch, commit=False)
+        )
+        host.step()
+    host.kill()
+    host.boot()
+    assert host.store.leader_epoch == 2**30
