@@ -25,6 +25,7 @@ from barnabas.broker.api.inspector import Inspector
 from barnabas.broker.api.waiting import FetchWaits
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.groups import Groups
+from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.handlers.producers import limit_init_producer_id
 from barnabas.broker.http.pages import Stage, pages
@@ -39,6 +40,7 @@ from barnabas.broker.runtime.disk_readers import DiskReaders
 from barnabas.broker.runtime.engine import LoopEngine
 from barnabas.broker.topics.adoption import adopt_if_foreign
 from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
+from barnabas.broker.topics.cleaning import LogCleaner
 from barnabas.broker.topics.housekeeping import Housekeeping
 from barnabas.broker.topics.identity import read_properties, settle_identity
 from barnabas.broker.topics.scrubbing import LogScrubber
@@ -96,6 +98,7 @@ class BrokerServer:
         self.scrubber: LogScrubber
         self.fetch_sessions = fetch_sessions_of(config)
         self.groups: Groups
+        self.markers: MarkerWriter
         self.transactions: Transactions
         self.sockets: SocketServer
         self.metrics = Metrics()
@@ -150,7 +153,15 @@ class BrokerServer:
             self.abandon()
             raise
         self.stage = Stage.LISTENING
-        self._housekeeping = Housekeeping(self)
+        self._housekeeping = Housekeeping(
+            self,
+            self.logs,
+            self.catalogue,
+            LogCleaner(self, self.logs, self.file_system, self.metrics),
+            groups=self.groups,
+            transactions=self.transactions,
+            scrubber=self.scrubber,
+        )
         self._housekeeping.start()
         logger.info(
             "storage opened directory=%s clean=%s partitions=%d batches_replayed=%d",
@@ -365,8 +376,9 @@ class BrokerServer:
         self.metastore.raise_boot_epoch(self.logs.leader_epoch)
         self.scrubber.open(clean=report.clean)
         self.catalogue.open()
-        self.groups = Groups(self)
-        self.transactions = Transactions(self)
+        self.groups = Groups(self, self.catalogue)
+        self.markers = MarkerWriter(self.catalogue, self.groups)
+        self.transactions = Transactions(self, self.catalogue, self.logs, self.markers)
         return report
 
     async def _create_configured_topics(self) -> None:

@@ -17,7 +17,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import RequestContext
-    from barnabas.broker.server import BrokerServer
+    from barnabas.broker.runtime.host import Host
     from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.storage.transaction_marker import TransactionMarker
 
@@ -60,27 +60,27 @@ class CatalogueImage:
 class Groups(Coordination):
     """Runs the group coordinator."""
 
-    def __init__(self, server: BrokerServer) -> None:
-        self.image = CatalogueImage(server.catalogue)
+    def __init__(self, host: Host, catalogue: Catalogue) -> None:
+        self.image = CatalogueImage(catalogue)
         super().__init__(
             GROUP_OFFSETS,
-            lambda: GroupShard(group_config(server.config, self.consumer_times)),
+            lambda: GroupShard(group_config(host.config, self.consumer_times)),
             self._timer_expired,
-            catalogue=server.catalogue,
-            clock=server.clock,
-            after=server.flush_answers,
-            spawn=server.spawn,
-            on_fatal=server.fatal,
-            batch_max_bytes=server.config.journal_file_bytes // 2,
+            catalogue=catalogue,
+            clock=host.clock,
+            after=host.flush_answers,
+            spawn=host.spawn,
+            on_fatal=host.fatal,
+            batch_max_bytes=host.config.journal_file_bytes // 2,
         )
-        self._server = server
+        self._host = host
 
     def _timer_expired(self, timer: Timer) -> TimerExpired:
         return TimerExpired(timer, self.image)
 
     async def ensure(self) -> None:
         """Make ``__consumer_offsets`` unless it is there; raises KafkaError."""
-        config = self._server.config
+        config = self._host.config
         await self.ensure_topic(
             config.offsets_topic_num_partitions,
             {
@@ -170,7 +170,7 @@ class Groups(Coordination):
                     if offsets > MANY:
                         break
             if group_ids:
-                self._server.loop.call_soon(turn)
+                self._host.loop.call_soon(turn)
 
         turn()
 

@@ -18,15 +18,16 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.coordination.markers import write_marker
 from barnabas.broker.runtime.clock import Timer as ClockTimer
 from barnabas.coordinator.transactions.state import TopicPartition, Transaction
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.storage.transaction_marker import TransactionMarker
 
 if TYPE_CHECKING:
+    from barnabas.broker.coordination.markers import MarkerWriter
     from barnabas.broker.coordination.transactions import Transactions
-    from barnabas.broker.server import BrokerServer
+    from barnabas.broker.runtime.host import Host
+    from barnabas.broker.topics.catalogue import Catalogue
 
 logger = logging.getLogger(__name__)
 
@@ -54,9 +55,13 @@ class _Retry:
 class MarkerPhase:
     """The marker phases of one coordinator's transactions."""
 
-    def __init__(self, transactions: Transactions, server: BrokerServer) -> None:
+    def __init__(
+        self, transactions: Transactions, host: Host, catalogue: Catalogue, markers: MarkerWriter
+    ) -> None:
         self._transactions = transactions
-        self._server = server
+        self._host = host
+        self._catalogue = catalogue
+        self._markers = markers
         self._retries: dict[str, _Retry] = {}
         self._closed = False
 
@@ -105,7 +110,7 @@ class MarkerPhase:
         self._transactions.markers_placed(key, placed)
         if len(owed) > MARKERS_PER_TURN:
             rest = owed[MARKERS_PER_TURN:]
-            self._server.loop.call_soon(self._next_turn, key, rest, refused)
+            self._host.loop.call_soon(self._next_turn, key, rest, refused)
         elif not self._transactions.awaiting_markers(key):
             self._complete(key, transaction)
         else:
@@ -114,7 +119,7 @@ class MarkerPhase:
     def _write_one(self, place: TopicPartition, marker: TransactionMarker) -> ErrorCode:
         """Write one marker; NONE also where the partition needs none."""
         topic, index = place
-        error = write_marker(self._server, topic, index, marker)
+        error = self._markers.write(topic, index, marker)
         if not error:
             return error
         if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -130,7 +135,7 @@ class MarkerPhase:
         return error
 
     def _is_open(self, place: TopicPartition, marker: TransactionMarker) -> bool:
-        partition = self._server.catalogue.partition(*place)
+        partition = self._catalogue.partition(*place)
         return partition is not None and partition.log.producers.has_open_transaction(
             marker.producer_id
         )
@@ -146,7 +151,7 @@ class MarkerPhase:
     def _next_turn(self, key: str, owed: list[TopicPartition], refused: str) -> None:
         if not self._closed and self._transactions.is_coordinator():
             self._write(key, owed, refused)
-            self._server.flush_answers()
+            self._host.flush_answers()
 
     def _try_again(self, key: str, reason: str) -> None:
         retry = self._retries.setdefault(key, _Retry())
@@ -163,10 +168,10 @@ class MarkerPhase:
                 reason,
             )
         delay_ms = min(AGAIN_MS * retry.attempts, AGAIN_MAX_MS)
-        retry.timer = self._server.clock.call_later(delay_ms, self._retry, key, retry)
+        retry.timer = self._host.clock.call_later(delay_ms, self._retry, key, retry)
 
     def _retry(self, key: str, retry: _Retry) -> None:
         retry.timer = None
         if self._transactions.is_coordinator():
             self.begin(key)
-            self._server.flush_answers()
+            self._host.flush_answers()

@@ -14,29 +14,35 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.storage.errors import Refused
 
 if TYPE_CHECKING:
-    from barnabas.broker.server import BrokerServer
+    from barnabas.broker.coordination.groups import Groups
+    from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.storage.transaction_marker import TransactionMarker
 
 
-def write_marker(
-    broker: BrokerServer, topic: str, index: int, marker: TransactionMarker
-) -> ErrorCode:
-    """Append a marker to a partition; those of ``__consumer_offsets`` go through the groups.
+class MarkerWriter:
+    """Writes markers to the partitions of this broker."""
 
-    It is durable when the journal's newest group is.
-    """
-    partition = broker.catalogue.partition(topic, index)
-    if partition is None:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    try:
-        if topic == GROUP_OFFSETS:
-            broker.groups.write_marker(index, marker)
-        else:
-            partition.log.append_marker(marker)
-    except Refused as refused:
-        return error_code_of(refused)
-    except KafkaError as error:
-        return error.code
-    if failpoints.ARMED is not None:
-        failpoints.ARMED.reached("Marker", broker.logs.journal)
-    return ErrorCode.NONE
+    def __init__(self, catalogue: Catalogue, groups: Groups) -> None:
+        self._catalogue = catalogue
+        self._groups = groups
+
+    def write(self, topic: str, index: int, marker: TransactionMarker) -> ErrorCode:
+        """Append a marker to a partition; those of ``__consumer_offsets`` go through the groups.
+
+        It is durable when the journal's newest group is.
+        """
+        partition = self._catalogue.partition(topic, index)
+        if partition is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        try:
+            if topic == GROUP_OFFSETS:
+                self._groups.write_marker(index, marker)
+            else:
+                partition.log.append_marker(marker)
+        except Refused as refused:
+            return error_code_of(refused)
+        except KafkaError as error:
+            return error.code
+        if failpoints.ARMED is not None:
+            failpoints.ARMED.reached("Marker", self._catalogue.journal)
+        return ErrorCode.NONE

@@ -55,7 +55,10 @@ from barnabas.protocol.messages.transaction_log_record import TRANSACTION_LOG_RE
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import RequestContext
-    from barnabas.broker.server import BrokerServer
+    from barnabas.broker.coordination.markers import MarkerWriter
+    from barnabas.broker.runtime.host import Host
+    from barnabas.broker.topics.catalogue import Catalogue
+    from barnabas.storage.log_store import LogStore
 
 logger = logging.getLogger(__name__)
 
@@ -76,24 +79,27 @@ class _Held:
 class Transactions(Coordination):
     """Runs the transaction coordinator."""
 
-    def __init__(self, server: BrokerServer) -> None:
+    def __init__(
+        self, host: Host, catalogue: Catalogue, logs: LogStore, markers: MarkerWriter
+    ) -> None:
         super().__init__(
             TRANSACTION_STATE,
-            lambda: TransactionShard(server.config.transaction_version),
+            lambda: TransactionShard(host.config.transaction_version),
             self._timer_expired,
-            catalogue=server.catalogue,
-            clock=server.clock,
-            after=server.flush_answers,
-            spawn=server.spawn,
-            on_fatal=server.fatal,
-            batch_max_bytes=server.config.journal_file_bytes // 2,
+            catalogue=catalogue,
+            clock=host.clock,
+            after=host.flush_answers,
+            spawn=host.spawn,
+            on_fatal=host.fatal,
+            batch_max_bytes=host.config.journal_file_bytes // 2,
             latest_counts=True,
         )
-        self._server = server
+        self._host = host
+        self._logs = logs
         self._held: dict[str, deque[_Held]] = {}
         self._sets_aside = False
         """Whether a start met ids whose records make no sense."""
-        self._markers = MarkerPhase(self, server)
+        self._markers = MarkerPhase(self, host, catalogue, markers)
         self.clients = TransactionClients()
         self.counts = TransactionCounts()
         self.held_bytes = 0
@@ -102,11 +108,11 @@ class Transactions(Coordination):
     @property
     def coordinator_epoch(self) -> int:
         """Greater at every start, and than any in a marker of the logs that were found (D6)."""
-        return self._server.logs.leader_epoch
+        return self._logs.leader_epoch
 
     async def ensure(self) -> None:
         """Make ``__transaction_state`` unless it is there; raises KafkaError."""
-        config = self._server.config
+        config = self._host.config
         await self.ensure_topic(
             config.transaction_state_log_num_partitions,
             {
@@ -134,7 +140,7 @@ class Transactions(Coordination):
 
     def when_durable(self, then: Callable[[], None]) -> None:
         """Call ``then`` when everything that was placed in the journal so far is durable (C14)."""
-        group = self._server.logs.journal.newest_group()
+        group = self._logs.journal.newest_group()
         if group is None:
             then()
         else:
@@ -142,7 +148,7 @@ class Transactions(Coordination):
 
     async def durable(self) -> None:
         """Wait until everything that was placed in the journal so far is durable (C14)."""
-        durable: asyncio.Future[None] = self._server.loop.create_future()
+        durable: asyncio.Future[None] = self._host.loop.create_future()
         self.when_durable(lambda: None if durable.done() else durable.set_result(None))
         await durable
 
@@ -193,7 +199,7 @@ class Transactions(Coordination):
         self, make: Callable[[], Command], *, key: str, context: RequestContext
     ) -> Outcome:
         """``ask``, for a handler that waits."""
-        found: asyncio.Future[Outcome] = self._server.loop.create_future()
+        found: asyncio.Future[Outcome] = self._host.loop.create_future()
 
         def answer(outcome: Outcome) -> None:
             if not found.done():  # Whoever waited may be gone.
@@ -227,7 +233,7 @@ class Transactions(Coordination):
     ) -> None:
         code = self.refusal(key)
         outcome = Outcome(code) if code else self.decide_now(key, make())
-        wait_ms = self._server.config.transaction_wait_ms
+        wait_ms = self._host.config.transaction_wait_ms
         if outcome.error == ErrorCode.CONCURRENT_TRANSACTIONS and wait_ms:
             now_ms = self._clock.monotonic() * 1000
             if deadline_ms is None:
@@ -263,7 +269,7 @@ class Transactions(Coordination):
             then()
             self._after()
 
-        timer = self._clock.call_later(self._server.config.transaction_wait_ms, give_up)
+        timer = self._clock.call_later(self._host.config.transaction_wait_ms, give_up)
         held = _Held(then, timer)
         queue.append(held)
         self.counts.requests_held += 1
@@ -344,7 +350,7 @@ class Transactions(Coordination):
 
     def _take_effect(self, effect: object) -> None:
         if isinstance(effect, TakeProducerId):
-            self._server.catalogue.take_producer_id(effect.producer_id)
+            self._catalogue.take_producer_id(effect.producer_id)
         elif isinstance(effect, WriteMarkers):
             self._markers.begin(effect.transactional_id)
         else:
@@ -368,12 +374,12 @@ class Transactions(Coordination):
     @property
     def fresh_producer_id(self) -> int:
         """A producer id that nobody has yet, or -1; it is given away by ``TakeProducerId``."""
-        return self._server.catalogue.peek_producer_id()
+        return self._catalogue.peek_producer_id()
 
     def expire_ids(self) -> None:
         """Forget transactional ids that nobody has used for long."""
         pending = [each.transactional_id for each in self.all if each.state.is_idle]
-        expiration = IdExpiration(self._server.config)
+        expiration = IdExpiration(self._host.config)
 
         def turn() -> None:
             for _ in range(min(IDS_PER_TURN, len(pending))):
@@ -383,7 +389,7 @@ class Transactions(Coordination):
                     if self.transaction(key) is None:
                         self.clients.forget(key)
             if pending and not self._closed:
-                self._server.loop.call_soon(turn)
+                self._host.loop.call_soon(turn)
 
         turn()
 

@@ -18,7 +18,6 @@ from typing import Final
 
 from barnabas.broker.api.dispatch import CloseConnection, RequestContext, serves
 from barnabas.broker.api.division import by
-from barnabas.broker.coordination.markers import write_marker
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
@@ -93,7 +92,7 @@ class _Work:
     def _write_one(self, topic: str, index: int, marker: TransactionMarker) -> ErrorCode:
         if marker.coordinator_epoch > self._known_epoch(topic, index, marker.producer_id):
             return ErrorCode.INVALID_REQUEST
-        return write_marker(self._broker, topic, index, marker)
+        return self._broker.markers.write(topic, index, marker)
 
     def _known_epoch(self, topic: str, index: int, producer_id: int) -> int:
         """The latest coordinator epoch there is, or was when such a marker was written here.

@@ -31,8 +31,11 @@ from barnabas.storage.errors import Corrupt
 from barnabas.storage.segment_swap import discard, take_over
 
 if TYPE_CHECKING:
+    from barnabas.broker.metrics.families import Metrics
     from barnabas.broker.runtime.clock import Timer
-    from barnabas.broker.server import BrokerServer
+    from barnabas.broker.runtime.host import Host
+    from barnabas.storage.io import FileSystem
+    from barnabas.storage.log_store import LogStore
     from barnabas.storage.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
@@ -69,17 +72,17 @@ class CleaningCounts:
 class Pace:
     """Holds a pass back, on its thread."""
 
-    def __init__(self, server: BrokerServer, stopped: threading.Event) -> None:
-        self._server = server
+    def __init__(self, logs: LogStore, bytes_per_second: float, stopped: threading.Event) -> None:
+        self._logs = logs
         self._stopped = stopped
-        self._bytes_per_second = max(1.0, server.config.log_cleaner_io_max_bytes_per_second)
+        self._bytes_per_second = max(1.0, bytes_per_second)
         self._begun = time.monotonic()
         self._bytes = 0
         self._rested = time.thread_time()
 
     def __call__(self, size: int) -> None:
         """Wait as long as it takes; raises PassEnded."""
-        if self._stopped.is_set() or self._server.logs.full:
+        if self._stopped.is_set() or self._logs.full:
             raise PassEnded
         self._bytes += size
         early = self._begun + self._bytes / self._bytes_per_second - time.monotonic()
@@ -97,8 +100,12 @@ class Pace:
 class LogCleaner:
     """The compaction of one broker."""
 
-    def __init__(self, server: BrokerServer) -> None:
-        self._server = server
+    def __init__(
+        self, host: Host, logs: LogStore, file_system: FileSystem, metrics: Metrics
+    ) -> None:
+        self._host = host
+        self._logs = logs
+        self._file_system = file_system
         self._timer: Timer | None = None
         self._stopped = threading.Event()
         self._threads: ThreadPoolExecutor | None = None
@@ -107,7 +114,7 @@ class LogCleaner:
         self._swaps = 0
         self._salt = secrets.token_bytes(16)
         self.counts = CleaningCounts()
-        server.metrics.register(self.families)
+        metrics.register(self.families)
 
     def families(self) -> Iterator[Family]:
         """Yield what compaction has done since the start."""
@@ -152,8 +159,8 @@ class LogCleaner:
     # Looking
 
     def _wait(self) -> None:
-        delay_ms = max(1, self._server.config.log_cleaner_backoff_ms)
-        self._timer = self._server.clock.call_later(delay_ms, self._due)
+        delay_ms = max(1, self._host.config.log_cleaner_backoff_ms)
+        self._timer = self._host.clock.call_later(delay_ms, self._due)
 
     def _due(self) -> None:
         self._wait()
@@ -161,12 +168,12 @@ class LogCleaner:
 
     @property
     def _may_begin(self) -> bool:
-        config = self._server.config
+        config = self._host.config
         return (
             config.log_cleaner_enable
             and len(self._running) < config.log_cleaner_threads
             and not self._stopped.is_set()
-            and not self._server.logs.full
+            and not self._logs.full
         )
 
     def look(self) -> None:
@@ -174,12 +181,12 @@ class LogCleaner:
         if self._is_looking or not self._may_begin:
             return
         self._is_looking = True
-        pending = list(self._server.logs.logs.values())
+        pending = list(self._logs.logs.values())
         due: list[tuple[float, int, PartitionLog, Cleanable]] = []
         ratios = [0.0]
 
         def turn() -> None:
-            now_ms = self._server.clock.now_ms()
+            now_ms = self._host.clock.now_ms()
             for _ in range(min(LOGS_PER_TURN, len(pending))):
                 log = pending.pop()
                 cleanable = None if log in self._running else survey(log, now_ms)
@@ -189,7 +196,7 @@ class LogCleaner:
                 if cleanable.is_due(log.config.min_cleanable_dirty_ratio):
                     due.append((cleanable.dirty_ratio, log.partition_id, log, cleanable))
             if pending and not self._stopped.is_set():
-                self._server.loop.call_soon(turn)
+                self._host.loop.call_soon(turn)
                 return
             self._is_looking = False
             self.counts.max_dirty_ratio = max(ratios)
@@ -203,27 +210,29 @@ class LogCleaner:
     # Passes
 
     def _begin(self, log: PartitionLog, cleanable: Cleanable) -> None:
-        config = self._server.config
-        if self._server.logs.logs.get(log.partition_id) is not log or log.closed:
+        config = self._host.config
+        if self._logs.logs.get(log.partition_id) is not log or log.closed:
             return  # Deleted while the others were looked at.
         self._running.add(log)
         planned = plan(
             log,
             cleanable,
-            now_ms=self._server.clock.now_ms(),
+            now_ms=self._host.clock.now_ms(),
             map_bytes=config.log_cleaner_dedupe_buffer_size // max(1, config.log_cleaner_threads),
             salt=self._salt,
         )
         self._step(_Pass(log, planned, self._run(planned)))
 
     def _run(self, planned: CleaningPlan) -> Iterator[CleanedGroup]:
-        return clean(self._server.file_system, planned, Pace(self._server, self._stopped))
+        bytes_per_second = self._host.config.log_cleaner_io_max_bytes_per_second
+        pace = Pace(self._logs, bytes_per_second, self._stopped)
+        return clean(self._file_system, planned, pace)
 
     def _step(self, under_way: _Pass) -> None:
         """Have the next group cleaned on a thread."""
         if self._threads is None:
             self._threads = ThreadPoolExecutor(thread_name_prefix="barnabas-cleaner")
-        loop = self._server.loop
+        loop = self._host.loop
         future = loop.run_in_executor(self._threads, next, under_way.groups, None)
         future.add_done_callback(lambda done: self._stepped(under_way, done))
 
@@ -255,12 +264,12 @@ class LogCleaner:
             under_way.bytes_after += group.size_bytes
             self._swaps += 1
             if self._swaps % SWAPS_WAITING_MAX == 0:
-                self._server.logs.checkpoint()
+                self._logs.checkpoint()
         if group.unreadable is not None:
             self._note_unreadable(log, group.unreadable)
         if group.last:
             counts.passes += 1
-            counts.last_pass_ms = self._server.clock.now_ms()
+            counts.last_pass_ms = self._host.clock.now_ms()
         return True
 
     def _note_unreadable(self, log: PartitionLog, found: Unreadable) -> None:
@@ -300,7 +309,7 @@ class LogCleaner:
         self.counts.failures += 1
         if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
             if error.errno not in FULL_DISK:
-                self._server.fatal(error)
+                self._host.fatal(error)
                 return
             logger.warning("disk full, not compacted topic=%s partition=%d", *_name(log))
             return
@@ -320,7 +329,7 @@ class LogCleaner:
     def _is_outdated(self, under_way: _Pass) -> bool:
         """Whether the log is gone, or segments of it: then files that are missing mean nothing."""
         log = under_way.log
-        if self._server.logs.logs.get(log.partition_id) is not log:
+        if self._logs.logs.get(log.partition_id) is not log:
             return True
         return log.segments[0].base_offset > under_way.plan.segments[0].base_offset
 

@@ -7,11 +7,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from barnabas.broker.runtime.clock import Timer
-from barnabas.broker.topics.cleaning import LogCleaner
 from barnabas.storage.retention import apply_retention
 
 if TYPE_CHECKING:
-    from barnabas.broker.server import BrokerServer
+    from barnabas.broker.coordination.groups import Groups
+    from barnabas.broker.coordination.transactions import Transactions
+    from barnabas.broker.runtime.host import Host
+    from barnabas.broker.topics.catalogue import Catalogue
+    from barnabas.broker.topics.cleaning import LogCleaner
+    from barnabas.broker.topics.scrubbing import LogScrubber
+    from barnabas.storage.log_store import LogStore
 
 logger = logging.getLogger(__name__)
 
@@ -23,45 +28,60 @@ LOGS_PER_TURN = 64
 class Housekeeping:
     """The timers of one broker. They go through its clock, so a test can make them due."""
 
-    def __init__(self, server: BrokerServer) -> None:
-        self._server = server
+    def __init__(
+        self,
+        host: Host,
+        logs: LogStore,
+        catalogue: Catalogue,
+        cleaner: LogCleaner,
+        *,
+        groups: Groups,
+        transactions: Transactions,
+        scrubber: LogScrubber,
+    ) -> None:
+        self._host = host
+        self._logs = logs
+        self._catalogue = catalogue
+        self.cleaner = cleaner
+        self._groups = groups
+        self._transactions = transactions
+        self._scrubber = scrubber
         self._timers: dict[str, Timer] = {}
         self._stopped = False
         self._told_full = False
-        self.cleaner = LogCleaner(server)
 
     def start(self) -> None:
         """Look at the space, and start every timer."""
-        config = self._server.config
+        config = self._host.config
         self._look_at_space()
         self._every("space", lambda: SPACE_INTERVAL_MS, self._look_at_space)
         self._every("checkpoint", lambda: config.checkpoint_interval_ms, self._checkpoint)
         self._every(
-            "retention", lambda: self._server.config.log_retention_check_interval_ms, self._retain
+            "retention", lambda: self._host.config.log_retention_check_interval_ms, self._retain
         )
         self._every(
             "producers",
-            lambda: self._server.config.producer_id_expiration_check_interval_ms,
+            lambda: self._host.config.producer_id_expiration_check_interval_ms,
             self._forget_idle_producers,
         )
         self._every(
             "offsets",
-            lambda: self._server.config.offsets_retention_check_interval_ms,
-            self._server.groups.expire_offsets,
+            lambda: self._host.config.offsets_retention_check_interval_ms,
+            self._groups.expire_offsets,
         )
         self._every(
             "transactional ids",
-            lambda: self._server.config.transaction_remove_expired_transaction_cleanup_interval_ms,
-            self._server.transactions.expire_ids,
+            lambda: self._host.config.transaction_remove_expired_transaction_cleanup_interval_ms,
+            self._transactions.expire_ids,
         )
         self.cleaner.start()
-        self._server.scrubber.start()
+        self._scrubber.start()
 
     def stop(self) -> None:
         """Stop every timer."""
         self._stopped = True
         self.cleaner.stop()
-        self._server.scrubber.stop()
+        self._scrubber.stop()
         for timer in self._timers.values():
             timer.cancel()
 
@@ -72,12 +92,12 @@ class Housekeeping:
                 work()
 
         def schedule() -> None:
-            self._timers[name] = self._server.clock.call_later(interval_ms(), run)
+            self._timers[name] = self._host.clock.call_later(interval_ms(), run)
 
         schedule()
 
     def _look_at_space(self) -> None:
-        logs = self._server.logs
+        logs = self._logs
         logs.check_space()
         if logs.full != self._told_full:
             self._told_full = logs.full
@@ -93,35 +113,34 @@ class Housekeeping:
             self._checkpoint()
 
     def _checkpoint(self) -> None:
-        server = self._server
-        server.logs.checkpoint(server.catalogue.forget_deleted)
+        self._logs.checkpoint(self._catalogue.forget_deleted)
 
     def _forget_idle_producers(self) -> None:
         """Drop the sequences of producers that have been silent for too long, log by log."""
-        expiration_ms = self._server.config.producer_id_expiration_ms
-        pending = list(self._server.logs.logs.values())
+        expiration_ms = self._host.config.producer_id_expiration_ms
+        pending = list(self._logs.logs.values())
 
         def turn() -> None:
-            now_ms = self._server.clock.now_ms()
+            now_ms = self._host.clock.now_ms()
             for _ in range(min(LOGS_PER_TURN, len(pending))):
                 pending.pop().producers.expire(now_ms, expiration_ms)
             if pending and not self._stopped:
-                self._server.loop.call_soon(turn)
+                self._host.loop.call_soon(turn)
 
         turn()
 
     def _retain(self) -> None:
         """Delete what is too old or too much, some logs at a time."""
-        pending = list(self._server.logs.logs.values())
+        pending = list(self._logs.logs.values())
 
         def turn() -> None:
-            logs = self._server.logs
-            now_ms = self._server.clock.now_ms()
+            logs = self._logs
+            now_ms = self._host.clock.now_ms()
             for _ in range(min(LOGS_PER_TURN, len(pending))):
                 log = pending.pop()
                 if logs.logs.get(log.partition_id) is log:
                     apply_retention(log, logs.journal, now_ms)
             if pending and not self._stopped:
-                self._server.loop.call_soon(turn)
+                self._host.loop.call_soon(turn)
 
         turn()

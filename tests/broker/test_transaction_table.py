@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.coordination import marker_phase
+from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.transactions.commands import Outcome
 from barnabas.coordinator.transactions.shard import TransactionShard
@@ -74,19 +74,19 @@ class Served:
         self.records: dict[str, list[Transaction | None]] = defaultdict(list)
         self.withheld: set[int] = set()
         self.cells = 0
-        write, apply = marker_phase.write_marker, TransactionShard.apply
+        write, apply = MarkerWriter.write, TransactionShard.apply
 
-        def withhold(server, topic, index, marker):
-            if server is broker.server and marker.producer_id in self.withheld:
+        def withhold(writer, topic, index, marker):
+            if writer is broker.server.markers and marker.producer_id in self.withheld:
                 return E.NOT_LEADER_OR_FOLLOWER
-            return write(server, topic, index, marker)
+            return write(writer, topic, index, marker)
 
         def note(shard, record, offset):
             apply(shard, record, offset)
             key = record.key.transactional_id
             self.records[key].append(shard.transactions.get(key))
 
-        monkeypatch.setattr(marker_phase, "write_marker", withhold)
+        monkeypatch.setattr(MarkerWriter, "write", withhold)
         monkeypatch.setattr(TransactionShard, "apply", note)
 
     @property

@@ -15,7 +15,6 @@ from random import Random
 import pytest
 
 from barnabas.broker.coordination.marker_phase import MarkerPhase
-from barnabas.broker.coordination.markers import write_marker
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.coordinator.transactions import timeouts
 from barnabas.coordinator.transactions.commands import AddPartitions, EndTransaction
@@ -166,7 +165,7 @@ async def test_completion_before_the_markers_is_found_out(monkeypatch):
                 coordinator_epoch=transactions.coordinator_epoch,
                 transaction_version=transaction.generation,
             )
-            write_marker(phase._server, *place, marker)
+            phase._markers.write(*place, marker)
 
     monkeypatch.setattr(MarkerPhase, "begin", begin)
     assert "(D5, M1)" in await first_violation(monkeypatch)
@@ -188,7 +187,7 @@ async def test_markers_before_the_decision_are_found_out(monkeypatch):
                     transaction_version=prepared.generation,
                 )
                 for place in present.partitions:
-                    write_marker(transactions._server, *place, marker)
+                    transactions._markers._markers.write(*place, marker)
         return decide(transactions, shard, key, command)
 
     monkeypatch.setattr(Transactions, "_decide", decide_late)

@@ -7,6 +7,7 @@ from typing import Any
 
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.groups import Groups
+from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.topics.catalogue import Catalogue
@@ -81,8 +82,11 @@ class Life:
             loop=SimpleNamespace(call_soon=lambda call, *given: call(*given)),
             spawn=self._spawn,
         )
-        self.groups = self.server.groups = Groups(self.server)
-        self.transactions = self.server.transactions = Transactions(self.server)
+        self.groups = self.server.groups = Groups(self.server, self.catalogue)
+        self.markers = self.server.markers = MarkerWriter(self.catalogue, self.groups)
+        self.transactions = self.server.transactions = Transactions(
+            self.server, self.catalogue, self.logs, self.markers
+        )
         self.groups.open()
         self.transactions.open()
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from barnabas.broker.coordination import marker_phase
+from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.handlers.produce_shortcut import ProduceShortcut
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.end_txn import END_TXN
@@ -423,20 +423,20 @@ def markers(monkeypatch):
 class Markers:
     def __init__(self, monkeypatch):
         self._patch = monkeypatch
-        self._write = marker_phase.write_marker
+        self._write = MarkerWriter.write
         self._stopped = False
 
     def stop(self):
         self._stopped = True
-        self._patch.setattr(marker_phase, "write_marker", self._written)
+        self._patch.setattr(MarkerWriter, "write", lambda *given: self._written(*given))  # noqa: PLW0108 - a function, to be bound
 
     def go_on(self):
         self._stopped = False
 
-    def _written(self, broker, topic, index, marker):
+    def _written(self, writer, topic, index, marker):
         if self._stopped:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        return self._write(broker, topic, index, marker)
+        return self._write(writer, topic, index, marker)
 
 
 def waiting_broker(wait_ms=ALWAYS_MS, **settings):
