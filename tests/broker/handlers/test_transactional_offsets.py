@@ -317,11 +317,13 @@ def test_what_is_pending_does_not_expire(broker, client):
 # ------------------------------------------------------------------------------- order and waiting
 
 
-def send_commit(client: OffsetsClient, producer, group: str, offset: int) -> None:
+def send_commit(
+    client: OffsetsClient, producer, group: str, offset: int, version: int = IMPLICIT, **more
+) -> None:
     partition = TxnOffsetCommitRequestPartition(0, offset, -1, "")
     topic = TxnOffsetCommitRequestTopic("topic", [partition])
-    request = TxnOffsetCommitRequest(producer[0], group, *producer[1:], topics=[topic])
-    client.send(TXN_OFFSET_COMMIT, request, IMPLICIT)
+    request = TxnOffsetCommitRequest(producer[0], group, *producer[1:], topics=[topic], **more)
+    client.send(TXN_OFFSET_COMMIT, request, version)
 
 
 def code_of(response) -> int:
@@ -357,6 +359,56 @@ def test_the_end_does_not_overtake_a_commit_in_a_pipeline(client):
         assert ended.error_code == ErrorCode.NONE
         producer = producer._replace(epoch=ended.producer_epoch)
         assert client.fetch("group", PLACES) == {A: number, B: -1, C: -1}
+
+
+class Occupied:
+    """A group for which something is under way that no commit can share its lane with."""
+
+    def __init__(self, broker: Broker, group: str) -> None:
+        self.broker = broker
+        self.group = group
+        self.groups = broker.server.groups
+        self.shard = self.groups._shards[self.groups.partition_of(group)]
+        self.lane = broker.call(lambda: self.shard.enter_lane(group, object()))
+
+    def wait_for_next(self) -> None:
+        """Return when a command waits behind it."""
+        wait_until(lambda: self.broker.call(lambda: len(self.lane.waiting)))
+
+    def finish(self) -> None:
+        """Let go on what waits."""
+
+        def leave() -> None:
+            self.lane.in_flight -= 1
+            self.groups._go_on(self.shard, self.group, self.lane)
+
+        self.broker.call(leave)
+
+
+@pytest.mark.parametrize("commit", [True, False])
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [
+        (CLASSIC - 1, ErrorCode.INVALID_TXN_STATE),
+        (CLASSIC, ErrorCode.TRANSACTION_ABORTABLE),
+        (IMPLICIT, ErrorCode.INVALID_PRODUCER_EPOCH),
+    ],
+)
+def test_a_commit_whose_transaction_ends_while_it_waits_is_refused(
+    broker, client, version, code, commit
+):
+    """P1: the transaction is asked for at the append. Behind its marker nothing would end it."""
+    producer = client.begin_life("id")
+    client.committed(producer, "group", {B: 1}, version)
+    occupied = Occupied(broker, "group")
+    with OffsetsClient(broker) as late:
+        send_commit(late, producer, "group", 66, version)
+        occupied.wait_for_next()
+        client.ended(producer, version, commit=commit)
+        occupied.finish()
+        assert code_of(late.receive()) == code
+    wait_until(lambda: client.fetch("group", PLACES)[B] != UNSTABLE)
+    assert client.fetch("group", PLACES) == {A: -1, B: 1 if commit else -1, C: -1}
 
 
 class Delayed:
@@ -434,6 +486,29 @@ def test_a_late_commit_of_the_transaction_before_does_not_get_into_the_next_one(
         assert code_of(client.receive()) == ErrorCode.NONE
     client.ended(producer, IMPLICIT, commit=True)
     assert client.fetch("group", PLACES)[A] == 3
+
+
+def test_a_commit_that_waited_hears_of_its_transaction_before_its_group(broker, client):
+    """As one that did not wait: and its transaction is open, though the group refuses."""
+    former = client.join("group", group_instance_id="i")
+    client.join("group", former.member_id, group_instance_id="i")
+    zombie = {"member_id": former.member_id, "generation_id": former.generation_id}
+    delayed = Delayed(broker)
+    producer = client.begin_life("id")
+    client.committed(producer, "another", {A: 1})
+    answer = client.end(producer, IMPLICIT, commit=True)
+    following = producer._replace(epoch=answer.producer_epoch)
+    with OffsetsClient(broker) as late:
+        send_commit(late, producer, "group", 66, **zombie)
+        send_commit(client, following, "group", 67, **zombie)
+        transactions = broker.server.transactions
+        wait_until(lambda: broker.call(lambda: transactions.requests_waiting) == 2)
+        delayed.is_over = True
+        broker.clock.advance(seconds=1)
+        assert code_of(late.receive()) == ErrorCode.INVALID_PRODUCER_EPOCH
+        assert code_of(client.receive()) == ErrorCode.ILLEGAL_GENERATION
+    client.ended(following, IMPLICIT, commit=True)
+    assert client.fetch("group", PLACES) == NOTHING
 
 
 def test_a_partition_that_is_being_read_is_said_by_version(broker, client):
