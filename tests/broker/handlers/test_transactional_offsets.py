@@ -375,14 +375,10 @@ class Occupied:
         """Return when a command waits behind it."""
         wait_until(lambda: self.broker.call(lambda: len(self.lane.waiting)))
 
-    def finish(self) -> None:
-        """Let go on what waits."""
-
-        def leave() -> None:
-            self.lane.in_flight -= 1
-            self.groups._go_on(self.shard, self.group, self.lane)
-
-        self.broker.call(leave)
+    def leave(self) -> None:
+        """Let go on what waits; on the broker's loop."""
+        self.lane.in_flight -= 1
+        self.groups._go_on(self.shard, self.group, self.lane)
 
 
 @pytest.mark.parametrize("commit", [True, False])
@@ -405,10 +401,34 @@ def test_a_commit_whose_transaction_ends_while_it_waits_is_refused(
         send_commit(late, producer, "group", 66, version)
         occupied.wait_for_next()
         client.ended(producer, version, commit=commit)
-        occupied.finish()
+        broker.call(occupied.leave)
         assert code_of(late.receive()) == code
     wait_until(lambda: client.fetch("group", PLACES)[B] != UNSTABLE)
     assert client.fetch("group", PLACES) == {A: -1, B: 1 if commit else -1, C: -1}
+
+
+def test_a_commit_whose_turn_comes_while_the_groups_topic_goes_is_refused(broker, client):
+    """Its many logs go some at a time; the coordinator hears of it behind the last."""
+    producer = client.begin_life("id")
+    client.committed(producer, "group", {B: 1}, CLASSIC)
+    occupied = Occupied(broker, "group")
+    with OffsetsClient(broker) as late:
+        send_commit(late, producer, "group", 66, CLASSIC)
+        occupied.wait_for_next()
+        catalogue = broker.server.catalogue
+        removed = catalogue._on_log_removed
+        meanwhile = [occupied.leave]
+
+        def remove(log) -> None:
+            removed(log)
+            if meanwhile:
+                meanwhile.pop()()
+
+        broker.call(lambda: setattr(catalogue, "_on_log_removed", remove))
+        names = ["__consumer_offsets"]
+        client.ask(DELETE_TOPICS, DeleteTopicsRequest(topic_names=names, timeout_ms=1000), 5)
+        assert not meanwhile
+        assert code_of(late.receive()) == ErrorCode.NOT_COORDINATOR
 
 
 class Delayed:
