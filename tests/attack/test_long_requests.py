@@ -12,12 +12,7 @@ from barnabas.broker.server import COLLECT_EVERY
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from barnabas.protocol.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT, OffsetCommitRequestTopic
 from barnabas.protocol.messages.offset_delete import (
     OFFSET_DELETE,
     OffsetDeleteRequest,
@@ -38,6 +33,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
 from barnabas.protocol.records import read_header
 from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag
+from tests.broker.long_commit import long_commit
 from tests.broker.sample_requests import error_codes
 from tests.crash.transaction_client import TRANSACTIONS_V2, Producer
 from tests.crash.transaction_life import batches_of
@@ -66,22 +62,6 @@ def broker(tmp_path_factory) -> Iterator[Broker]:
     gc.unfreeze()
 
 
-def long_commit(offset: int, topics: int, partitions: int) -> OffsetCommitRequest:
-    return OffsetCommitRequest(
-        GROUP,
-        topics=[
-            OffsetCommitRequestTopic(
-                f"topic-{number}",
-                partitions=[
-                    OffsetCommitRequestPartition(index, offset, committed_metadata="")
-                    for index in range(partitions)
-                ],
-            )
-            for number in range(topics)
-        ],
-    )
-
-
 def committed(broker: Broker) -> dict[tuple[str, int], int]:
     topics = broker.server.groups.machine_of(GROUP).offsets.of_group(GROUP)
     return {
@@ -100,7 +80,7 @@ def test_a_commit_of_very_many_partitions_is_one_decision_that_holds_nobody(brok
             index = groups.partition_of(GROUP)
             log = broker.server.catalogue.partition(groups.topic_name, index).log
             before = broker.call(lambda log=log: log.next_offset)
-            request = long_commit(offset, *shape)
+            request = long_commit(GROUP, offset, *shape)
             with loop_lag(broker, f"OffsetCommit of {shape}") as lag:
                 response = client.ask(OFFSET_COMMIT, request, 8)
             assert lag.busy_ms < BUSY_MS_MOST
@@ -123,8 +103,8 @@ def test_a_commit_too_large_for_one_batch_is_refused_as_a_whole():
     with Broker() as small, WireClient(small.address) as client:
         small.create_topic("topic-0", PARTITIONS)
         client.ask(FIND_COORDINATOR, FindCoordinatorRequest(GROUP), 3)
-        assert set(error_codes(client.ask(OFFSET_COMMIT, long_commit(1, 1, 10), 8))) == {0}
-        request = long_commit(2, 1, PARTITIONS)
+        assert set(error_codes(client.ask(OFFSET_COMMIT, long_commit(GROUP, 1, 1, 10), 8))) == {0}
+        request = long_commit(GROUP, 2, 1, PARTITIONS)
         for partition in request.topics[0].partitions:
             partition.committed_metadata = "x" * 300
         response = client.ask(OFFSET_COMMIT, request, 8)
@@ -136,7 +116,7 @@ def test_a_commit_too_large_for_one_batch_is_refused_as_a_whole():
 def test_what_does_not_exist_is_answered_beside_what_is_committed(broker):
     with WireClient(broker.address) as client:
         client.ask(FIND_COORDINATOR, FindCoordinatorRequest(GROUP), 3)
-        request = long_commit(7, 1, PARTITIONS + 500)
+        request = long_commit(GROUP, 7, 1, PARTITIONS + 500)
         gone = OffsetCommitRequestTopic("gone", partitions=request.topics[0].partitions[:1000])
         request.topics.append(gone)
         response = client.ask(OFFSET_COMMIT, request, 8)
@@ -153,7 +133,7 @@ def test_what_does_not_exist_is_answered_beside_what_is_committed(broker):
 
 
 def test_a_stranger_commits_nothing_of_very_many_partitions(broker):
-    request = long_commit(9, 1, PARTITIONS)
+    request = long_commit(GROUP, 9, 1, PARTITIONS)
     request.generation_id_or_member_epoch, request.member_id = 3, "stranger"
     with WireClient(broker.address) as client:
         client.ask(FIND_COORDINATOR, FindCoordinatorRequest(GROUP), 3)
@@ -170,7 +150,7 @@ def filled(broker) -> Iterator[WireClient]:
     """A connection to a broker with groups, of which one has committed for every partition."""
     with WireClient(broker.address) as client:
         client.ask(FIND_COORDINATOR, FindCoordinatorRequest(GROUP), 3)
-        request = long_commit(5, TOPICS, PARTITIONS)
+        request = long_commit(GROUP, 5, TOPICS, PARTITIONS)
         assert set(error_codes(client.ask(OFFSET_COMMIT, request, 8))) == {ErrorCode.NONE}
         yield client
 
@@ -179,8 +159,7 @@ def fill_less(client: WireClient) -> list[str]:
     """Groups of which none has many offsets, and all have together."""
     names = [f"less-{number}" for number in range(40)]
     for name in names:
-        request = long_commit(6, 1, 1500)
-        request.group_id = name
+        request = long_commit(name, 6, 1, 1500)
         assert set(error_codes(client.ask(OFFSET_COMMIT, request, 8))) == {ErrorCode.NONE}
     return names
 
@@ -262,7 +241,7 @@ def test_the_end_of_a_transaction_over_very_many_offsets_holds_nobody(
         ]
         for name in names:
             request = TxnOffsetCommitRequest(producer.key, name, *producer.identity)
-            for topic in long_commit(8, topics, partitions).topics:
+            for topic in long_commit(GROUP, 8, topics, partitions).topics:
                 within = [
                     TxnOffsetCommitRequestPartition(each.partition_index, each.committed_offset)
                     for each in topic.partitions

@@ -6,15 +6,11 @@ from random import Random
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from barnabas.protocol.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.storage.simulated import Operation, SimulatedFileSystem
 from barnabas.testing import Broker
+from tests.broker.long_commit import long_commit
 from tests.broker.sample_requests import error_codes
 from tests.counterparts.wire_client import WireClient
 
@@ -22,23 +18,6 @@ GROUP = "many"
 TOPICS, PARTITIONS = 3, 2000
 DRAWS = 3
 CONFIG = {"offsets.topic.num.partitions": "1"}
-
-
-def long_commit(offset: int) -> OffsetCommitRequest:
-    """Commit ``offset`` for every partition there is."""
-    return OffsetCommitRequest(
-        GROUP,
-        topics=[
-            OffsetCommitRequestTopic(
-                f"topic-{number}",
-                partitions=[
-                    OffsetCommitRequestPartition(index, offset, committed_metadata="")
-                    for index in range(PARTITIONS)
-                ],
-            )
-            for number in range(TOPICS)
-        ],
-    )
 
 
 def committed(broker: Broker) -> list[int]:
@@ -68,11 +47,11 @@ def test_a_power_loss_leaves_all_of_a_long_commit_or_nothing():
         broker.port = broker.address[1]
         with WireClient(broker) as client:
             client.ask(FIND_COORDINATOR, FindCoordinatorRequest(GROUP), 3)
-            answers = [client.ask(OFFSET_COMMIT, long_commit(1), 8)]
+            answers = [client.ask(OFFSET_COMMIT, long_commit(GROUP, 1, TOPICS, PARTITIONS), 8)]
             disk = broker._file_system
             assert isinstance(disk, SimulatedFileSystem)
             disk.after = cuts = Cuts(disk, Random(broker.seed))
-            answers.append(client.ask(OFFSET_COMMIT, long_commit(2), 8))
+            answers.append(client.ask(OFFSET_COMMIT, long_commit(GROUP, 2, TOPICS, PARTITIONS), 8))
             disk.after = None
         metastore = copy_of(broker._metastore)
     assert all(set(error_codes(answer)) == {ErrorCode.NONE} for answer in answers)
