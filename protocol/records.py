@@ -155,11 +155,6 @@ class BatchHeader(NamedTuple):
         return self.max_timestamp if self.record_count else NO_TIMESTAMP
 
     @property
-    def has_producer(self) -> bool:
-        """Whether an idempotent or transactional producer wrote this."""
-        return self.producer_id >= 0
-
-    @property
     def is_transactional(self) -> bool:
         """Whether the batch belongs to a transaction (data or marker)."""
         return bool(self.attributes & TRANSACTIONAL_BIT)

@@ -14,19 +14,10 @@ import pyarrow as pa
 
 _SEED = 0x9747B28C
 _MULTIPLIER = np.uint32(0x5BD1E995)
-_POSITIVE = np.uint32(0x7FFFFFFF)
 _WORD_BYTES = 4
 _TAIL_MASKS = np.array([0, 0xFF, 0xFFFF, 0xFFFFFF], dtype=np.uint32)
 
 Hashes = npt.NDArray[np.uint32]
-
-
-def partitions_of_keys(keys: Any, count: int) -> npt.NDArray[np.int32]:  # noqa: ANN401
-    """The partition, of ``count``, that Kafka's default partitioner gives each key.
-
-    A null key gets one, too; what that is worth, the caller knows.
-    """
-    return ((murmur2(keys) & _POSITIVE) % np.uint32(count)).astype(np.int32)
 
 
 def murmur2(keys: Any) -> Hashes:  # noqa: ANN401 - pyarrow has no types

@@ -25,7 +25,6 @@ TIME_ENTRY: Final = struct.Struct(">qi")
 TRANSACTION_ENTRY: Final = struct.Struct(">hqqqq")
 TRANSACTION_VERSION: Final = 0
 NO_TIMESTAMP: Final = -1
-MAX_RELATIVE_OFFSET: Final = 2_147_483_647
 
 
 class CorruptIndex(Exception):

@@ -232,7 +232,6 @@ class Journal:
         self._in_flight: deque[CommitGroup] = deque()
         self._unwritten: deque[CommitGroup] = deque()
         self.backlog_bytes = 0
-        self.groups_durable = 0
         self.batches = 0
 
     def group_for(self, size: int) -> CommitGroup:
@@ -288,11 +287,6 @@ class Journal:
         self._unwritten.append(group)
         self._submit(group, alone=alone)
 
-    @property
-    def idle(self) -> bool:
-        """Whether nothing waits to be durable or written."""
-        return not (self._scheduled or self._in_flight or self._unwritten)
-
     def show(self, count: int) -> None:
         """Move the high watermarks over the oldest ``count`` groups in flight.
 
@@ -314,7 +308,6 @@ class Journal:
         ``show`` and ``prepare_answers`` have been called for them.
         """
         done = [self._in_flight.popleft() for _ in range(count)]
-        self.groups_durable += count
         for group in done:
             group.durable = True
         for group in done:

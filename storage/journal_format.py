@@ -42,12 +42,9 @@ MAGIC: Final = b"BARNJRNL"
 KIND_BATCHES: Final = 1
 """Batches of one partition, back to back."""
 KIND_LOG_START: Final = 2
-KIND_BY_REFERENCE: Final = 3
-"""Reserved: a batch whose bytes are already durable elsewhere. Never written by version 1."""
 
 GROUP_HEADER: Final = struct.Struct("<8sHHIQQII")
 GROUP_HEADER_BYTES: Final = GROUP_HEADER.size
-_CRC_FIELD: Final = struct.Struct("<I")
 _CRC_POSITION: Final = GROUP_HEADER_BYTES - 4
 _NO_CRC: Final = b"\0\0\0\0"
 

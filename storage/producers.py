@@ -33,7 +33,6 @@ from barnabas.protocol.records import (
 )
 
 CACHED_BATCHES: Final = 5
-NO_EPOCH: Final = -1
 NO_OFFSET: Final = -1
 NO_COORDINATOR_EPOCH: Final = -1
 

@@ -328,11 +328,6 @@ class ConfigEntry(NamedTuple):
         """Whether the value is nobody's business."""
         return self.type is ConfigType.PASSWORD
 
-    @property
-    def is_default(self) -> bool:
-        """DescribeConfigs v0 knows only this much about the source."""
-        return self.source is ConfigSource.DEFAULT
-
 
 _MILLISECONDS = {".hours": 3_600_000, ".minutes": 60_000}
 

@@ -46,7 +46,6 @@ __all__ = ["KAFKA_3_9", "Broker", "ErrorCode", "Interception", "Outcome", "Recei
 Result = TypeVar("Result")
 
 MEMORY_DIRECTORY = "/data"
-START_TIMEOUT_SECONDS = 30
 
 DEFAULTS: Mapping[str, str] = {
     "listeners": "PLAINTEXT://127.0.0.1:0",

@@ -125,7 +125,6 @@ def test_describe_names_the_source_and_the_default():
         ConfigType.INT,
         ConfigSource.DEFAULT,
     )
-    assert plain.is_default
     assert not plain.read_only
     assert [each.value for each in plain.synonyms] == ["1073741824"]
     config = BrokerConfig().with_settings(

@@ -220,7 +220,7 @@ def test_describe_lists_all_but_internal_keys():
     assert TOPIC_CONFIGS.keys() - described.keys() == {"internal.segment.bytes"}
     for name, entry in described.items():
         assert entry.value == format_value(TOPIC_CONFIGS[name].default)
-        assert entry.is_default
+        assert entry.source is ConfigSource.DEFAULT
         assert not entry.read_only
 
 

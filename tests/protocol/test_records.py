@@ -100,12 +100,10 @@ def test_header_properties():
     assert (header.base_offset, header.last_offset, header.next_offset) == (500, 502, 503)
     assert header.last_sequence == 0  # S7: 2147483646, 2147483647, 0
     assert header.is_transactional
-    assert header.has_producer
     assert not header.is_control
     assert header.timestamp_type == 0
     plain = read_header(encode_batch(RECORDS))
     assert plain.last_sequence == -1
-    assert not plain.has_producer
     assert not plain.is_transactional
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2 as kafka_pythons
 
-from barnabas.spark_connector.murmur2 import murmur2, partitions_of_keys
+from barnabas.spark_connector.murmur2 import murmur2
 
 KEYS = st.lists(st.binary(max_size=70), max_size=40)
 
@@ -39,9 +39,3 @@ def test_bytes_that_lie_under_a_null_do_not_count():
     keys = pa.Array.from_buffers(pa.binary(), 2, [bits, offsets, pa.py_buffer(b"abckeys")])
     assert keys.to_pylist() == [None, b"keys"]
     assert murmur2(keys).tolist() == [kafka_pythons(b""), kafka_pythons(b"keys")]
-
-
-@given(KEYS, st.integers(1, 1000))
-def test_partitions_are_those_of_the_default_partitioner(keys, count):
-    expected = [(kafka_pythons(key) & 0x7FFFFFFF) % count for key in keys]
-    assert partitions_of_keys(pa.array(keys, pa.binary()), count).tolist() == expected
