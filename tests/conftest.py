@@ -8,6 +8,8 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.seeds import SEED
+
 # No deadline in either: the machine that runs the tests may be busy with others.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("deterministic", derandomize=True, max_examples=50, **_COMMON)
@@ -31,6 +33,10 @@ class Listener:
             for line in (text for key, text in report.user_properties if key == SAID):
                 terminal.ensure_newline()
                 terminal.write_line(f"  {line}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(f"SEED={SEED}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 
 import pytest
@@ -20,10 +19,10 @@ from tests.broker.toy import (
     small_config,
     until,
 )
+from tests.seeds import SEED
 
 BOTH_LOOPS = True
 
-SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 32)
 REQUESTS = 400
 KINDS = [
     (ECHO, b"echo", 6),

@@ -24,11 +24,11 @@ from barnabas.testing import Broker
 from tests.broker.sample_requests import SAMPLES
 from tests.broker.toy import request
 from tests.protocol.mutilation import MUTATORS
+from tests.seeds import SEED
 
 ECHO = request(18, version=0, correlation_id=77)
 """ApiVersions v0, which needs no body."""
 
-SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 32)
 MUTILATED_PER_VERSION = 6
 IDLE_CONNECTIONS = 2000
 

@@ -6,7 +6,6 @@ without. The same random requests go to both.
 
 from __future__ import annotations
 
-import os
 import random
 import struct
 
@@ -33,8 +32,8 @@ from tests.broker.data_plane import (
     produce_request,
     topic_data,
 )
+from tests.seeds import SEED
 
-SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 32)
 REQUESTS = 250
 PATIENCE_S = 60
 """For one answer: other tests run beside this one."""

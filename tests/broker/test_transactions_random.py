@@ -8,7 +8,6 @@ after a power failure, with transactions still open.
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 from dataclasses import dataclass, field
@@ -31,8 +30,8 @@ from barnabas.testing import Broker
 from tests.broker.committed_reader import Seen, committed_records
 from tests.broker.data_plane import Named, Wire, batch, until
 from tests.broker.raw_producer import RawProducer
+from tests.seeds import SEED
 
-SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 32)
 PATIENCE_S = 60
 PARTITIONS = 3
 STEPS = 70

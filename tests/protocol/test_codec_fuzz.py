@@ -1,8 +1,6 @@
 """Mutilated bytes of every structure in every version: a message or Malformed, nothing else."""
 
-import os
 import random
-import time
 
 import pytest
 
@@ -18,22 +16,15 @@ from barnabas.protocol.header import (
 from barnabas.protocol.messages import ALL_KEYS, ENTRIES
 from tests.protocol.mutilation import MUTATORS
 from tests.protocol.random_messages import RandomMessages, all_cases
+from tests.seeds import SEED
 
 CASES = 20_000
 HEADER_CASES = 5_000
 
 
-@pytest.fixture
-def seed() -> int:
-    """A new seed every time unless CODEC_FUZZ_SEED is set; printed when the test fails."""
-    chosen = int(os.environ.get("CODEC_FUZZ_SEED", time.time_ns() & 0xFFFF_FFFF))
-    print(f"CODEC_FUZZ_SEED={chosen}")
-    return chosen
-
-
-def test_mutilated_messages_are_read_or_refused(seed):
-    rng = random.Random(seed)
-    random_messages = RandomMessages(seed)
+def test_mutilated_messages_are_read_or_refused():
+    rng = random.Random(SEED)
+    random_messages = RandomMessages(SEED)
     cases = list(all_cases())
     refused = 0
     for number in range(CASES):
@@ -51,8 +42,8 @@ def test_mutilated_messages_are_read_or_refused(seed):
     assert refused > CASES // 3
 
 
-def test_every_strict_prefix_of_a_message_is_refused(seed):
-    random_messages = RandomMessages(seed)
+def test_every_strict_prefix_of_a_message_is_refused():
+    random_messages = RandomMessages(SEED)
     for case in all_cases():
         data = b"".join(case.message.encode(random_messages.message(case), case.version))
         for size in {*range(min(len(data), 40)), len(data) - 1} - {-1, len(data)}:
@@ -60,8 +51,8 @@ def test_every_strict_prefix_of_a_message_is_refused(seed):
                 case.message.decode(memoryview(data)[:size], 0, case.version)
 
 
-def test_every_message_with_a_byte_too_many_is_refused(seed):
-    random_messages = RandomMessages(seed)
+def test_every_message_with_a_byte_too_many_is_refused():
+    random_messages = RandomMessages(SEED)
     for case in all_cases():
         if case.message.name in TRAILING_BYTES_IGNORED:
             continue
@@ -70,8 +61,8 @@ def test_every_message_with_a_byte_too_many_is_refused(seed):
             case.message.decode(memoryview(data), 0, case.version)
 
 
-def test_mutilated_headers_are_read_or_refused(seed):
-    rng = random.Random(seed)
+def test_mutilated_headers_are_read_or_refused():
+    rng = random.Random(SEED)
     for _ in range(HEADER_CASES):
         key = rng.choice(ALL_KEYS)
         version = rng.randrange(ENTRIES[key].max_version + 2)

@@ -1,6 +1,5 @@
 """Batches appended together are stored, judged and read as if each had come alone."""
 
-import os
 import random
 
 import pytest
@@ -9,9 +8,9 @@ from barnabas.protocol.records import iterate_batches
 from barnabas.storage.config import LOG_APPEND_TIME, LogConfig
 from barnabas.storage.errors import Refused
 from barnabas.storage.memory_read import read_memory
+from tests.seeds import SEED
 from tests.storage.stores import NOW_MS, Host, batch, from_producer, read_all
 
-SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 32)
 RUNS = 40
 CONFIG = LogConfig(segment_bytes=3000, index_interval_bytes=200, max_message_bytes=600)
 

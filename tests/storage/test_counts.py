@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from barnabas.storage.counts import Histogram, Traffic
+from tests.seeds import SEED
 
 
 def test_a_histogram_counts_by_powers_of_two():
@@ -25,9 +26,7 @@ def test_the_longest_time_there_is_has_a_place():
 
 
 def test_every_value_is_below_its_bound_and_not_below_the_one_before():
-    seed = Random().getrandbits(32)
-    print(f"seed {seed}")
-    random = Random(seed)
+    random = Random(SEED)
     for _ in range(2000):
         value = random.getrandbits(random.randint(1, 50))
         histogram = Histogram()

@@ -30,6 +30,7 @@ from barnabas.storage.scrub import (
 )
 from barnabas.storage.segment_read import FileSpan, read_waiting
 from barnabas.storage.time_lookup import offset_for_timestamp, run
+from tests.seeds import SEED
 from tests.storage.cleaning import COMPACTED, compact
 from tests.storage.stores import NOW_MS, Host, batch, from_producer, read_all
 from tests.storage.test_cleaner_random import Reader
@@ -217,7 +218,7 @@ def test_pages_that_the_disk_does_not_give(host, monkeypatch):
 def test_a_batch_larger_than_what_is_read_at_once():
     host = Host(LogConfig(segment_bytes=4 << 20, max_message_bytes=3 << 20))
     host.boot()
-    host.append(batch(), batch(value=os.urandom(CHUNK_BYTES * 5 + 7)), batch())
+    host.append(batch(), batch(value=Random(SEED).randbytes(CHUNK_BYTES * 5 + 7)), batch())
     host.log.roll(host.store.journal.group_for(0))
     host.append(batch())
     seen = []

@@ -1,7 +1,6 @@
 """Batches sent from the page cache are those that would have been read (L)."""
 
 import errno
-import os
 import random
 import socket
 
@@ -13,10 +12,9 @@ from barnabas.storage.errors import Corrupt
 from barnabas.storage.io import FileSlice, LocalFileSystem, cached_pages
 from barnabas.storage.segment_read import FileSpan, read_cached
 from barnabas.storage.simulated import SimulatedFileSystem
+from tests.seeds import SEED
 from tests.storage.page_cache import all_is_cached_where_nobody_knows
 from tests.storage.stores import batch
-
-SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 32)
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID
 from barnabas.protocol.messages.metadata import METADATA
 from barnabas.protocol.messages.produce import PRODUCE
 from tests.broker.cli.command import command, environment
+from tests.seeds import SEED
 
 
 def read(shell, topic):
@@ -345,9 +346,7 @@ def test_lines_come_as_soon_as_they_are_whole():
 
 
 def test_lines_in_random_pieces():
-    seed = random.getrandbits(32)
-    print("seed", seed)
-    dice = random.Random(seed)
+    dice = random.Random(SEED)
     for _ in range(200):
         data = bytes(dice.choices(b"ab\n", k=dice.randrange(40)))
         cuts = sorted(dice.choices(range(len(data) + 1), k=5))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import os
 import random
 import time
 from dataclasses import replace
@@ -30,8 +29,8 @@ from tests.broker.data_plane import (
     until,
     values,
 )
+from tests.seeds import SEED
 
-SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 32)
 UNKNOWN = Named("nope", bytes([9] * 16))
 HOUR_MS = 3_600_000
 COMMITTED = 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import os
 import random
 from dataclasses import replace
 
@@ -25,8 +24,8 @@ from tests.broker.data_plane import (
     list_offsets_request,
     until,
 )
+from tests.seeds import SEED
 
-SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 32)
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = range(-1, -7, -1)
 NOT_FOUND = (0, -1, -1, -1)
 COMMITTED = 1
