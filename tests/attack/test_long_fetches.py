@@ -16,7 +16,8 @@ from barnabas.protocol.messages.fetch import FETCH, FetchResponse
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag
-from tests.broker.data_plane import Named, Wire, batch, fetch_request, until, values
+from tests.broker.data_plane import Named, Wire, batch, fetch_request, values
+from tests.waiting import wait_until
 
 BUSY_MS_MOST = 100
 """The rule is 50; a crowded machine that also traces coverage may take twice as long."""
@@ -107,7 +108,7 @@ def test_the_loop_is_free_while_very_many_partitions_are_read(broker):
         assert lag.busy_ms < BUSY_MS_MOST
         session.close()
         session.close()
-    until(lambda: not broker.call(lambda: len(broker.server.fetch_waits)))
+    wait_until(lambda: not broker.call(lambda: len(broker.server.fetch_waits)))
 
 
 @pytest.mark.parametrize("delay_s", [0, 0.01, 0.05, 0.5])
@@ -148,8 +149,8 @@ def test_nothing_is_left_of_a_client_that_goes(broker, delay_s):
     with Wire(broker.address) as wire:
         session.wire = wire
         session.close()
-    until(lambda: not broker.call(lambda: len(broker.server.fetch_waits)))
-    until(lambda: not broker.call(lambda: _running(broker)))
+    wait_until(lambda: not broker.call(lambda: len(broker.server.fetch_waits)))
+    wait_until(lambda: not broker.call(lambda: _running(broker)))
 
 
 def _running(broker: Broker) -> list[str]:

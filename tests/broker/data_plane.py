@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import socket
-import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
@@ -255,11 +254,3 @@ def unpack(records: memoryview | None) -> list[Record]:
         for at, header in iterate_batches(view)
         for record in iterate_records(view[at : at + header.size], limit_bytes=EXPANDED_BYTES)
     ]
-
-
-def until(condition: Any, seconds: float = 60) -> None:
-    """Wait for what other threads do."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)

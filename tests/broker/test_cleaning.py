@@ -1,6 +1,7 @@
 """Compaction in a running broker, moved by its clock."""
 
 import asyncio
+import inspect
 import time
 from dataclasses import replace
 
@@ -8,13 +9,13 @@ import pytest
 from confluent_kafka import Producer
 
 from barnabas.testing import Broker
+from tests.waiting import WAIT_S, wait_until
 
 COMPACTED = {
     "cleanup.policy": "compact",
     "segment.ms": "1000",
     "min.cleanable.dirty.ratio": "0.01",
 }
-WAIT_SECONDS = 60
 
 
 @pytest.fixture
@@ -44,10 +45,7 @@ def cleaner(broker):
 
 
 def wait_for(broker, condition):
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not broker.call(condition):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: broker.call(condition), lambda: inspect.getsource(condition).strip())
 
 
 def values(broker):
@@ -118,7 +116,7 @@ def test_a_topic_deleted_during_a_pass(broker):
     deleting = asyncio.run_coroutine_threadsafe(
         broker.server.catalogue.delete_topic(log.topic_id), broker.server.loop
     )
-    deleting.result(WAIT_SECONDS)
+    deleting.result(WAIT_S)
     wait_for(broker, lambda: not cleaner(broker)._running)
     assert log.cleaning.failure is None
     assert cleaner(broker).counts.failures == 0

@@ -22,8 +22,8 @@ from tests.broker.toy import (
     Toy,
     request,
     small_config,
-    until,
 )
+from tests.waiting import until
 
 BOTH_LOOPS = True
 

@@ -8,18 +8,9 @@ import random
 import pytest
 
 from barnabas.broker.network.socket_server import SocketServer
-from tests.broker.toy import (
-    ECHO,
-    FETCH,
-    PRODUCE,
-    SLOW,
-    RawClient,
-    Toy,
-    request,
-    small_config,
-    until,
-)
+from tests.broker.toy import ECHO, FETCH, PRODUCE, SLOW, RawClient, Toy, request, small_config
 from tests.seeds import SEED
+from tests.waiting import until
 
 BOTH_LOOPS = True
 

@@ -25,6 +25,7 @@ from tests.broker.sample_requests import SAMPLES
 from tests.broker.toy import request
 from tests.protocol.mutilation import MUTATORS
 from tests.seeds import SEED
+from tests.waiting import wait_until
 
 ECHO = request(18, version=0, correlation_id=77)
 """ApiVersions v0, which needs no body."""
@@ -80,13 +81,6 @@ def resident_bytes() -> int:
 
 def connections(running) -> int:
     return running.call(lambda: len(running.server.sockets.connections))
-
-
-def wait_until(condition, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def alive(running) -> bool:

@@ -6,6 +6,7 @@ from barnabas.broker.api.inspector import Inspected, Inspector
 from barnabas.protocol.compression import ZSTD
 from barnabas.protocol.records import Record, encode_batch
 from tests.broker.data_plane import batch
+from tests.waiting import until
 
 LIMIT = 1000
 
@@ -17,11 +18,6 @@ def large():
 
 async def inspector():
     return Inspector(asyncio.get_running_loop(), lambda: LIMIT)
-
-
-async def until(condition):
-    while not condition():  # noqa: ASYNC110  what the thread does says nothing
-        await asyncio.sleep(0.001)
 
 
 async def test_everything_is_told_in_its_order():

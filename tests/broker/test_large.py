@@ -46,6 +46,7 @@ from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag
 from tests.broker.large_requests import large_requests
 from tests.broker.sample_requests import SAMPLES, error_codes
+from tests.waiting import wait_until
 
 HELD_MS_MOST = 250
 """Of the loop's own processor time. On a quiet machine it is a tenth; tests run in a crowd."""
@@ -306,15 +307,6 @@ def test_a_client_that_leaves_while_its_fetch_waits_leaves_nothing(running, wide
         wait_until(lambda: running.call(lambda: len(waits)) > 0)
     wait_until(lambda: running.call(lambda: len(waits)) == 0)
     wait_until(lambda: running.call(lambda: len(running.server.sockets._requests)) == 0)
-
-
-def wait_until(condition):
-    import time
-
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_a_request_behind_a_large_one_is_answered_after_it(running, wide):

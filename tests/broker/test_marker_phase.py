@@ -20,17 +20,11 @@ from barnabas.protocol.messages.write_txn_markers import (
 )
 from barnabas.storage.transaction_marker import TransactionMarker
 from barnabas.testing import Broker
-from tests.broker.data_plane import Wire, until
-from tests.crash.transaction_client import (
-    PATIENCE_S,
-    Producer,
-    committed_offset,
-    ends,
-    persistent,
-    producers,
-)
+from tests.broker.data_plane import Wire
+from tests.crash.transaction_client import Producer, committed_offset, ends, persistent, producers
 from tests.crash.transaction_history import partition_history
 from tests.crash.transaction_life import batches_of
+from tests.waiting import wait_until
 
 NONE = ErrorCode.NONE
 PLACES = [("t", index) for index in range(3)]
@@ -72,9 +66,9 @@ def history(broker, place):
 
 def until_complete(broker, key="id"):
     """Wait until a transaction has its markers, and until they are durable and can be seen."""
-    until(lambda: state(broker, key).is_idle, PATIENCE_S)
+    wait_until(lambda: state(broker, key).is_idle)
     journal = broker.server.logs.journal
-    until(lambda: broker.call(journal.newest_group) is None, PATIENCE_S)
+    wait_until(lambda: broker.call(journal.newest_group) is None)
 
 
 @GENERATIONS
@@ -265,7 +259,7 @@ def test_very_many_partitions_take_several_turns(broker, wire, generation, monke
     producer = begun(wire, generation, *places)
     log_of(broker, places[1]).closed = True
     assert producer.end() == NONE
-    until(lambda: len(history(broker, places[8]).markers) == 1, PATIENCE_S)
+    wait_until(lambda: len(history(broker, places[8]).markers) == 1)
     assert state(broker) == State.PREPARE_COMMIT
     log_of(broker, places[1]).closed = False
     until_complete(broker)
@@ -326,7 +320,7 @@ def test_the_epoch_of_a_start_is_later_than_that_of_any_marker(broker, wire, sto
     appended = broker.call(
         lambda: log.append_marker(TransactionMarker(*producer.identity, **settings))
     )
-    until(lambda: appended.durable.durable, PATIENCE_S)
+    wait_until(lambda: appended.durable.durable)
     stop(broker)
     broker.restart()
     assert broker.server.transactions.coordinator_epoch > 77

@@ -18,16 +18,9 @@ from barnabas.protocol.records import iterate_batches
 from barnabas.storage.io import LocalFile
 from barnabas.storage.segment_read import SLICE_BYTES_MIN
 from barnabas.testing import Broker
-from tests.broker.data_plane import (
-    NOW_MS,
-    Named,
-    Wire,
-    batch,
-    complaints,
-    list_offsets_request,
-    until,
-)
+from tests.broker.data_plane import NOW_MS, Named, Wire, batch, complaints, list_offsets_request
 from tests.broker.handlers.test_fetch import fill, log_of, positions, settle, use_small_segments
+from tests.waiting import wait_until
 
 CONFIG = {
     "barnabas.http.listener": "127.0.0.1:0",
@@ -66,7 +59,7 @@ def a_pass(broker, minutes=61):
     counts = broker.server.scrubber.counts
     before = counts.last_full_pass_ms
     broker.clock.advance(minutes=minutes)
-    until(lambda: counts.last_full_pass_ms > before)
+    wait_until(lambda: counts.last_full_pass_ms > before)
 
 
 def change(segment, position, data):
@@ -205,7 +198,7 @@ def test_a_reader_finds_it_first(broker, wire, topic, caplog):
     at, header = [(at, header) for at, header, _ in segment.scan(0)][2]
     change(segment, at, b"\x55" * 61)
     assert wire.fetch_one(topic, header.base_offset).error_code == OFFLINE
-    until(lambda: log.damaged)
+    wait_until(lambda: log.damaged)
     (damaged,) = log.damaged
     assert (damaged.base_offset, damaged.end_offset) == (header.base_offset, header.next_offset)
     assert positions(wire.fetch_one(topic, header.next_offset))[0] == header.next_offset
@@ -225,7 +218,7 @@ def test_an_index_that_was_wrong_is_written_anew(broker, wire, topic, caplog):
     with open(path.replace(".timeindex", ".txnindex"), "wb") as file:
         file.write(b"x" * 34)
     a_pass(broker)
-    until(lambda: broker.call(lambda: segment.is_settled))
+    wait_until(lambda: broker.call(lambda: segment.is_settled))
     with open(path, "rb") as file:
         assert file.read() == content
     (line,) = complaints(caplog)
@@ -263,9 +256,9 @@ def test_compaction_meets_damage(broker, wire, caplog):
     flip(segment, 70)
     look = broker.server._housekeeping.cleaner.look
     broker.call(look)
-    until(lambda: log.damaged)
+    wait_until(lambda: log.damaged)
     broker.call(look)
-    until(lambda: broker.call(lambda: log.cleaning.clean_offset) == segment.base_offset)
+    wait_until(lambda: broker.call(lambda: log.cleaning.clean_offset) == segment.base_offset)
     assert segment in log.segments
     assert log.cleaning.failure is None
     assert any(line.startswith("log damaged topic=c") for line in complaints(caplog))
@@ -282,7 +275,7 @@ def test_it_can_be_switched_off(tmp_path):
         assert broker.server.scrubber.counts.segments == 0
         # Who reads it gets it looked at all the same.
         assert wire.fetch_one(topic, log.segments[2].base_offset).error_code == OFFLINE
-        until(lambda: log.damaged)
+        wait_until(lambda: log.damaged)
 
 
 def fail_reads(monkeypatch, path):
@@ -316,7 +309,7 @@ def test_a_disk_that_was_away_is_asked_again_soon(tmp_path, monkeypatch, caplog,
         offset = segment.base_offset
         failed = fail_reads(monkeypatch, segment.log_path)
         assert wire.fetch_one(topic, offset).error_code == OFFLINE
-        until(lambda: log.damaged)
+        wait_until(lambda: log.damaged)
         settled(broker)
         for _ in range(3):
             broker.clock.advance(seconds=6)
@@ -331,7 +324,7 @@ def test_a_disk_that_was_away_is_asked_again_soon(tmp_path, monkeypatch, caplog,
         assert log.damaged
         broker.clock.advance(seconds=6)
         assert wire.fetch_one(topic, offset).error_code == OFFLINE
-        until(lambda: not log.damaged)
+        wait_until(lambda: not log.damaged)
         assert positions(wire.fetch_one(topic, offset))[0] == offset
     told = [each.getMessage() for each in caplog.records if " topic=t " in each.getMessage()]
     assert [line.split(" topic")[0] for line in told] == ["log damaged", "log mended"]
@@ -340,7 +333,7 @@ def test_a_disk_that_was_away_is_asked_again_soon(tmp_path, monkeypatch, caplog,
 def settled(broker):
     """Wait until the scrubber has nothing in hand."""
     scrubber = broker.server.scrubber
-    until(lambda: broker.call(lambda: not scrubber._is_running and not scrubber._suspected))
+    wait_until(lambda: broker.call(lambda: not scrubber._is_running and not scrubber._suspected))
 
 
 def test_what_is_damaged_is_not_read_again_for_every_reader(broker, wire, topic):
@@ -361,7 +354,7 @@ def test_what_is_damaged_is_not_read_again_for_every_reader(broker, wire, topic)
 def checkpoint(broker):
     done = []
     broker.call(lambda: broker.server.logs.checkpoint(lambda: done.append(True)))
-    until(lambda: done)
+    wait_until(lambda: done)
 
 
 def restart(broker, *, kill):
@@ -378,8 +371,8 @@ def test_a_restart_remembers(broker, wire, topic, caplog, kill, tmp_path):
     a_pass(broker)
     damaged = log_of(broker, topic).damaged
     note = tmp_path / "barnabas-scrub"
-    until(lambda: note.exists() and b"checksum of the batch" in note.read_bytes())
-    until(lambda: broker.call(lambda: not broker.server.scrubber._is_running))
+    wait_until(lambda: note.exists() and b"checksum of the batch" in note.read_bytes())
+    wait_until(lambda: broker.call(lambda: not broker.server.scrubber._is_running))
     checksums = [segment.index_checksum for segment in log_of(broker, topic).segments[:-1]]
     caplog.clear()
     restart(broker, kill=kill)
@@ -391,7 +384,7 @@ def test_a_restart_remembers(broker, wire, topic, caplog, kill, tmp_path):
     with Wire(broker.address) as again:
         assert again.fetch_one(topic, damaged[0].base_offset).error_code == OFFLINE
     counts = broker.server.scrubber.counts
-    until(lambda: counts.segments and not broker.server.scrubber._in_pass)
+    wait_until(lambda: counts.segments and not broker.server.scrubber._in_pass)
     assert counts.segments == (len(log.segments) - 1 if kill else 1)
 
 
@@ -403,5 +396,5 @@ def test_a_note_that_cannot_be_read_counts_for_nothing(broker, wire, topic, tmp_
     path.write_bytes(path.read_bytes().replace(b"partitions", b"partitionz"))
     broker.restart()
     scrubber = broker.server.scrubber
-    until(lambda: scrubber.counts.segments and not scrubber._in_pass)
+    wait_until(lambda: scrubber.counts.segments and not scrubber._in_pass)
     assert scrubber.counts.segments == len(log_of(broker, topic).segments) - 1

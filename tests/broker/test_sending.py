@@ -12,9 +12,9 @@ import pytest
 from barnabas.broker.network import sending
 from barnabas.broker.network.sending import Remainder, has_slices, in_memory, send, send_unpaced
 from barnabas.storage.io import FileSlice, LocalFileSystem
-from tests.broker.toy import until
 from tests.seeds import SEED
 from tests.storage.page_cache import all_is_cached_where_nobody_knows
+from tests.waiting import until
 
 CONTENT = random.Random(7).randbytes(4_000_000)
 

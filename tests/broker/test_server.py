@@ -34,7 +34,8 @@ from barnabas.storage.io import AlreadyLocked
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.storage.simulated import SimulatedFileSystem
 from barnabas.testing import Broker
-from tests.broker.toy import RawClient, request, until
+from tests.broker.toy import RawClient, request
+from tests.waiting import until
 
 BOTH_LOOPS = True
 

@@ -17,7 +17,7 @@ from barnabas.broker.server import BrokerServer, _started
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.storage.simulated import SimulatedCrash, SimulatedFileSystem
-from tests.broker.toy import until
+from tests.waiting import until
 
 PARTITIONS = 20
 

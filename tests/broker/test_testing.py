@@ -28,6 +28,7 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
 )
 from barnabas.protocol.records import Record, control_batch, encode_batch
+from tests.waiting import wait_until
 
 
 @pytest.fixture(params=["memory", "disk"])
@@ -277,13 +278,6 @@ def test_who_waits_for_a_late_answer_may_go(broker):
             waits = broker.server.fetch_waits
             wait_until(lambda: len(waits))
         wait_until(lambda: not len(waits))
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
 
 
 @pytest.mark.parametrize("api", [METADATA, INIT_PRODUCER_ID])

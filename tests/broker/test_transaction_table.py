@@ -7,7 +7,6 @@ asked wherever AddPartitionsToTxn is; Produce and TxnOffsetCommit where they imp
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
@@ -57,6 +56,7 @@ from tests.coordinator.transactions.table import (
     shown_place,
     shown_records,
 )
+from tests.waiting import wait_until
 
 E = ErrorCode
 WIRE_COMMANDS = [each for each in COMMANDS if each not in {"Timeout", "Expiry"}]
@@ -367,10 +367,7 @@ def test_what_older_writers_are_asked(refusing, command):
 
 
 def wait_until_held(served: Served, cell: Cell) -> None:
-    deadline = time.monotonic() + 60
-    while not served.broker.call(cell.is_held):
-        assert time.monotonic() < deadline, "the request does not wait"
-        time.sleep(0.001)
+    wait_until(lambda: served.broker.call(cell.is_held), "the request waits", pause_s=0.001)
 
 
 def ask_and_wait(served: Served, cell: Cell, api: Any, request: Any, version: int) -> Any:

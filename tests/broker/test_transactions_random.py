@@ -28,9 +28,10 @@ from barnabas.protocol.messages.describe_producers import (
 )
 from barnabas.testing import Broker
 from tests.broker.committed_reader import Seen, committed_records
-from tests.broker.data_plane import Named, Wire, batch, until
+from tests.broker.data_plane import Named, Wire, batch
 from tests.broker.raw_producer import RawProducer
 from tests.seeds import SEED
+from tests.waiting import wait_until
 
 PATIENCE_S = 60
 PARTITIONS = 3
@@ -200,10 +201,7 @@ class Script:
         """Wait until every marker is durable: EndTxn is answered when its decision is."""
         ends = [partition.end for partition in self.partitions]
         logs = self.logs()
-        until(
-            lambda: self.broker.call(lambda: [log.high_watermark for log in logs]) == ends,
-            PATIENCE_S,
-        )
+        wait_until(lambda: self.broker.call(lambda: [log.high_watermark for log in logs]) == ends)
 
     def check_ends(self) -> None:
         """The last stable offset, wherever it is told, and the open transactions (L3, L7)."""
@@ -342,7 +340,7 @@ class Follower(threading.Thread):
     def stop(self, script: Script) -> None:
         """Let it read up to what is stable now, and compare."""
         ends = [partition.stable(index) for index, partition in enumerate(script.partitions)]
-        until(lambda: self.error or all(map(int.__ge__, self.positions, ends)), PATIENCE_S)
+        wait_until(lambda: self.error or all(map(int.__ge__, self.positions, ends)))
         self.stopping = True
         self.join()
         if self.error is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
@@ -21,6 +19,7 @@ from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch
+from tests.waiting import wait_until
 
 SETTINGS = {"transaction.two.phase.commit.enable": "true"}
 KEY = "sink"
@@ -97,10 +96,7 @@ def visible(broker):
 
 def wait_until_visible(broker, offset):
     """Wait until readers of committed records get this far: a timeout is nobody's request."""
-    deadline = time.monotonic() + 60
-    while visible(broker) != offset:
-        assert time.monotonic() < deadline, visible(broker)
-        time.sleep(0.01)
+    wait_until(lambda: visible(broker) == offset, lambda: f"{visible(broker)} becomes {offset}")
 
 
 @pytest.mark.parametrize(("version", "bump"), GENERATIONS)

@@ -185,9 +185,3 @@ class RawClient:
         self.writer.close()
         with contextlib.suppress(ConnectionResetError, BrokenPipeError):
             await self.writer.wait_closed()
-
-
-async def until(condition, timeout: float = 60) -> None:
-    async with asyncio.timeout(timeout):
-        while not condition():  # noqa: ASYNC110  what is waited for knows nothing of tests
-            await asyncio.sleep(0.002)

@@ -26,7 +26,7 @@ from barnabas.protocol.messages.produce import (
 from barnabas.protocol.records import Record, encode_batch
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
-from tests.interop.administration import wait_until
+from tests.waiting import wait_until
 
 PRODUCE_CLASSIC = 11
 """The last version of Produce that adds nothing to a transaction."""

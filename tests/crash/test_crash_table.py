@@ -35,12 +35,10 @@ from barnabas.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
 )
 from barnabas.testing import Broker
-from tests.broker.data_plane import until
 from tests.counterparts.broker_process import BrokerDied
 from tests.counterparts.wire_client import WireClient
 from tests.crash.failing_broker import FailingBroker
 from tests.crash.transaction_client import (
-    PATIENCE_S,
     Producer,
     committed_offset,
     create_topic,
@@ -51,6 +49,7 @@ from tests.crash.transaction_client import (
 )
 from tests.crash.transaction_history import Ended, TransactionHistory
 from tests.interop.transactional import Confluent
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -322,7 +321,7 @@ def test_rows_10_to_14_a_decision_stands(stage, generation, commit, row):
     before = stage.history().highest_coordinator_epoch
     stage.crash(failpoints, lambda: producer.end(commit=commit), producer, torn="torn" in row)
     # Before anybody asks: the start finishes it, with an epoch of its own (C6, D6).
-    until(lambda: stage.latest().state == COMPLETE[commit], PATIENCE_S)
+    wait_until(lambda: stage.latest().state == COMPLETE[commit])
     assert stage.states() == [State.EMPTY, State.ONGOING, PREPARE[commit], COMPLETE[commit]]
     completed = stage.latest()
     markers = stage.markers((begun[0], wanted))
@@ -366,7 +365,7 @@ def test_row_15_the_epochs_are_used_up(stage, commit, failpoint):
     assert old[1] == LARGEST_CLIENT_EPOCH
     producer.open(*stage.places)
     stage.crash(failpoint, lambda: producer.end(commit=commit), producer)
-    until(lambda: stage.latest().state == COMPLETE[commit], PATIENCE_S)
+    wait_until(lambda: stage.latest().state == COMPLETE[commit])
     latest = stage.latest()
     assert latest.producer_id > old[0]
     assert latest.producer_epoch == 0
@@ -435,7 +434,7 @@ def test_row_18_offsets_whose_marker_is_there_are_committed(stage, generation):
     # The markers go in the order of the topics' names: that of __consumer_offsets is the first.
     stage.crash("Marker:keep", producer.end, producer)
     assert committed_offset(stage.client, stage.key, place, wait=False) == 7
-    until(lambda: stage.latest().state.is_idle, PATIENCE_S)
+    wait_until(lambda: stage.latest().state.is_idle)
     assert producer.end() == NONE
     stage.go_on()
 
@@ -445,7 +444,7 @@ def test_row_19_a_marker_of_an_older_coordinator_leaves_no_trace(stage, generati
     producer = stage.producer(generation)
     producer.begin(*stage.places)
     stage.crash("EndTransaction:keep", producer.end, producer)
-    until(lambda: stage.latest().state.is_idle, PATIENCE_S)
+    wait_until(lambda: stage.latest().state.is_idle)
     place = stage.places[0]
     (row,) = producers(stage.client, place).values()
     markers = stage.markers((row.producer_id, row.producer_epoch))

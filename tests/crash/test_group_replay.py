@@ -23,7 +23,6 @@ from barnabas.protocol.messages.group_metadata_record import (
 from barnabas.protocol.records import Record as LogRecord
 from barnabas.protocol.records import encode_batch
 from barnabas.testing import Broker
-from tests.broker.data_plane import until
 from tests.counterparts.wire_client import WireClient
 from tests.crash.group_load import (
     LOAD_SECONDS_MAX,
@@ -36,6 +35,7 @@ from tests.crash.group_load import (
     have_worked,
 )
 from tests.crash.test_kill_groups import everything
+from tests.waiting import wait_until
 
 GROUPS = 10_000
 CRASHES = 12
@@ -78,7 +78,9 @@ def test_groups_survive_crashes_that_lose_what_was_not_synced(broker):
             thread.start()
         time.sleep(random.uniform(0.05, 0.3))
         # A busy machine gets the time for something to happen.
-        until(lambda w=wrong, a=answered: w or have_worked(workers, a), LOAD_SECONDS_MAX)
+        wait_until(
+            lambda w=wrong, a=answered: w or have_worked(workers, a), seconds=LOAD_SECONDS_MAX
+        )
         broker.crash()
         for thread in threads:
             thread.join()

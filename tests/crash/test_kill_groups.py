@@ -21,7 +21,6 @@ from barnabas.protocol.messages.create_topics import (
 from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
-from tests.broker.data_plane import until
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.wire_client import WireClient
 from tests.crash.group_load import (
@@ -36,6 +35,7 @@ from tests.crash.group_load import (
     have_worked,
 )
 from tests.crash.test_kill_under_load import kill_during_recovery
+from tests.waiting import wait_until
 
 KILLS = 16
 EACH = 3
@@ -80,7 +80,7 @@ def run_until_killed(broker: BarnabasProcess, workers: list[Worker], seconds: fl
         thread.start()
     time.sleep(seconds)
     # A busy machine gets the time for something to happen.
-    until(lambda: wrong or have_worked(workers, answered), LOAD_SECONDS_MAX)
+    wait_until(lambda: wrong or have_worked(workers, answered), seconds=LOAD_SECONDS_MAX)
     broker.kill()
     for thread in threads:
         thread.join()

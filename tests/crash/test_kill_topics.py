@@ -39,10 +39,10 @@ from barnabas.protocol.messages.produce import (
 from barnabas.protocol.records import Record, encode_batch
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.wire_client import WireClient
+from tests.waiting import wait_until
 
 KILLS = 15
 CHANGES_AT_LEAST = 6
-WAIT_S = 60
 NAMES = ("orders", "payments", "shipments", "returns")
 
 
@@ -129,10 +129,9 @@ def directories_of(found: dict[str, int]) -> set[str]:
 
 def wait_for_directories(data: Path, wanted: set[str]) -> None:
     """A directory comes with the first record, on the segment thread: give it a moment."""
-    deadline = time.monotonic() + WAIT_S
-    while partition_directories(data) != wanted and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert partition_directories(data) == wanted
+    wait_until(
+        lambda: partition_directories(data) == wanted, lambda: partition_directories(data) ^ wanted
+    )
 
 
 def test_topics_survive_kills(tmp_path):

@@ -18,13 +18,11 @@ import pytest
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from tests.broker.data_plane import until
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.wire_client import WireClient
 from tests.crash.test_crash_table import SETTINGS
 from tests.crash.test_kill_under_load import kill_during_recovery
 from tests.crash.transaction_client import (
-    PATIENCE_S,
     Producer,
     committed_offset,
     create_topic,
@@ -34,6 +32,7 @@ from tests.crash.transaction_client import (
 )
 from tests.crash.transaction_history import TransactionHistory
 from tests.crash.transaction_load import Written, values_found
+from tests.waiting import wait_until
 
 TOPIC = "transactions"
 PLACES = [(TOPIC, index) for index in range(4)]
@@ -155,7 +154,7 @@ def run_until_killed(broker: BarnabasProcess, workers: list[Worker], seconds: fl
     before = sum(worker.answered for worker in workers)
     time.sleep(seconds)
     # A busy machine gets the time for something to happen.
-    until(lambda: wrong or sum(worker.answered for worker in workers) > before + 2, PATIENCE_S)
+    wait_until(lambda: wrong or sum(worker.answered for worker in workers) > before + 2)
     broker.kill()
     for thread in threads:
         thread.join()
@@ -187,7 +186,7 @@ def test_transactions_survive_kills():
                 worker._finish()
                 assert persistent(worker.producer.init) == NONE
             for place in PLACES:  # By and by the abandoned ones are over.
-                until(lambda place=place: len({*ends(client, place)}) == 1, PATIENCE_S)
+                wait_until(lambda place=place: len({*ends(client, place)}) == 1)
             ended = history(client)
             for worker in workers:
                 key = worker.producer.key

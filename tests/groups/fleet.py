@@ -30,6 +30,7 @@ from tests.groups.events import (
     read_verifiable,
 )
 from tests.groups.member import FATAL_EXIT_CODE
+from tests.waiting import wait_until
 
 WAIT_S = 240
 STOP_S = 90
@@ -255,15 +256,9 @@ def _read_behind(member: Member, ends: dict[Partition, int]) -> set[Partition]:
     return found
 
 
-def wait_for(
-    condition: Callable[[], bool], what: Callable[[], str], *, timeout_s: float = WAIT_S
-) -> float:
+def wait_for(condition: Callable[[], bool], what: Callable[[], str]) -> float:
     """Wait until something is so; returns the seconds it took."""
-    started = time.monotonic()
-    while not condition():
-        assert time.monotonic() - started < timeout_s, f"after {timeout_s} s not so: {what()}"
-        time.sleep(0.1)
-    return time.monotonic() - started
+    return wait_until(condition, what, seconds=WAIT_S, pause_s=0.1)
 
 
 def _python_command(member: Member, place: Place, group: str) -> list[str]:

@@ -1,8 +1,5 @@
 """Topics for the tests, through one of the clients under test."""
 
-import time
-from collections.abc import Callable
-
 from confluent_kafka.admin import AdminClient, NewTopic
 
 TIMEOUT_S = 60
@@ -21,11 +18,3 @@ def create(
     # The client has to outlive its answers: librdkafka stops when it is collected.
     client = admin(bootstrap_servers)
     client.create_topics([new])[topic].result(TIMEOUT_S)
-
-
-def wait_until(true: Callable[[], bool], what: str) -> None:
-    """Wait until something is so: Apache Kafka's own metadata follows a change a little later."""
-    deadline = time.monotonic() + TIMEOUT_S
-    while not true():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)

@@ -22,8 +22,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from tests.interop.administration import TIMEOUT_S, admin, create, wait_until
+from tests.interop.administration import TIMEOUT_S, admin, create
 from tests.interop.clients import Confluent, Sent, kafka
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 

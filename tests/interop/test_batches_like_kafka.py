@@ -20,10 +20,11 @@ from barnabas.protocol.messages.create_topics import (
     CreateTopicsRequest,
 )
 from barnabas.protocol.records import HEADER_BYTES, Record, encode_batch, read_header, seal, varint
-from tests.broker.data_plane import NOW_MS, Named, Wire, until
+from tests.broker.data_plane import NOW_MS, Named, Wire
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import HOST, BrokerProcess
+from tests.waiting import wait_until
 
 GOOD = [
     Record(0, NOW_MS, b"key", b"value", (("h", b"x"), ("i", None))),
@@ -132,7 +133,7 @@ def answers(broker: BrokerProcess) -> dict[str, str]:
         asked = CreatableTopic("batches", 1, 1, [], settings)
         created = wire.ask(CREATE_TOPICS, CreateTopicsRequest([asked], 60_000), 7).topics[0]
         topic = Named("batches", created.topic_id)
-        until(lambda: wire.fetch((topic, (0, 0))).responses[0].partitions[0].error_code == 0)
+        wait_until(lambda: wire.fetch((topic, (0, 0))).responses[0].partitions[0].error_code == 0)
     for label, records in batches():
         with Wire(address) as wire:
             try:

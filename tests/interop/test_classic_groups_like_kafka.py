@@ -45,6 +45,7 @@ from tests.counterparts.kafka_tools import DUMP_LOG_SEGMENTS, run_tool
 from tests.counterparts.wire_client import WireClient
 from tests.interop.administration import create
 from tests.interop.comparison import comparable
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
@@ -210,10 +211,9 @@ class Group:
 
     def until_there_are(self, state: str) -> None:
         """Wait until the group is in a state."""
-        deadline = time.monotonic() + 60
-        while (found := self.describe().groups[0].group_state) != state:
-            assert time.monotonic() < deadline, found
-            time.sleep(0.02)
+        wait_until(
+            lambda: self.describe().groups[0].group_state == state, f"it is {state}", pause_s=0.02
+        )
 
 
 Answers = Iterator[tuple[str, Any]]

@@ -21,9 +21,9 @@ from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.kafka_tools import CONSOLE_CONSUMER, CONSUMER_GROUPS, TOPICS, run_tool
 from tests.counterparts.transaction_client import TransactionClient
-from tests.interop.administration import wait_until
 from tests.interop.clients import Confluent, Sent
 from tests.interop.command_line import CommandLine
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 BROKERS: dict[str, type[BrokerProcess]] = {"barnabas": BarnabasProcess, "kafka": ApacheKafka}

@@ -23,6 +23,7 @@ from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.kafka_tools import DUMP_LOG_SEGMENTS, run_tool
 from tests.counterparts.wire_client import WireClient
 from tests.interop.administration import create
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
@@ -97,13 +98,6 @@ def type_of(broker: BarnabasProcess, group: str) -> tuple[str, str] | None:
 
 def wait_for_type(broker: BarnabasProcess, group: str, kind: str) -> None:
     wait_until(lambda: type_of(broker, group) == (kind, "Stable"), lambda: type_of(broker, group))
-
-
-def wait_until(true: Callable[[], bool], what: Callable[[], object]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not true():
-        assert time.monotonic() < deadline, what()
-        time.sleep(0.1)
 
 
 def shared(members: list[Member], topic: str, count: int = PARTITIONS) -> Callable[[], bool]:

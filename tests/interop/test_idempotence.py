@@ -11,8 +11,9 @@ import aiokafka
 import confluent_kafka
 import pytest
 
-from tests.interop.administration import create, wait_until
+from tests.interop.administration import create
 from tests.interop.clients import Confluent, kafka
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 PARTITIONS = 3

@@ -18,13 +18,11 @@ from barnabas.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
 )
 from barnabas.protocol.records import read_header
-from tests.broker.data_plane import until
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
 from tests.crash.transaction_client import (
-    PATIENCE_S,
     Producer,
     committed_offset,
     create_topic,
@@ -37,6 +35,7 @@ from tests.crash.transaction_client import (
 from tests.interop.comparison import Answer, check_alike, comparable
 from tests.interop.dump import complaints, segment_files
 from tests.interop.transactional import Confluent
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -89,9 +88,9 @@ def script(client: WireClient) -> Iterator[Answer]:
     """One request after the other; what each leaves is what the next one meets."""
     create_topic(client, TOPIC, len(PLACES))
     find = lambda: client.ask(FIND_COORDINATOR, FindCoordinatorRequest("g"), 3)  # noqa: E731
-    until(lambda: find().error_code == NONE, PATIENCE_S)
+    wait_until(lambda: find().error_code == NONE)
     first = PLACES[0]
-    until(lambda: is_done(ask(client, 3, first)), PATIENCE_S)
+    wait_until(lambda: is_done(ask(client, 3, first)))
     yield "again", ask(client, 3, first)
     yield "again, second generation", ask(client, 3, first, generation=2)
     yield "older", ask(client, 2, first)
@@ -108,7 +107,7 @@ def script(client: WireClient) -> Iterator[Answer]:
     yield "version 1", ask(client, 6, PLACES[2], version=1, commit=False)
     yield "largest epoch", ask(client, 32_767, PLACES[3], generation=2)
     yield "largest epoch again", ask(client, 32_767, PLACES[3], generation=2)
-    until(lambda: is_done(ask(client, 1, (OFFSETS, 3))), PATIENCE_S)
+    wait_until(lambda: is_done(ask(client, 1, (OFFSETS, 3))))
     yield "offsets again", ask(client, 1, (OFFSETS, 3))
     yield "offsets, older", ask(client, 0, (OFFSETS, 3))
     yield "offsets, older coordinator", ask(client, 1, (OFFSETS, 3), coordinator_epoch=0)
@@ -170,10 +169,10 @@ def test_transactions_of_a_kafka_go_on_when_it_is_taken_over(kafka):
         create_topic(client, "open", len(OPEN))
         for kind in (0, 1):
             find = partial(client.ask, FIND_COORDINATOR, FindCoordinatorRequest("g", kind), 3)
-            until(lambda find=find: find().error_code == NONE, PATIENCE_S)
+            wait_until(lambda find=find: find().error_code == NONE)
         for producer_id, epoch in ((PID, FORCED_EPOCH), (PID + 1, 2**31 - 1)):
             forced = partial(ask, client, 9, OPEN[1], producer_id=producer_id)
-            until(lambda forced=forced, epoch=epoch: is_done(forced(coordinator_epoch=epoch)), 60)
+            wait_until(lambda forced=forced, epoch=epoch: is_done(forced(coordinator_epoch=epoch)))
         open_ones = [Producer(client, f"open-{each}", each) for each in (CLASSIC, TRANSACTIONS_V2)]
         for producer in open_ones:
             producer.begin(*OPEN)

@@ -8,8 +8,9 @@ import confluent_kafka
 import pytest
 
 from tests.counterparts.spark import spark_session
-from tests.interop.administration import create, wait_until
+from tests.interop.administration import create
 from tests.interop.transactional import Confluent as Transactional
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 RECORDS = 30_000
@@ -216,10 +217,7 @@ def test_stateless_real_time_mode(spark, broker, tmp_path, say):
 
 def wait_for_arrival(arrived: list[tuple[bytes, float]], count: int) -> None:
     """Wait until so many values came out of the query, which takes a while to start."""
-    deadline = time.monotonic() + WAIT_S
-    while len(arrived) < count:
-        assert time.monotonic() < deadline, "nothing comes out of the query"
-        time.sleep(0.005)
+    wait_until(lambda: len(arrived) >= count, "everything comes out of the query", seconds=WAIT_S)
 
 
 def collect(servers: str, count: int, arrived: list[tuple[bytes, float]]) -> None:

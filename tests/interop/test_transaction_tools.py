@@ -17,7 +17,7 @@ import pytest
 from tests.counterparts import kafka_tools
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.kafka_tools import run_tool, tool_command
-from tests.interop.administration import create, wait_until
+from tests.interop.administration import create
 from tests.interop.clients import Confluent as PlainProducer
 from tests.interop.clients import Sent
 from tests.interop.dump import complaints, segment_files
@@ -30,6 +30,7 @@ from tests.interop.transactional import (
     committed_offset,
     read_with_confluent,
 )
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 WAIT_S = 90

@@ -25,9 +25,10 @@ import pytest
 
 from tests.checkout import PYTHONPATH
 from tests.groups.scenario import BROKER_SETTINGS
-from tests.interop.administration import create, wait_until
+from tests.interop.administration import create
 from tests.interop.transactional import COMMITTED, committed_offset, read_with_confluent
 from tests.interop.transform_worker import GIVE_UP, OUTPUT_PARTITIONS, WORKERS, transformed
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 SETTINGS = {

@@ -18,8 +18,8 @@ from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCo
 from barnabas.protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
 from tests.counterparts.transaction_client import TransactionSteps
 from tests.counterparts.wire_client import WireClient
-from tests.interop.administration import wait_until
 from tests.interop.comparison import Answer, comparable
+from tests.waiting import wait_until
 
 GROUP, TRANSACTION, SHARE = range(3)
 HOUR_MS = 3_600_000

@@ -6,7 +6,6 @@ Asked over the wire and with librdkafka, of any broker.
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -23,6 +22,7 @@ from tests.counterparts.wire_client import WireClient
 from tests.interop.administration import admin, create
 from tests.interop.transactional import COMMITTED, committed_offset, read_with_confluent
 from tests.spark.job import Job, expected_value
+from tests.waiting import wait_until
 
 PARTITIONS = 2
 PATIENCE_S = 120
@@ -91,10 +91,13 @@ def results(job: Job, records: int) -> Found:
 
 def until(look: Callable[[], object], wanted: object, what: str) -> None:
     """Wait until something is as it should be: markers follow a decision."""
-    deadline = time.monotonic() + PATIENCE_S
-    while (seen := look()) != wanted:
-        assert time.monotonic() < deadline, (what, seen, wanted)
-        time.sleep(0.05)
+    seen: list[object] = []
+
+    def is_so() -> bool:
+        seen[:] = [look()]
+        return seen == [wanted]
+
+    wait_until(is_so, lambda: (what, *seen, wanted), seconds=PATIENCE_S, pause_s=0.05)
 
 
 def open_transactions(broker: BrokerProcess, prefix: str) -> list[tuple[str, str]]:

@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from dataclasses import dataclass, field
 
 import pytest
@@ -23,6 +22,7 @@ from barnabas.spark_connector.runner import (
 )
 from barnabas.spark_connector.spark_process import SparkLog, settings_of
 from barnabas.testing import Broker
+from tests.waiting import wait_until
 
 HEAD = "from barnabas.spark_connector import Pipeline, Sink, Source\n"
 ONE = 'a = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="{}", topic="out"))\n'
@@ -186,17 +186,10 @@ def watching(query):
     assert not thread.is_alive()
 
 
-def wait_for(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 def test_the_running_batch_ends_before_the_query_is_stopped(query, watching):
     stop, reported, errors, thread = watching
     query.end_batch(0)
-    wait_for(lambda: reported == [0])
+    wait_until(lambda: reported == [0])
     stop.ask()
     assert not query.stopped.wait(0.3)
     query.end_batch(1)
@@ -290,10 +283,10 @@ def test_sigterm_asks_for_the_end():
     stop = Stop()
     stop.on_signals()
     os.kill(os.getpid(), signal.SIGTERM)
-    wait_for(lambda: stop.is_asked)
+    wait_until(lambda: stop.is_asked)
     assert not stop.at_once
     os.kill(os.getpid(), signal.SIGINT)
-    wait_for(lambda: stop.at_once)
+    wait_until(lambda: stop.at_once)
 
 
 # ------------------------------------------------------------------------------ around the query

@@ -17,6 +17,7 @@ from barnabas.storage.transaction_marker import TransactionMarker
 from tests.crash.scripted_engine import ScriptedEngine
 from tests.storage.engines import ThreadEngine
 from tests.storage.stores import NOW_MS, SETTINGS, Host, batch, read_all
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -231,12 +232,6 @@ class Running:
         done = asyncio.Event()
         self.store.checkpoint(done.set, clean=clean)
         await asyncio.wait_for(done.wait(), 30)
-
-
-async def until(condition):
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110  (what is waited for knows no events)
-            await asyncio.sleep(0.002)
 
 
 async def test_threads_answer_in_order_and_close_drains(tmp_path):

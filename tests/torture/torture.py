@@ -39,6 +39,7 @@ from tests.torture.nemesis import Nemesis
 from tests.torture.proxy import Proxy
 from tests.torture.readers import consumer, taken
 from tests.torture.settings import GROUP, LEFT, LIBRDKAFKA, PARTITIONS, PLACES, TOPICS
+from tests.waiting import wait_until
 
 WAIT_S = 120
 LOOK_S = 0.1
@@ -294,7 +295,4 @@ def proxied(settings: Mapping[str, str] = BROKER_SETTINGS) -> tuple[int, dict[st
 
 def wait_for(condition: Callable[[], bool], what: Callable[[], str]) -> None:
     """Wait until something is so."""
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {WAIT_S} s: {what()}"
-        time.sleep(LOOK_S)
+    wait_until(condition, what, seconds=WAIT_S, pause_s=LOOK_S)

@@ -7,7 +7,6 @@ import select
 import signal
 import subprocess
 import sys
-import time
 
 from tests.checkout import PYTHONPATH
 from tests.counterparts import probe
@@ -105,10 +104,3 @@ class Served:
         if self.process.poll() is None:
             self.process.kill()
         self.process.communicate()
-
-
-def wait_until(condition, timeout_s=60):
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -16,7 +16,7 @@ from barnabas.storage.metastore.interface import MetaStoreError
 from barnabas.testing import Broker
 from tests.broker.cli.command import Served, barnabas, command, environment
 from tests.broker.cli.inline import Shell
-from tests.broker.data_plane import until
+from tests.waiting import wait_until
 
 STEM = "00000000000000000000"
 
@@ -434,7 +434,7 @@ def test_an_index_is_made_again(check, killed_copy, monkeypatch, suffix, how):
 
 def test_progress(check, copy):
     with Broker(storage=copy) as broker:
-        until(lambda: broker.server.scrubber.counts.segments)
+        wait_until(lambda: broker.server.scrubber.counts.segments)
         ended = check("-d", copy, "--progress")
         assert ended.exit_code == 0, "of a directory in use it says only that"
         assert ended.stdout == ""

@@ -27,8 +27,9 @@ from barnabas.protocol.messages.list_groups import LIST_GROUPS
 from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
 from barnabas.protocol.messages.sync_group import SYNC_GROUP
 from barnabas.testing import Broker
-from tests.broker.cli.command import command, environment, wait_until
+from tests.broker.cli.command import command, environment
 from tests.broker.cli.inline import Shell
+from tests.waiting import wait_until
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ tests/interop/test_consumer_groups_like_kafka.py.
 from __future__ import annotations
 
 import socket
-import time
 
 import pytest
 
@@ -30,6 +29,7 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from barnabas.testing import Broker
+from tests.waiting import wait_until
 
 GROUP_RESOURCE, BROKER_RESOURCE = 32, 4
 REBALANCE_MS = 300_000
@@ -66,9 +66,7 @@ class Client:
 
     def wait_until_empty(self):
         """What a timer does is seen when it is on disk."""
-        deadline = time.monotonic() + 60
-        while self.describe()[0].members:
-            assert time.monotonic() < deadline
+        wait_until(lambda: not self.describe()[0].members)
 
     def alter(self, kind, name, key, value):
         resource = AlterConfigsResource(kind, name, [AlterableConfig(key, 0, value)])

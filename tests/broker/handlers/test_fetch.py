@@ -26,10 +26,10 @@ from tests.broker.data_plane import (
     batch,
     complaints,
     fetch_request,
-    until,
     values,
 )
 from tests.seeds import SEED
+from tests.waiting import wait_until
 
 UNKNOWN = Named("nope", bytes([9] * 16))
 HOUR_MS = 3_600_000
@@ -73,7 +73,9 @@ def use_small_segments(broker, topic):
 def settle(broker, topic, partition=0):
     """Wait until everything is in the segment files: what is in memory comes separately."""
     log = log_of(broker, topic, partition)
-    until(lambda: broker.call(lambda: not log.unflushed and log.high_watermark == log.next_offset))
+    wait_until(
+        lambda: broker.call(lambda: not log.unflushed and log.high_watermark == log.next_offset)
+    )
     return log
 
 
@@ -98,7 +100,7 @@ def park(broker, wire, *topics, version=12, **more):
     """Send a fetch and wait until it waits."""
     settings = {"max_wait_ms": HOUR_MS} | more
     wire.send(FETCH, fetch_request(version, *topics, **settings), version)
-    until(lambda: waits(broker) > 0)
+    wait_until(lambda: waits(broker) > 0)
 
 
 class TestReading:
@@ -155,7 +157,7 @@ class TestReading:
         fill(broker, wire, topic)
         log = log_of(broker, topic)
         broker.call(lambda: log.delete_records(3))
-        until(lambda: log.log_start_offset == 3)
+        wait_until(lambda: log.log_start_offset == 3)
         assert wire.fetch_one(topic, 2).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
         data = wire.fetch_one(topic, 3)
         # The batch in which the log starts comes whole.
@@ -321,7 +323,7 @@ class TestLeaderEpochs:
                 assert ask(1, new + 1).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
                 log = log_of(broker, topic)
                 broker.call(lambda: log.delete_records(2))
-                until(lambda: log.log_start_offset == 2)
+                wait_until(lambda: log.log_start_offset == 2)
                 assert ask(1, old).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
@@ -366,7 +368,7 @@ class Transactions:
 
     def settle(self):
         log = self.log
-        until(lambda: self.broker.call(lambda: log.high_watermark == log.next_offset))
+        wait_until(lambda: self.broker.call(lambda: log.high_watermark == log.next_offset))
 
     @property
     def stable(self):
@@ -614,7 +616,7 @@ class TestWaiting:
     def test_is_forgotten_with_its_connection(self, broker, topic):
         with Wire(broker.address) as wire:
             park(broker, wire, (topic, (0, 0), (1, 0)))
-        until(lambda: waits(broker) == 0)
+        wait_until(lambda: waits(broker) == 0)
 
     def test_of_many_readers_is_ended_by_one_append(self, broker, topic):
         readers = [Wire(broker.address) for _ in range(50)]
@@ -674,7 +676,7 @@ class TestSessions:
         log = log_of(broker, topic)
         name = wire.fetch((topic, (0, 4)), session=(0, 0)).session_id
         broker.call(lambda: log.delete_records(1))
-        until(lambda: log.log_start_offset == 1)
+        wait_until(lambda: log.log_start_offset == 1)
         (answer,) = wire.fetch(session=(name, 1)).responses
         assert answer.partitions[0].log_start_offset == 1
         assert wire.fetch(session=(name, 2)).responses == []
@@ -829,7 +831,7 @@ class TestColdData:
             assert found.partitions[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
             assert not found.partitions[0].records
             assert len(positions(found.partitions[1])) == 5
-            until(lambda: log.damaged)
+            wait_until(lambda: log.damaged)
         (line,) = complaints(caplog)
         assert line == (
             f"log damaged topic={topic.name} partition=0 offsets=0-1 "
@@ -856,14 +858,14 @@ class TestColdData:
         for _ in range(3):
             data = wire.fetch_one(topic, 0, max_wait_ms=HOUR_MS)
             assert data.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-            until(lambda: log.damaged)
+            wait_until(lambda: log.damaged)
         assert len(reads) == 3, "the first reader, and the scrubber: a bad sector can take seconds"
         (line,) = complaints(caplog)
         assert "offsets=0-9 " in line
         assert "it cannot be read: [Errno 5] input/output error" in line
         file_system.before = None
         broker.clock.advance(seconds=620)
-        until(lambda: not log.damaged)
+        wait_until(lambda: not log.damaged)
         data = wire.fetch_one(topic, 0)
         assert len(positions(data)) == 5
 
@@ -875,9 +877,9 @@ class TestColdData:
         monkeypatch.setattr(broker.server.readers, "run", lambda *work: held.append(work))
         with Wire(broker.address) as other:
             other.send(FETCH, fetch_request(12, (topic, (0, 0))), 12)
-            until(lambda: held)
+            wait_until(lambda: held)
         sockets = broker.server.sockets
-        until(lambda: broker.call(lambda: len(sockets.connections)) == 1)
+        wait_until(lambda: broker.call(lambda: len(sockets.connections)) == 1)
         broker.call(lambda: run(*held[0]))
         monkeypatch.setattr(broker.server.readers, "run", run)
         assert len(positions(wire.fetch_one(topic, 0))) == 5
@@ -889,7 +891,7 @@ class TestColdData:
         run = broker.server.readers.run
         monkeypatch.setattr(broker.server.readers, "run", lambda *work: held.append(work))
         wire.send(FETCH, fetch_request(12, (topic, (0, 0))), 12)
-        until(lambda: held)
+        wait_until(lambda: held)
         broker._do(broker.server.catalogue.delete_topic(topic.id))
         again = create(broker, topic.name)
         with Wire(broker.address) as other:

@@ -17,8 +17,9 @@ from barnabas.protocol.messages.fetch import FETCH
 from barnabas.protocol.records import iterate_batches
 from barnabas.storage.io import FileSlice, LocalFile
 from barnabas.testing import Broker
-from tests.broker.data_plane import Named, Wire, batch, complaints, fetch_request, until
+from tests.broker.data_plane import Named, Wire, batch, complaints, fetch_request
 from tests.storage.page_cache import all_is_cached_where_nobody_knows
+from tests.waiting import wait_until
 
 PARTITIONS = 3
 BATCHES = 40
@@ -59,7 +60,7 @@ def fill(broker, name):
                 wire.produce(topic, batch(value), partition)
     for partition in range(PARTITIONS):
         log = broker.server.catalogue.topics[name].partitions[partition].log
-        until(lambda log=log: broker.call(lambda: not log.unflushed))
+        wait_until(lambda log=log: broker.call(lambda: not log.unflushed))
     return topic
 
 
@@ -132,7 +133,7 @@ def test_a_slow_reader_gets_the_same(broker, wire, topic, remainders):
     wire.send(FETCH, everything(topic), 12)
     wire.send(API_VERSIONS, ApiVersionsRequest(), 0)
     wire.send(FETCH, everything(topic), 12)
-    until(lambda: remainders)
+    wait_until(lambda: remainders)
     time.sleep(0.1)
     (connection,) = [
         each
@@ -153,8 +154,8 @@ def test_a_reader_that_hangs_up_leaves_nothing_behind(broker, topic, remainders)
         remainders.clear()
         with Wire(broker.address) as wire:
             wire.send(FETCH, everything(topic), 12)
-            until(lambda: remainders)
-    until(lambda: len(os.listdir("/proc/self/fd")) <= before)
+            wait_until(lambda: remainders)
+    wait_until(lambda: len(os.listdir("/proc/self/fd")) <= before)
 
 
 def test_without_a_free_descriptor_the_answer_goes_through_memory(
@@ -178,12 +179,12 @@ def test_a_deleted_topic_is_still_sent_or_the_connection_closed(
     stored = [content(broker, topic, each) for each in range(PARTITIONS)]
     with Wire(broker.address) as wire, Wire(broker.address) as other:
         wire.send(FETCH, everything(topic), 12)
-        until(lambda: remainders)
+        wait_until(lambda: remainders)
         deletion = DeleteTopicsRequest(topic_names=[topic.name], timeout_ms=60_000)
         assert other.ask(DELETE_TOPICS, deletion, 3).responses[0].error_code == 0
         if reader_goes_on:
             assert records(wire.receive()) == stored
-    until(lambda: broker.call(lambda: not broker.server.sockets.connections))
+    wait_until(lambda: broker.call(lambda: not broker.server.sockets.connections))
     assert not complaints(caplog)
 
 
@@ -192,7 +193,7 @@ def test_a_disk_that_fails_meanwhile_closes_the_connection(
 ):
     with Wire(broker.address) as wire:
         wire.send(FETCH, everything(topic), 12)
-        until(lambda: remainders)
+        wait_until(lambda: remainders)
 
         def broken(self, descriptor):
             raise OSError(errno.EIO, "Input/output error", "the-file")
@@ -211,7 +212,7 @@ def test_a_stop_waits_for_a_reader(tmp_path, remainders):
         expected = [content(broker, topic, each) for each in range(PARTITIONS)]
         with Wire(broker.address) as wire:
             wire.send(FETCH, everything(topic), 12)
-            until(lambda: remainders)
+            wait_until(lambda: remainders)
             stop = other_thread.submit(broker.stop)
             time.sleep(0.1)
             assert not stop.done()

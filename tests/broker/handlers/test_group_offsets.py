@@ -5,7 +5,6 @@ What they answer in every version is compared with Apache Kafka's in tests/inter
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -32,6 +31,7 @@ from barnabas.protocol.messages.offset_fetch import (
 )
 from barnabas.testing import Broker
 from tests.counterparts.wire_client import WireClient
+from tests.waiting import wait_until
 
 NOT_HERE = ErrorCode.NOT_COORDINATOR
 Found = dict[tuple[str, int], int]
@@ -87,13 +87,6 @@ def client(broker) -> Iterator[Client]:
 
 def records_of(broker: Broker) -> list[bytes]:
     return [record.key for record in broker.records("__consumer_offsets").result]
-
-
-def wait_until(condition) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def test_nobody_is_the_coordinator_before_it_was_looked_for(client):

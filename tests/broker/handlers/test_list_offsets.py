@@ -22,9 +22,9 @@ from tests.broker.data_plane import (
     batch,
     complaints,
     list_offsets_request,
-    until,
 )
 from tests.seeds import SEED
+from tests.waiting import wait_until
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = range(-1, -7, -1)
 NOT_FOUND = (0, -1, -1, -1)
@@ -61,7 +61,9 @@ def log_of(broker, topic, partition=0):
 def settle(broker, topic):
     """Wait until everything is durable and in the segment files."""
     log = log_of(broker, topic)
-    until(lambda: broker.call(lambda: not log.unflushed and log.high_watermark == log.next_offset))
+    wait_until(
+        lambda: broker.call(lambda: not log.unflushed and log.high_watermark == log.next_offset)
+    )
     return log
 
 
@@ -86,7 +88,7 @@ class TestEnds:
         settle(broker, topic)
         log = log_of(broker, topic)
         broker.call(lambda: log.delete_records(4))
-        until(lambda: log.log_start_offset == 4)
+        wait_until(lambda: log.log_start_offset == 4)
         epoch = log.leader_epoch if version >= 4 else -1
 
         def ask(timestamp):
@@ -215,7 +217,7 @@ class TestByTime:
         log = settle(broker, topic)
         for start, expected in ((1, (30, 3)), (2, (30, 3)), (4, (40, 5)), (6, None)):
             broker.call(lambda start=start: log.delete_records(start))
-            until(lambda start=start: log.log_start_offset == start)
+            wait_until(lambda start=start: log.log_start_offset == start)
             assert found(wire, topic, 21) == expected
         assert found(wire, topic, 0) is None
 
@@ -264,7 +266,7 @@ class TestByTime:
             self.check(wire, topic, records, 0, chosen)
             start = len(records) // 3
             broker.call(lambda: log.delete_records(start))
-            until(lambda: log.log_start_offset == start)
+            wait_until(lambda: log.log_start_offset == start)
             self.check(wire, topic, records, start, chosen)
 
     def check(self, wire, topic, records, start, chosen):
@@ -320,7 +322,7 @@ class TestVisibility:
         broker.call(lambda: log.append(records))
         if commit is not None:
             self.end(broker, topic, commit=commit, producer_id=producer_id)
-        until(lambda: broker.call(lambda: log.high_watermark == log.next_offset))
+        wait_until(lambda: broker.call(lambda: log.high_watermark == log.next_offset))
 
     def end(self, broker, topic, *, commit, producer_id=1):
         log = log_of(broker, topic)
@@ -329,7 +331,7 @@ class TestVisibility:
                 TransactionMarker(producer_id, 0, coordinator_epoch=0, commit=commit)
             )
         )
-        until(lambda: broker.call(lambda: log.high_watermark == log.next_offset))
+        wait_until(lambda: broker.call(lambda: log.high_watermark == log.next_offset))
 
     def test_committed_readers_find_nothing_at_or_after_the_lso_l7(self, broker, wire, topic):
         wire.produce(topic, at(10, 20))
@@ -431,8 +433,8 @@ class TestTrouble:
         gate = self.hold(broker, monkeypatch, waiting)
         with Wire(broker.address) as wire:
             wire.send(LIST_OFFSETS, list_offsets_request(topic.name, (0, 0), (1, 0)), 7)
-            until(lambda: waiting)
-        until(lambda: broker.call(lambda: not broker.server.sockets.connections))
+            wait_until(lambda: waiting)
+        wait_until(lambda: broker.call(lambda: not broker.server.sockets.connections))
         gate["open"] = True
         with Wire(broker.address) as wire:
             assert wire.list_offset(topic.name, LATEST)[2] == 0
@@ -444,7 +446,7 @@ class TestTrouble:
         waiting = []
         gate = self.hold(broker, monkeypatch, waiting)
         wire.send(LIST_OFFSETS, list_offsets_request(topic.name, (0, NOW_MS)), 7)
-        until(lambda: waiting)
+        wait_until(lambda: waiting)
         broker._do(broker.server.catalogue.delete_topic(topic.id))
         gate["open"] = True
         answer = wire.receive().topics[0].partitions[0]
@@ -462,7 +464,7 @@ class TestTrouble:
         waiting = []
         self.hold(broker, monkeypatch, waiting)
         wire.send(LIST_OFFSETS, list_offsets_request(topic.name, (0, NOW_MS)), 7)
-        until(lambda: waiting)
+        wait_until(lambda: waiting)
         broker.stop()
         assert wire.hung_up()
         broker.restart()

@@ -21,9 +21,9 @@ from tests.broker.data_plane import (
     complaints,
     produce_request,
     topic_data,
-    until,
     values,
 )
+from tests.waiting import wait_until
 
 GZIP, ZSTD = 1, 4
 UNKNOWN = Named("nope", bytes([9] * 16))
@@ -334,7 +334,7 @@ class TestAcksZero:
         wire.send(PRODUCE, request, version, answered=False)
         assert wire.hung_up()
         with Wire(broker.address) as other:
-            until(lambda: read(other, topic) == [b"a"])  # P7
+            wait_until(lambda: read(other, topic) == [b"a"])  # P7
         lines = complaints(caplog)
         assert len(lines) <= 1  # Fewer when many such lines came before: they are limited.
         for line in lines:
@@ -363,7 +363,7 @@ class TestAcksZero:
         finally:
             broker.call(lambda: broker.server.sockets.set_backlogged(False))
         with Wire(broker.address) as other:
-            until(lambda: len(read(other, topic)) == 20)
+            wait_until(lambda: len(read(other, topic)) == 20)
 
 
 class TestLargeFrames:
@@ -417,7 +417,7 @@ class TestLargeFrames:
                         assert reader.read(topic) == sent
                 broker.server.file_system.before = None
                 log = broker.server.catalogue.topics["t"].partitions[0].log
-                until(lambda: broker.call(lambda: not log.unflushed))
+                wait_until(lambda: broker.call(lambda: not log.unflushed))
                 assert reader.read(topic) == sent
             broker.restart()
             with Wire(broker.address) as reader:

@@ -16,7 +16,8 @@ from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import HEADER_BYTES, Record, encode_batch, read_header, seal, varint
 from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag
-from tests.broker.data_plane import Named, Wire, batch, produce_request, until
+from tests.broker.data_plane import Named, Wire, batch, produce_request
+from tests.waiting import wait_until
 
 HELD_MS_MAX = 250
 """Processor time of the loop's thread in one go; the rule is 50 ms on a quiet machine."""
@@ -178,9 +179,9 @@ def test_a_client_that_leaves_meanwhile_leaves_nothing(broker, wire, request, cr
     topic = create(broker, request, 16)
     with Wire(broker.address) as leaving:
         leaving.send(PRODUCE, produce_request(9, topic, *[(at, crowd) for at in range(16)]), 9)
-        until(lambda: broker.call(lambda: broker.server.inspector.held_bytes) > 0)
+        wait_until(lambda: broker.call(lambda: broker.server.inspector.held_bytes) > 0)
         leaving.socket.shutdown(socket.SHUT_RDWR)
-    until(lambda: broker.call(lambda: broker.server.inspector.held_bytes) == 0)
+    wait_until(lambda: broker.call(lambda: broker.server.inspector.held_bytes) == 0)
     assert wire.read(topic) == []
 
 

@@ -15,8 +15,9 @@ from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import iterate_batches
 from barnabas.storage.journal import CommitGroup
 from barnabas.testing import Broker
-from tests.broker.data_plane import PRODUCE_VERSIONS, Named, Wire, batch, until, values
+from tests.broker.data_plane import PRODUCE_VERSIONS, Named, Wire, batch, values
 from tests.broker.raw_producer import RawProducer
+from tests.waiting import wait_until
 
 PATIENCE_S = 60
 """For one answer: other tests run beside this one."""
@@ -473,7 +474,7 @@ def test_it_waits_for_the_end_and_others_wait_behind_it_s12(markers, version, si
         frames.append(wire.encode(END_TXN, producer.end_request(commit=True), 5))
         sending = threading.Thread(target=wire.socket.sendall, args=(b"".join(frames),))
         sending.start()
-        until(lambda: held(broker), PATIENCE_S)
+        wait_until(lambda: held(broker))
         with Wire(broker.address, timeout_s=PATIENCE_S) as reader:
             assert everything(reader, topic) == [b"first"]
         markers.go_on()
@@ -512,7 +513,7 @@ def test_it_does_not_wait_for_ever(markers):
         assert errors == [ErrorCode.CONCURRENT_TRANSACTIONS, NONE]
         assert held(broker) == 0
         markers.go_on()
-        until(lambda: not state(broker, "id").partitions, PATIENCE_S)
+        wait_until(lambda: not state(broker, "id").partitions)
         assert producer.send(topic, sequence=0).error_code == NONE
 
 
@@ -529,10 +530,10 @@ def test_nothing_is_written_for_a_client_that_has_gone(markers):
             producer.wire = other
             request = producer.request(topic, (0, producer.batch(topic, b"nobody knows")))
             other.send(PRODUCE, request, 12)
-            until(lambda: held(broker), PATIENCE_S)
-        until(lambda: broker.call(lambda: len(broker.server.sockets.connections)) == 1, PATIENCE_S)
+            wait_until(lambda: held(broker))
+        wait_until(lambda: broker.call(lambda: len(broker.server.sockets.connections)) == 1)
         markers.go_on()
-        until(lambda: held(broker) == 0, PATIENCE_S)
+        wait_until(lambda: held(broker) == 0)
         assert everything(wire, topic) == [b"first"]
         assert not state(broker, "id").partitions
 
@@ -547,7 +548,7 @@ def test_what_waits_has_a_limit(markers):
         producer, topic = ending(broker, wire, markers)
         request = producer.request(topic, (0, producer.batch(topic, b"x" * 10_000)))
         other.send(PRODUCE, request, 12)  # too large, but alone
-        until(lambda: held(broker), PATIENCE_S)
+        wait_until(lambda: held(broker))
         refused = producer.send(topic, sequence=0)
         assert refused.error_code == ErrorCode.CONCURRENT_TRANSACTIONS
         markers.go_on()
@@ -568,11 +569,11 @@ def test_a_broker_that_stops_does_not_wait_for_what_is_held(markers):
     with waiting_broker() as broker, Wire(broker.address, timeout_s=PATIENCE_S) as wire:
         producer, topic = ending(broker, wire, markers)
         wire.send(PRODUCE, producer.request(topic, (0, producer.batch(topic, b"late"))), 12)
-        until(lambda: held(broker), PATIENCE_S)
+        wait_until(lambda: held(broker))
         broker.stop()
         assert wire.hung_up()
         markers.go_on()
         broker.restart()
         with Wire(broker.address, timeout_s=PATIENCE_S) as again:
-            until(lambda: not state(broker, "id").partitions, PATIENCE_S)
+            wait_until(lambda: not state(broker, "id").partitions)
             assert everything(again, topic) == [b"first"]

@@ -6,7 +6,6 @@ state in tests/coordinator/groups.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -42,8 +41,8 @@ from barnabas.protocol.messages.write_txn_markers import (
 )
 from barnabas.testing import Broker
 from tests.counterparts.offsets_client import CLASSIC, IMPLICIT, UNSTABLE, OffsetsClient
+from tests.waiting import wait_until
 
-PATIENCE_SECONDS = 60
 GENERATIONS = (CLASSIC, IMPLICIT)
 LONG_MS = 900_000
 A, B, C = ("topic", 0), ("topic", 1), ("other", 0)
@@ -87,13 +86,6 @@ def client(broker) -> Iterator[OffsetsClient]:
 
 def listed(client: OffsetsClient) -> set[str]:
     return {each.group_id for each in client.ask(LIST_GROUPS, ListGroupsRequest(), 5).groups}
-
-
-def wait_until(condition) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 # -------------------------------------------------------------------------------------------- whole

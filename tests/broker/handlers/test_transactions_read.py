@@ -21,8 +21,9 @@ from barnabas.protocol.messages.describe_producers import (
 from barnabas.protocol.messages.fetch import FETCH
 from barnabas.testing import Broker
 from tests.broker.committed_reader import Seen, committed_records
-from tests.broker.data_plane import Named, Wire, batch, fetch_request, until
+from tests.broker.data_plane import Named, Wire, batch, fetch_request
 from tests.broker.raw_producer import RawProducer
+from tests.waiting import wait_until
 
 PATIENCE_S = 60
 COMMITTED = 1
@@ -53,7 +54,7 @@ def log_of(broker, partition=0):
 def settle(broker, end, partition=0):
     """Wait until everything up to ``end`` is durable and in its file."""
     log = log_of(broker, partition)
-    until(lambda: broker.call(lambda: log.high_watermark == end and not log.unflushed), PATIENCE_S)
+    wait_until(lambda: broker.call(lambda: log.high_watermark == end and not log.unflushed))
 
 
 def described(wire, partition=0):
@@ -105,7 +106,7 @@ def test_a_waiting_reader_is_told_of_the_abort_kafka_5376(broker, wire, version,
             12, *asked, isolation=COMMITTED, session=name, max_wait_ms=PATIENCE_S * 1000
         )
         reader.send(FETCH, request, 12)
-        until(lambda: broker.call(lambda: len(broker.server.fetch_waits)), PATIENCE_S)
+        wait_until(lambda: broker.call(lambda: len(broker.server.fetch_waits)))
         producer.send(T, b"more of it")
         assert reader.silent(), "what is open is not for this reader"
         producer.end(commit=False)
@@ -205,7 +206,7 @@ def test_nothing_of_a_deleted_topic_is_left_in_the_next_of_its_name_a2(broker, w
     assert data.aborted_transactions == []
     producer.end(commit=False)  # M5: its marker is for a partition of that name, and harmless
     transactions = broker.server.transactions
-    until(lambda: broker.call(lambda: not transactions.transaction("id").partitions), PATIENCE_S)
+    wait_until(lambda: broker.call(lambda: not transactions.transaction("id").partitions))
     end = broker.call(lambda: log_of(broker).next_offset)
     settle(broker, end)
     data = wire.fetch_one(T, 0, isolation=COMMITTED)
@@ -230,12 +231,12 @@ def test_producers_are_forgotten_but_not_in_a_transaction_s9(version):
         idle.end()
         producer.begin(T, b"b")
         broker.clock.advance(seconds=10)
-        until(lambda: idle.producer_id not in described(wire), PATIENCE_S)
+        wait_until(lambda: idle.producer_id not in described(wire))
         assert described(wire)[producer.producer_id].current_txn_start_offset == 2
         assert producer.send(T, b"c").error_code == 0
         producer.end()
         broker.clock.advance(seconds=10)
-        until(lambda: described(wire) == {}, PATIENCE_S)
+        wait_until(lambda: described(wire) == {})
         # Whoever was idle goes on; only the second generation begins each transaction at 0.
         assert idle.add(T, 0) == 0
         result = idle.send(T, b"d", sequence=1)

@@ -19,7 +19,7 @@ from barnabas.broker.http.server import ANSWERED_MAX, ASKING_MAX, HttpServer
 from barnabas.broker.network.socket_server import ListenError
 from barnabas.broker.server import BrokerServer
 from barnabas.testing import Broker
-from tests.broker.toy import until
+from tests.waiting import until
 
 BOTH_LOOPS = True
 

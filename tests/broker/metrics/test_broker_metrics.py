@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from barnabas.broker.client.wire_client import WireClient
@@ -21,6 +19,7 @@ from barnabas.protocol.messages.produce import (
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.testing import Broker
 from tests.broker.metrics.scrape import scrape
+from tests.waiting import wait_until
 
 
 def batch(values=(b"value",), producer_id=-1, sequence=-1):
@@ -59,13 +58,6 @@ def broker():
     with Broker() as running:
         running.create_topic("t", 2)
         yield running
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def of_topic(seen, name, topic="t"):

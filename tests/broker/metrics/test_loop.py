@@ -3,7 +3,7 @@ import time
 
 from barnabas.broker.metrics import loop as module
 from barnabas.broker.metrics.loop import LoopMonitor
-from tests.broker.toy import until
+from tests.waiting import until
 
 BOTH_LOOPS = True
 

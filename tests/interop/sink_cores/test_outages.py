@@ -13,7 +13,7 @@ from barnabas.spark_connector.ledger import Ledger
 from barnabas.spark_connector.requests import take_over
 from barnabas.spark_connector.two_phase import Decider
 from tests.counterparts.barnabas_process import BarnabasProcess
-from tests.interop.administration import create, wait_until
+from tests.interop.administration import create
 from tests.interop.sink_cores.faults import CLASSIC, PINNING
 from tests.interop.spark_sink import (
     PARTITIONS,
@@ -27,6 +27,7 @@ from tests.interop.spark_sink import (
     restart_after_crash,
     rows,
 )
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(280)
 

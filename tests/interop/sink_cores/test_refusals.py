@@ -9,7 +9,7 @@ from barnabas.spark_connector.ledger import Ledger
 from barnabas.spark_connector.requests import end_all
 from barnabas.spark_connector.sweep import describe
 from barnabas.spark_connector.two_phase import Decider
-from tests.interop.administration import admin, create, wait_until
+from tests.interop.administration import admin, create
 from tests.interop.sink_cores.faults import PINNING
 from tests.interop.spark_sink import (
     PARTITIONS,
@@ -20,6 +20,7 @@ from tests.interop.spark_sink import (
     read,
     restart_after_crash,
 )
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(280)
 

@@ -10,7 +10,7 @@ from barnabas.spark_connector.requests import end_all
 from barnabas.spark_connector.single import SingleTransactionSink
 from barnabas.spark_connector.sweep import describe
 from barnabas.spark_connector.two_phase import Decider
-from tests.interop.administration import create, wait_until
+from tests.interop.administration import create
 from tests.interop.sink_cores.faults import lose_decision
 from tests.interop.spark_sink import (
     PARTITIONS,
@@ -23,6 +23,7 @@ from tests.interop.spark_sink import (
     restart_after_crash,
     rows,
 )
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(280)
 
