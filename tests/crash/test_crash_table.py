@@ -429,6 +429,9 @@ def test_row_17_offsets_stay_pending(stage, generation, commit):
 def test_row_18_offsets_whose_marker_is_there_are_committed(stage, generation):
     producer = stage.producer(generation)
     producer.begin(*stage.places)
+    assert (
+        stage.client.ask(FIND_COORDINATOR, FindCoordinatorRequest(stage.key), 3).error_code == NONE
+    )
     place = stage.places[0]
     assert producer.send_offsets(stage.key, place, 7) == NONE
     # The markers go in the order of the topics' names: that of __consumer_offsets is the first.
