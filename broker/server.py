@@ -28,9 +28,13 @@ from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.handlers.producers import limit_init_producer_id
-from barnabas.broker.http.pages import Stage, pages
+from barnabas.broker.http.pages import pages
 from barnabas.broker.http.server import HttpServer
-from barnabas.broker.metrics.collectors import register_collectors
+from barnabas.broker.metrics.collectors import (
+    register_coordinators,
+    register_serving,
+    register_storage,
+)
 from barnabas.broker.metrics.families import Metrics
 from barnabas.broker.metrics.kafka import TopicTraffic, Windows
 from barnabas.broker.metrics.loop import LoopMonitor
@@ -38,6 +42,7 @@ from barnabas.broker.network.socket_server import Listener, ListenError, SocketS
 from barnabas.broker.runtime.clock import Clock, SystemClock
 from barnabas.broker.runtime.disk_readers import DiskReaders
 from barnabas.broker.runtime.engine import LoopEngine
+from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.topics.adoption import adopt_if_foreign
 from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
 from barnabas.broker.topics.cleaning import LogCleaner
@@ -103,9 +108,8 @@ class BrokerServer:
         self.sockets: SocketServer
         self.metrics = Metrics()
         self.traffic = TopicTraffic()
-        windows = Windows(self)
-        self.loop_monitor = LoopMonitor(windows.turn)
-        register_collectors(self, self.traffic, windows)
+        self._windows = Windows(self.routes)
+        self.loop_monitor = LoopMonitor(self._windows.turn)
         self.stage = Stage.OPENING
         self.recovery: RecoveryProgress | None = None
         """How far recovery has come, once it has begun."""
@@ -136,10 +140,12 @@ class BrokerServer:
         self.fetch_sessions = fetch_sessions_of(self.config)
         self.readers = DiskReaders(self.loop)
         self.inspector = Inspector(self.loop, lambda: self.config.queued_max_request_bytes)
-        self.sockets = SocketServer(self.config, self.clock, self.routes, self)
+        self.sockets = SocketServer(self.config, self.clock, self.routes)
+        register_serving(self.metrics, lambda: self.stage, self.loop_monitor, self.sockets)
         try:
             await self._open_http()
             report = await self._storage_opened()
+            self._register_metrics()
             # Before anything is appended: this run's journal groups follow this checkpoint only.
             await self._first_checkpoint()
             self.stage = Stage.RECOVERED
@@ -147,6 +153,7 @@ class BrokerServer:
             self.groups.open()
             self.transactions.open()
             self.logs.check_space()  # A full disk refuses the first request already.
+            self.routes.bind(self._services())
             self.stage = Stage.PREPARED
             await self.sockets.start()
         except BaseException:
@@ -302,6 +309,38 @@ class BrokerServer:
                 logger.warning("storage could not have been opened: %s", error)
             raise
 
+    def _register_metrics(self) -> None:
+        metrics, catalogue = self.metrics, self.catalogue
+        register_storage(
+            metrics,
+            catalogue,
+            self.logs,
+            self.sockets,
+            self.loop_monitor,
+            self.traffic,
+            self._windows,
+            self.node_id,
+        )
+        register_coordinators(metrics, self.groups, self.transactions, catalogue, self.clock)
+        metrics.register(self.scrubber.families)
+
+    def _services(self) -> dict[str, object]:
+        """Return what handlers may ask for, by the names that they ask with."""
+        return {
+            "catalogue": self.catalogue,
+            "fetch_sessions": self.fetch_sessions,
+            "fetch_waits": self.fetch_waits,
+            "groups": self.groups,
+            "host": self,
+            "identity": self.metastore.identity,
+            "inspector": self.inspector,
+            "logs": self.logs,
+            "markers": self.markers,
+            "readers": self.readers,
+            "routes": self.routes,
+            "transactions": self.transactions,
+        }
+
     def _recovered(self, progress: RecoveryProgress) -> None:
         """Hear how far recovery has come; called on its thread."""
         self.recovery = progress
@@ -342,7 +381,6 @@ class BrokerServer:
             interval_ms=config.scrub_interval_ms,
         )
         self.logs.callbacks.on_suspected = self.scrubber.suspect
-        self.metrics.register(self.scrubber.families)
         lock_directory(self.logs)
         properties = read_properties(self.file_system, config.data_directory)
         self.metastore = self._given_metastore or SqliteMetaStore.open(

@@ -2,8 +2,11 @@
 
 A handler registers itself beside its code::
 
-    @serves(METADATA, versions=(0, 13))
-    def metadata(context: RequestContext, request: MetadataRequest) -> MetadataResponse: ...
+    @serves(HEARTBEAT, versions=(0, 4))
+    def heartbeat(groups: Groups, context: RequestContext, request: HeartbeatRequest) -> ...
+
+What stands in front of ``context`` are the services that a handler needs; each broker fills them in
+for itself, once (``Routes.bind``). One that needs many is a class that is made of them and called.
 
 What is registered here is what ApiVersions advertises, so an API without a handler cannot be
 advertised. Five ways to answer:
@@ -20,8 +23,9 @@ No Task and no Future is made for anything but a coroutine.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from barnabas.broker.api.division import Divide
@@ -30,8 +34,6 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.counts import Histogram
 
 if TYPE_CHECKING:
-    from barnabas.broker.network.connection import Connection
-    from barnabas.broker.server import BrokerServer
     from barnabas.protocol.frame import FrameBuffer
 
 Request = TypeVar("Request")
@@ -46,8 +48,8 @@ class CloseConnection(Exception):
     """Raised by a handler whose only possible answer is to hang up; the text says why."""
 
 
-class Asker(Protocol):
-    """Whom a Deferred answers: its connection, or what stands in front of that."""
+class ResponseSink(Protocol):
+    """What takes the answer of a Deferred: its connection, or what stands in front of that."""
 
     def answered(self, deferred: Deferred[Any]) -> None:
         """Take an answer that is complete."""
@@ -85,7 +87,7 @@ class Deferred(Generic[Response]):
     def __init__(self) -> None:
         self.chunks: list[Any] | None = None
         self.response: Response | None = None
-        self.connection: Asker | None = None
+        self.connection: ResponseSink | None = None
         self.route: Route | None = None
         self.version = 0
         self.correlation_id = 0
@@ -128,20 +130,33 @@ class Parked(Deferred[Response]):
         """
 
 
+class Peer(ResponseSink, Protocol):
+    """The connection that a request came from, as far as handlers may know it."""
+
+    @property
+    def endpoint(self) -> tuple[str, int]:
+        """Return the host and port a client of this connection must be told for this broker."""
+
+    @property
+    def peer_host(self) -> str:
+        """Return the client's address."""
+
+    @property
+    def frame_is_owned(self) -> bool:
+        """Return whether the frame in hand has a buffer of its own (see protocol/frame.py)."""
+
+    def answer_is_ready(self) -> None:
+        """Send, in its turn, the answer of a Deferred that encoded it itself."""
+
+
 class RequestContext:
     """Who asks, through what. Shared by all requests of a connection with one key and version."""
 
-    __slots__ = ("api_key", "api_version", "broker", "client_id", "connection")
+    __slots__ = ("api_key", "api_version", "client_id", "connection")
 
     def __init__(
-        self,
-        broker: BrokerServer,
-        connection: Connection,
-        api_key: int,
-        api_version: int,
-        client_id: str | None,
+        self, connection: Peer, api_key: int, api_version: int, client_id: str | None
     ) -> None:
-        self.broker = broker
         self.connection = connection
         self.api_key = api_key
         self.api_version = api_version
@@ -176,14 +191,10 @@ class Shortcut(Protocol):
         """Look at a request that was decoded, to know the next one like it."""
 
 
-Handler: TypeAlias = Callable[
-    [RequestContext, Request],
-    Response | Deferred[Response] | Awaitable[Response] | None,
-]
+Handler: TypeAlias = Callable[..., Any]
+"""Called with services, a RequestContext and a request; returns what the head of this file says."""
 Refuse: TypeAlias = Callable[[Request, ErrorCode, str | None], Response]
-LongHandler: TypeAlias = Callable[
-    [RequestContext, Request], Awaitable[Response | Deferred[Response]]
-]
+LongHandler: TypeAlias = Callable[..., Awaitable[Any]]
 """Handles a request of very many elements in slices, see ``broker/runtime/turns.py``."""
 
 
@@ -194,15 +205,15 @@ class Route:
     api: Api[Any, Any]
     min_version: int
     max_version: int
-    handler: Callable[[RequestContext, Any], Any]
+    handler: Handler
     is_coroutine: bool
     refuse: Callable[[Any, ErrorCode, str | None], Any] | None
-    shortcut: Callable[[RequestContext], Shortcut] | None = None
+    shortcut: Callable[..., Shortcut] | None = None
     divide: Divide | None = None
     """How a large request is handled in parts; None: it is one decision."""
     sliced: bool = False
     """The handler itself takes a large request in slices."""
-    long_handler: LongHandler[Any, Any] | None = None
+    long_handler: LongHandler | None = None
     """Takes requests of very many elements, in slices, in place of ``handler``."""
     short: bool = False
     """Whether the answer to a small request is small too; the others' answers are looked at."""
@@ -259,6 +270,18 @@ class Routes:
     def __len__(self) -> int:
         return len(self._by_key)
 
+    def bind(self, services: Mapping[str, object]) -> None:
+        """Give each handler what it names in front of ``context``, by the names of ``services``.
+
+        Raises KeyError where there is no such service.
+        """
+        for route in self:
+            route.handler = bound(route.handler, services)
+            if route.shortcut is not None:
+                route.shortcut = bound(route.shortcut, services)
+            if route.long_handler is not None:
+                route.long_handler = bound(route.long_handler, services)
+
     def copy(self) -> Routes:
         """Return a table of copies: what one server uses."""
         return Routes(route.copy() for route in self)
@@ -269,12 +292,12 @@ class Routes:
         *,
         versions: tuple[int, int],
         refuse: Refuse[Request, Response] | None = None,
-        shortcut: Callable[[RequestContext], Shortcut] | None = None,
+        shortcut: Callable[..., Shortcut] | None = None,
         divide: Divide | None = None,
         sliced: bool = False,
-        long_handler: LongHandler[Request, Response] | None = None,
+        long_handler: LongHandler | None = None,
         short: bool = False,
-    ) -> Callable[[Handler[Request, Response]], Handler[Request, Response]]:
+    ) -> Callable[[Handler], Handler]:
         """Register a handler for ``api``, answering ``versions`` (both ends included).
 
         ``refuse`` says how this API reports one error for the whole request: what a KafkaError
@@ -284,7 +307,7 @@ class Routes:
         ``short``: what answers a small request is small, so nobody has to look (``Route.short``).
         """
 
-        def register(handler: Handler[Request, Response]) -> Handler[Request, Response]:
+        def register(handler: Handler) -> Handler:
             self.add(
                 Route(
                     api=api,
@@ -303,6 +326,19 @@ class Routes:
             return handler
 
         return register
+
+
+def bound(function: Callable[..., Any], services: Mapping[str, object]) -> Callable[..., Any]:
+    """Return ``function`` with the services filled in that stand in front of ``context``.
+
+    A class without ``context`` is made with all that it names: the object is the handler then.
+    """
+    names = list(inspect.signature(function).parameters)
+    if isinstance(function, type) and "context" not in names:
+        handler: Handler = function(*map(services.__getitem__, names))
+        return handler
+    needed = names[: names.index("context")] if "context" in names else []
+    return partial(function, *map(services.__getitem__, needed)) if needed else function
 
 
 ROUTES = Routes()

@@ -32,14 +32,13 @@ NO_AUTHORIZER = "No Authorizer is configured."
 @serves(DESCRIBE_ACLS, versions=(1, 3))
 def describe_acls(context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
     """Say that there is no access control."""
-    del context, request
+    del request
     raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker")
 
 
 @serves(CREATE_ACLS, versions=(1, 3))
 def create_acls(context: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse:
     """Say of each rule that nobody would enforce it."""
-    del context
     return CreateAclsResponse(
         results=[
             AclCreationResult(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER) for _ in request.creations
@@ -50,7 +49,6 @@ def create_acls(context: RequestContext, request: CreateAclsRequest) -> CreateAc
 @serves(DELETE_ACLS, versions=(1, 3))
 def delete_acls(context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
     """Say of each filter that there are no rules."""
-    del context
     return DeleteAclsResponse(
         filter_results=[
             DeleteAclsFilterResult(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)

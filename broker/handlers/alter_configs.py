@@ -45,6 +45,7 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from barnabas.storage.metastore.interface import Identity
 
 Resource: TypeAlias = AlterConfigsResource | LegacyResource
 
@@ -64,7 +65,10 @@ class ConfigOperation(IntEnum):
 
 @serves(INCREMENTAL_ALTER_CONFIGS, versions=(0, 1), sliced=True)
 async def incremental_alter_configs(
-    context: RequestContext, request: IncrementalAlterConfigsRequest
+    catalogue: Catalogue,
+    identity: Identity,
+    context: RequestContext,
+    request: IncrementalAlterConfigsRequest,
 ) -> IncrementalAlterConfigsResponse:
     """Change settings key by key (KIP-339); each resource changes as a whole or not at all."""
     given = Counter(_identity(resource) for resource in request.resources)
@@ -78,11 +82,11 @@ async def incremental_alter_configs(
         try:
             _check_given_once(resource, given)
             if resource.resource_type == ResourceType.BROKER_LOGGER:
-                _alter_loggers(context, resource, validate_only=request.validate_only)
+                _alter_loggers(identity, resource, validate_only=request.validate_only)
             else:
-                kind = _kind_of(context, resource)
-                change = _incremental_change(context.broker.catalogue, kind, resource)
-                await _alter(context, kind, resource, change, validate_only=request.validate_only)
+                kind = _kind_of(identity, resource)
+                change = _incremental_change(catalogue, kind, resource)
+                await _alter(catalogue, kind, resource, change, validate_only=request.validate_only)
         except KafkaError as error:
             response.error_code = error.code
             response.error_message = error.message
@@ -94,7 +98,7 @@ async def incremental_alter_configs(
 
 @serves(ALTER_CONFIGS, versions=(0, 2), sliced=True)
 async def alter_configs(
-    context: RequestContext, request: AlterConfigsRequest
+    catalogue: Catalogue, identity: Identity, context: RequestContext, request: AlterConfigsRequest
 ) -> AlterConfigsResponse:
     """Replace all settings of each resource."""
     given = Counter(_identity(resource) for resource in request.resources)
@@ -107,10 +111,10 @@ async def alter_configs(
         )
         try:
             _check_given_once(resource, given)
-            kind = _kind_of(context, resource)
+            kind = _kind_of(identity, resource)
             _check_no_null(config.name for config in resource.configs if config.value is None)
             change = _replacement({each.name: each.value or "" for each in resource.configs})
-            await _alter(context, kind, resource, change, validate_only=request.validate_only)
+            await _alter(catalogue, kind, resource, change, validate_only=request.validate_only)
         except KafkaError as error:
             response.error_code = error.code
             response.error_message = error.message
@@ -136,7 +140,7 @@ def _check_given_once(resource: Resource, given: Mapping[tuple[int, str], int]) 
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
 
 
-def _kind_of(context: RequestContext, resource: Resource) -> ConfigKind:
+def _kind_of(identity: Identity, resource: Resource) -> ConfigKind:
     """Return how such a resource is altered; raises KafkaError for one that cannot be."""
     if resource.resource_type == ResourceType.CLIENT_METRICS:
         raise KafkaError(
@@ -145,7 +149,7 @@ def _kind_of(context: RequestContext, resource: Resource) -> ConfigKind:
     kind = KINDS.get(resource.resource_type)
     if kind is None:
         raise unknown_resource_type(resource.resource_type)
-    kind.check_name(resource.resource_name, context.broker.node_id)
+    kind.check_name(resource.resource_name, identity.node_id)
     return kind
 
 
@@ -158,7 +162,7 @@ def _check_no_null(names: Iterable[str]) -> None:
 
 
 async def _alter(
-    context: RequestContext,
+    catalogue: Catalogue,
     kind: ConfigKind,
     resource: Resource,
     change: ConfigsChange,
@@ -166,7 +170,6 @@ async def _alter(
     validate_only: bool,
 ) -> None:
     """Make, or only check, one change; raises KafkaError."""
-    catalogue = context.broker.catalogue
     if validate_only:
         kind.checked(catalogue, resource.resource_name, change)
     else:
@@ -253,10 +256,10 @@ def _items(text: str) -> list[str]:
 
 
 def _alter_loggers(
-    context: RequestContext, resource: AlterConfigsResource, *, validate_only: bool
+    identity: Identity, resource: AlterConfigsResource, *, validate_only: bool
 ) -> None:
     """Set levels of loggers, all or none; raises KafkaError."""
-    check_node_name(resource.resource_name, context.broker.node_id)
+    check_node_name(resource.resource_name, identity.node_id)
     _check_no_null_but_deleted(resource)
     levels = [(config.name, _level(config)) for config in resource.configs]
     for name, level in levels:

@@ -13,6 +13,7 @@ import re
 
 from barnabas.broker.api.dispatch import PRODUCE_KEY, RequestContext, Routes, serves
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.runtime.host import Host
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import (
     API_VERSIONS,
@@ -50,12 +51,14 @@ SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
 @serves(API_VERSIONS, versions=(0, 4))
-def api_versions(context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
+def api_versions(
+    routes: Routes, host: Host, context: RequestContext, request: ApiVersionsRequest
+) -> ApiVersionsResponse:
     """Answer with every API served here; works before authentication."""
     if context.api_version >= 3 and not names_its_software(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     return ApiVersionsResponse(
-        api_keys=advertised(context.broker.routes),
+        api_keys=advertised(routes),
         supported_features=[
             SupportedFeatureKey(name, low, high)
             for name, (low, high) in FEATURES.items()
@@ -65,7 +68,7 @@ def api_versions(context: RequestContext, request: ApiVersionsRequest) -> ApiVer
         finalized_features_epoch=0,
         finalized_features=[
             FinalizedFeatureKey(name, level, level)
-            for name, level in finalized_levels(context.broker.config).items()
+            for name, level in finalized_levels(host.config).items()
         ],
     )
 

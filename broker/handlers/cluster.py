@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.api.operations import NOT_ASKED, ON_CLUSTER
+from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_cluster import (
     DESCRIBE_CLUSTER,
@@ -15,6 +16,7 @@ from barnabas.protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
+from barnabas.storage.metastore.interface import Identity
 
 BROKERS = 1
 CONTROLLERS = 2
@@ -30,7 +32,10 @@ def refuse_describe_cluster(
 
 @serves(DESCRIBE_CLUSTER, versions=(0, 2), refuse=refuse_describe_cluster)
 def describe_cluster(
-    context: RequestContext, request: DescribeClusterRequest
+    catalogue: Catalogue,
+    identity: Identity,
+    context: RequestContext,
+    request: DescribeClusterRequest,
 ) -> DescribeClusterResponse:
     """Describe this broker as its client sees it."""
     if request.endpoint_type == CONTROLLERS:
@@ -44,19 +49,18 @@ def describe_cluster(
             ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
             f"Unsupported endpoint type {request.endpoint_type}",
         )
-    broker = context.broker
     host, port = context.endpoint
     asked = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
         endpoint_type=BROKERS,
-        cluster_id=broker.cluster_id,
-        controller_id=broker.node_id,
+        cluster_id=identity.cluster_id,
+        controller_id=identity.node_id,
         brokers=[
             DescribeClusterBroker(
-                broker_id=broker.node_id,
+                broker_id=identity.node_id,
                 host=host,
                 port=port,
-                rack=broker.catalogue.broker_config.broker_rack,
+                rack=catalogue.broker_config.broker_rack,
             )
         ],
         cluster_authorized_operations=ON_CLUSTER if asked else NOT_ASKED,

@@ -20,7 +20,7 @@ from barnabas.broker.config.types import ConfigEntry, ConfigSource, ConfigSynony
 from barnabas.broker.handlers.metadata import missing_topic_error
 from barnabas.broker.runtime.loggers import describe_loggers
 from barnabas.broker.runtime.turns import next_turn
-from barnabas.broker.topics.catalogue import CLUSTER_ENTITY, Configs
+from barnabas.broker.topics.catalogue import CLUSTER_ENTITY, Catalogue, Configs
 from barnabas.broker.topics.topic_names import name_problem
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_configs import (
@@ -38,6 +38,7 @@ from barnabas.protocol.messages.list_config_resources import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
+from barnabas.storage.metastore.interface import Identity
 
 SETTINGS_PER_ANSWER_MAX = 500_000
 """All settings of some 15,000 topics."""
@@ -78,7 +79,10 @@ CLIENT_METRICS_CONFIGS = (
 
 @serves(DESCRIBE_CONFIGS, versions=(1, 4), sliced=True)
 async def describe_configs(
-    context: RequestContext, request: DescribeConfigsRequest
+    catalogue: Catalogue,
+    identity: Identity,
+    context: RequestContext,
+    request: DescribeConfigsRequest,
 ) -> DescribeConfigsResponse:
     """List settings with where each value comes from."""
     results = []
@@ -92,11 +96,11 @@ async def describe_configs(
         )
         try:
             _check_room(listed)
-            kind = _alike(context, resource)
+            kind = _alike(catalogue, resource)
             if kind in alike:
                 result.configs = alike[kind]
             else:
-                result.configs = alike[kind] = _configs(context, resource, request)
+                result.configs = alike[kind] = _configs(catalogue, identity, resource, request)
                 listed_in_turn += SETTINGS_PER_TURN // 2
             listed += len(result.configs)
         except KafkaError as error:
@@ -110,26 +114,29 @@ async def describe_configs(
     return DescribeConfigsResponse(results=results)
 
 
-def _alike(context: RequestContext, resource: DescribeConfigsResource) -> Hashable:
+def _alike(catalogue: Catalogue, resource: DescribeConfigsResource) -> Hashable:
     """Return what resources have in common that are described in the same words.
 
     Most topics have no settings of their own: thousands of them are described once.
     """
     wanted = frozenset(resource.configuration_keys or ())
-    topic = context.broker.catalogue.topic(resource.resource_name)
+    topic = catalogue.topic(resource.resource_name)
     if resource.resource_type == ResourceType.TOPIC and topic is not None:
         return wanted, tuple(sorted(topic.configs.items()))
     return wanted, resource.resource_type, resource.resource_name
 
 
 def _configs(
-    context: RequestContext, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+    catalogue: Catalogue,
+    identity: Identity,
+    resource: DescribeConfigsResource,
+    request: DescribeConfigsRequest,
 ) -> list[DescribeConfigsResourceResult]:
     """Describe the settings of a resource; raises KafkaError."""
     wanted = resource.configuration_keys
     return [
         _described(entry, request)
-        for entry in _entries(context, resource)
+        for entry in _entries(catalogue, identity, resource)
         if not wanted or entry.name in wanted
     ]
 
@@ -143,9 +150,10 @@ def _check_room(listed: int) -> None:
         )
 
 
-def _entries(context: RequestContext, resource: DescribeConfigsResource) -> Iterable[ConfigEntry]:
+def _entries(
+    catalogue: Catalogue, identity: Identity, resource: DescribeConfigsResource
+) -> Iterable[ConfigEntry]:
     """Return all settings of a resource; raises KafkaError."""
-    catalogue = context.broker.catalogue
     name = resource.resource_name
     match resource.resource_type:
         case ResourceType.TOPIC:
@@ -156,11 +164,11 @@ def _entries(context: RequestContext, resource: DescribeConfigsResource) -> Iter
         case ResourceType.BROKER:
             if name == CLUSTER_ENTITY:
                 return _cluster_wide_entries(catalogue.broker_overrides.get(CLUSTER_ENTITY, {}))
-            check_node_name(name, context.broker.node_id)
+            check_node_name(name, identity.node_id)
             return _broker_entries(catalogue.broker_config)
         case ResourceType.BROKER_LOGGER:
             _check_not_empty(name, "Broker id must not be empty")
-            check_node_name(name, context.broker.node_id)
+            check_node_name(name, identity.node_id)
             return describe_loggers()
         case ResourceType.CLIENT_METRICS:
             _check_not_empty(name, "Client metrics subscription name must not be empty")
@@ -238,7 +246,10 @@ def refuse_list_config_resources(
 
 @serves(LIST_CONFIG_RESOURCES, versions=(0, 1), refuse=refuse_list_config_resources)
 def list_config_resources(
-    context: RequestContext, request: ListConfigResourcesRequest
+    catalogue: Catalogue,
+    identity: Identity,
+    context: RequestContext,
+    request: ListConfigResourcesRequest,
 ) -> ListConfigResourcesResponse:
     """List what has settings: all kinds, or those asked for; groups only with their own."""
     if context.api_version == 0:
@@ -253,18 +264,18 @@ def list_config_resources(
             ConfigResource(name, kind)
             for kind in ResourceType
             if kind in wanted
-            for name in _names(context, kind)
+            for name in _names(catalogue, identity, kind)
         ]
     )
 
 
-def _names(context: RequestContext, kind: ResourceType) -> Iterable[str]:
+def _names(catalogue: Catalogue, identity: Identity, kind: ResourceType) -> Iterable[str]:
     match kind:
         case ResourceType.TOPIC:
-            return context.broker.catalogue.topics
+            return catalogue.topics
         case ResourceType.GROUP:
-            return context.broker.catalogue.group_overrides
+            return catalogue.group_overrides
         case ResourceType.CLIENT_METRICS:
             return ()
         case ResourceType.BROKER | ResourceType.BROKER_LOGGER:
-            return (str(context.broker.node_id),)
+            return (str(identity.node_id),)

@@ -12,6 +12,7 @@ from typing import Final
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
 from barnabas.broker.api.division import by
 from barnabas.broker.api.operations import NOT_ASKED, ON_GROUP
+from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.handlers.groups import caller_of, group_refusal
 from barnabas.broker.topics.catalogue import new_topic_id
 from barnabas.coordinator.groups.commands import ConsumerGroupHeartbeat
@@ -36,10 +37,9 @@ GROUPS_PER_REQUEST_MAX: Final = 10_000
 
 @serves(CONSUMER_GROUP_HEARTBEAT, versions=(0, 1))
 def consumer_group_heartbeat(
-    context: RequestContext, request: ConsumerGroupHeartbeatRequest
+    groups: Groups, context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse | Deferred[ConsumerGroupHeartbeatResponse]:
     """Join, go on, report, leave: see coordinator/groups/consumer/heartbeat.py."""
-    groups = context.broker.groups
     # An empty group id is the machine's to refuse: it is INVALID_REQUEST in this API.
     code = groups.refusal(request.group_id)
     if code:
@@ -78,7 +78,7 @@ def refuse_describe(
     divide=by("group_ids", most=GROUPS_PER_REQUEST_MAX),
 )
 def consumer_group_describe(
-    context: RequestContext, request: ConsumerGroupDescribeRequest
+    groups: Groups, context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
     """Describe consumer groups with their members, their assignments and what they move to."""
     if len(request.group_ids) > GROUPS_PER_REQUEST_MAX:
@@ -86,18 +86,17 @@ def consumer_group_describe(
             ErrorCode.INVALID_REQUEST, f"at most {GROUPS_PER_REQUEST_MAX} groups per request"
         )
     operations = ON_GROUP if request.include_authorized_operations else NOT_ASKED
-    described = [_described(context, group_id) for group_id in request.group_ids]
+    described = [_described(groups, group_id) for group_id in request.group_ids]
     for group in described:
         if not group.error_code:
             group.authorized_operations = operations
     return ConsumerGroupDescribeResponse(groups=described)
 
 
-def _described(context: RequestContext, group_id: str) -> DescribedGroup:
-    code = group_refusal(context, group_id)
+def _described(groups: Groups, group_id: str) -> DescribedGroup:
+    code = group_refusal(groups, group_id)
     if code:
         return DescribedGroup(group_id=group_id, error_code=code)
-    groups = context.broker.groups
     machine = groups.machine_of(group_id)
     assert isinstance(machine, GroupShard)
     group = machine.groups.get(group_id)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.api.division import by
+from barnabas.broker.coordination.groups import Groups
+from barnabas.broker.coordination.transactions import Transactions
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.find_coordinator import (
     FIND_COORDINATOR,
@@ -16,6 +18,7 @@ from barnabas.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from barnabas.storage.metastore.interface import Identity
 
 GROUP = 0
 TRANSACTION = 1
@@ -37,7 +40,11 @@ def refuse_find_coordinator(
     FIND_COORDINATOR, versions=(0, 6), refuse=refuse_find_coordinator, divide=by("coordinator_keys")
 )
 async def find_coordinator(
-    context: RequestContext, request: FindCoordinatorRequest
+    groups: Groups,
+    transactions: Transactions,
+    identity: Identity,
+    context: RequestContext,
+    request: FindCoordinatorRequest,
 ) -> FindCoordinatorResponse:
     """Name this broker for every key it can coordinate, the internal topic being there then."""
     batched = context.api_version >= BATCHED_SINCE
@@ -47,14 +54,14 @@ async def find_coordinator(
         return _response([_refused(key, code, None) for key in keys])
     try:
         if request.key_type == GROUP:
-            await context.broker.groups.ensure()
+            await groups.ensure()
         else:
-            await context.broker.transactions.ensure()
+            await transactions.ensure()
     except KafkaError as error:
         code = ErrorCode.COORDINATOR_NOT_AVAILABLE
         return _response([_refused(key, code, str(error)) for key in keys])
     host, port = context.endpoint
-    node_id = context.broker.node_id
+    node_id = identity.node_id
     return _response([Coordinator(key, node_id, host, port) for key in keys])
 
 

@@ -16,13 +16,22 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
+from typing import ClassVar, Final, TypeAlias, cast
 
 from barnabas.broker.api.dispatch import Parked, RequestContext, serves
 from barnabas.broker.api.division import by, parts
-from barnabas.broker.api.fetch_sessions import Asked, FetchPlan, Key, asked_of, served_first
+from barnabas.broker.api.fetch_sessions import (
+    Asked,
+    FetchPlan,
+    FetchSessions,
+    Key,
+    asked_of,
+    served_first,
+)
 from barnabas.broker.api.storage_errors import error_code_of
-from barnabas.broker.api.waiting import ParkedFetch
+from barnabas.broker.api.waiting import FetchWaits, ParkedFetch
+from barnabas.broker.runtime.disk_readers import DiskReaders
+from barnabas.broker.runtime.host import Host
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.topics.catalogue import Catalogue, Partition, Topic
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -40,9 +49,6 @@ from barnabas.storage.errors import Corrupt, Refused
 from barnabas.storage.memory_read import MemorySlice
 from barnabas.storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED, PartitionLog
 from barnabas.storage.segment_read import FileSpan, LoadedSpan, read_cached, read_waiting
-
-if TYPE_CHECKING:
-    from barnabas.broker.server import BrokerServer
 
 TOPIC_IDS_SINCE: Final = 13
 UNKNOWN_OFFSET: Final = -1
@@ -82,51 +88,73 @@ def refuse_fetch(request: FetchRequest, code: ErrorCode, message: str | None) ->
     )
 
 
-async def fetch_long(context: RequestContext, request: FetchRequest) -> FetchAnswer:
+async def fetch_long(
+    catalogue: Catalogue,
+    fetch_sessions: FetchSessions,
+    fetch_waits: FetchWaits,
+    readers: DiskReaders,
+    host: Host,
+    context: RequestContext,
+    request: FetchRequest,
+) -> FetchAnswer:
     """Handle a request that names very many partitions."""
     named: dict[Key, Asked] = {}
     for part, _ in parts(request, BY_PARTITION):
         for each in asked_of(part):
             named[each.key] = each
         await next_turn()
-    return _fetch(context, request, list(named.values()))
+    asked = list(named.values())
+    return _fetch(catalogue, fetch_sessions, fetch_waits, readers, host, context, request, asked)
 
 
 @serves(FETCH, versions=(4, 18), refuse=refuse_fetch, long_handler=fetch_long, short=True)
-def fetch(context: RequestContext, request: FetchRequest) -> FetchAnswer:
+def fetch(
+    catalogue: Catalogue,
+    fetch_sessions: FetchSessions,
+    fetch_waits: FetchWaits,
+    readers: DiskReaders,
+    host: Host,
+    context: RequestContext,
+    request: FetchRequest,
+) -> FetchAnswer:
     """Answer the batches asked for, or park until there are enough of them."""
-    return _fetch(context, request, None)
+    return _fetch(catalogue, fetch_sessions, fetch_waits, readers, host, context, request, None)
 
 
 def _fetch(
-    context: RequestContext, request: FetchRequest, asked: list[Asked] | None
+    catalogue: Catalogue,
+    fetch_sessions: FetchSessions,
+    fetch_waits: FetchWaits,
+    readers: DiskReaders,
+    host: Host,
+    context: RequestContext,
+    request: FetchRequest,
+    asked: list[Asked] | None,
 ) -> FetchAnswer:
-    broker = context.broker
     if not READ_UNCOMMITTED <= request.isolation_level <= READ_COMMITTED:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     by_id = context.api_version >= TOPIC_IDS_SINCE
-    catalogue = broker.catalogue
 
     def exists(each: Asked) -> bool:
         topic = catalogue.topic_by_id(each.topic_id) if by_id else catalogue.topic(each.topic)
         return topic is not None and 0 <= each.request.partition < len(topic.partitions)
 
-    plan = broker.fetch_sessions.plan(
-        request, by_id=by_id, now_ms=broker.clock.now_ms(), exists=exists, asked=asked
+    plan = fetch_sessions.plan(
+        request, by_id=by_id, now_ms=host.clock.now_ms(), exists=exists, asked=asked
     )
     reader = _Reader(catalogue, request, plan, by_id=by_id)
     if len(plan.asked) > PARTITIONS_AT_ONCE:
-        return _LongFetch(broker, reader)
+        return _LongFetch(fetch_waits, readers, host, reader)
     result = reader.read()
     if reader.cold:
-        return _ColdFetch(broker, reader)
+        return _ColdFetch(readers, reader)
     missing_bytes = reader.missing_bytes(result)
     if missing_bytes <= 0 or request.max_wait_ms <= 0 or not plan.asked:
         return reader.respond(result)
     # More bytes in the log need not be more for a reader of committed ones: it looks again.
     committed = request.isolation_level == READ_COMMITTED
     return ParkedFetch(
-        broker.fetch_waits,
+        fetch_waits,
         result.logs,
         min_bytes=missing_bytes,
         wait_ms=request.max_wait_ms,
@@ -445,11 +473,11 @@ def _aborted(log: PartitionLog, offset: int, upper_offset: int) -> list[AbortedT
 class _ColdFetch(Parked[FetchResponse]):
     """A fetch that waits for a thread to read what is not in the page cache, then starts over."""
 
-    __slots__ = ("_broker", "_gone", "_reader", "_rounds")
+    __slots__ = ("_gone", "_reader", "_readers", "_rounds")
 
-    def __init__(self, broker: BrokerServer, reader: _Reader) -> None:
+    def __init__(self, readers: DiskReaders, reader: _Reader) -> None:
         super().__init__()
-        self._broker = broker
+        self._readers = readers
         self._reader = reader
         self._rounds = COLD_ROUNDS_MAX
         self._gone = False
@@ -457,7 +485,7 @@ class _ColdFetch(Parked[FetchResponse]):
 
     def _warm(self) -> None:
         self._rounds -= 1
-        self._broker.readers.run(self._reader.warm, self._warmed)
+        self._readers.run(self._reader.warm, self._warmed)
 
     def _warmed(self) -> None:
         if self._gone:
@@ -495,11 +523,13 @@ class _LongFetch(Parked[FetchResponse]):
     """
 
     __slots__ = (
-        "_broker",
         "_deadline",
+        "_fetch_waits",
         "_gone",
+        "_host",
         "_over",
         "_reader",
+        "_readers",
         "_waiting",
         "_watch",
         "_woken",
@@ -507,17 +537,21 @@ class _LongFetch(Parked[FetchResponse]):
 
     large: ClassVar[bool] = True
 
-    def __init__(self, broker: BrokerServer, reader: _Reader) -> None:
+    def __init__(
+        self, fetch_waits: FetchWaits, readers: DiskReaders, host: Host, reader: _Reader
+    ) -> None:
         super().__init__()
-        self._broker = broker
+        self._fetch_waits = fetch_waits
+        self._readers = readers
+        self._host = host
         self._reader = reader
-        self._deadline = broker.clock.monotonic() + reader.request.max_wait_ms / 1000
+        self._deadline = host.clock.monotonic() + reader.request.max_wait_ms / 1000
         self._gone = False
         self._over = reader.request.max_wait_ms <= 0
         self._watch: ParkedFetch[bool] | None = None
         self._woken = False
         self._waiting: asyncio.Future[None] | None = None
-        broker.spawn(self._run(), "fetch")
+        host.spawn(self._run(), "fetch")
 
     def hurry(self) -> None:
         """Wait no longer: another request waits behind this one."""
@@ -557,8 +591,8 @@ class _LongFetch(Parked[FetchResponse]):
             result = await reader.read_in_slices(self._looked_at)
             if self._gone or not reader.cold:
                 return result
-            warmed: asyncio.Future[None] = self._broker.loop.create_future()
-            self._broker.readers.run(reader.warm, partial(_set, warmed))
+            warmed: asyncio.Future[None] = self._host.loop.create_future()
+            self._readers.run(reader.warm, partial(_set, warmed))
             await warmed
         reader.wait_for_the_disk()
         return await reader.read_in_slices(self._looked_at)
@@ -572,9 +606,9 @@ class _LongFetch(Parked[FetchResponse]):
         self._woken = False
         if self._over:
             return
-        left_ms = max(0.0, (self._deadline - self._broker.clock.monotonic()) * 1000)
+        left_ms = max(0.0, (self._deadline - self._host.clock.monotonic()) * 1000)
         self._watch = ParkedFetch(
-            self._broker.fetch_waits,
+            self._fetch_waits,
             (),
             min_bytes=_BYTES_NOBODY_WRITES,
             wait_ms=left_ms,
@@ -593,7 +627,7 @@ class _LongFetch(Parked[FetchResponse]):
         assert watch is not None
         watch.missing_bytes -= _BYTES_NOBODY_WRITES - missing_bytes
         if watch.missing_bytes > 0 and not self._woken:
-            self._waiting = self._broker.loop.create_future()
+            self._waiting = self._host.loop.create_future()
             await self._waiting
             self._waiting = None
 

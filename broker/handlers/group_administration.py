@@ -14,6 +14,7 @@ from typing import Final
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
 from barnabas.broker.api.division import by
 from barnabas.broker.api.operations import NOT_ASKED, ON_GROUP
+from barnabas.broker.coordination.groups import Groups
 from barnabas.coordinator.groups.classic import ClassicGroup, describe
 from barnabas.coordinator.groups.commands import DeleteGroup
 from barnabas.coordinator.groups.group import CLASSIC
@@ -47,9 +48,10 @@ GROUPS_PER_REQUEST_MAX: Final = 10_000
 
 
 @serves(LIST_GROUPS, versions=(0, 5))
-def list_groups(context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
+def list_groups(
+    groups: Groups, context: RequestContext, request: ListGroupsRequest
+) -> ListGroupsResponse:
     """Name all groups, or those of some states and types; case does not matter."""
-    groups = context.broker.groups
     if not groups.is_coordinator():
         return ListGroupsResponse()
     if groups.is_loading:
@@ -79,23 +81,23 @@ def _groups_of(machine: GroupShard) -> Iterator[ListedGroup]:
 
 @serves(DESCRIBE_GROUPS, versions=(0, 6), divide=by("groups", most=GROUPS_PER_REQUEST_MAX))
 def describe_groups(
-    context: RequestContext, request: DescribeGroupsRequest
+    groups: Groups, context: RequestContext, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:
     """Describe classic groups with their members."""
     _refuse_too_many(len(request.groups))
     operations = ON_GROUP if request.include_authorized_operations else NOT_ASKED
-    described = [_described(context, group_id) for group_id in request.groups]
+    described = [_described(groups, context, group_id) for group_id in request.groups]
     for group in described:
         if not group.error_code:
             group.authorized_operations = operations
     return DescribeGroupsResponse(groups=described)
 
 
-def _described(context: RequestContext, group_id: str) -> DescribedGroup:
-    code = context.broker.groups.refusal(group_id)
+def _described(groups: Groups, context: RequestContext, group_id: str) -> DescribedGroup:
+    code = groups.refusal(group_id)
     if code:
         return DescribedGroup(error_code=code, group_id=group_id)
-    machine = context.broker.groups.machine_of(group_id)
+    machine = groups.machine_of(group_id)
     assert isinstance(machine, GroupShard)
     group = machine.groups.get(group_id)
     if isinstance(group, ClassicGroup):
@@ -112,11 +114,10 @@ def _described(context: RequestContext, group_id: str) -> DescribedGroup:
 
 @serves(DELETE_GROUPS, versions=(0, 2), divide=by("groups_names", most=GROUPS_PER_REQUEST_MAX))
 def delete_groups(
-    context: RequestContext, request: DeleteGroupsRequest
+    groups: Groups, context: RequestContext, request: DeleteGroupsRequest
 ) -> DeleteGroupsResponse | Deferred[DeleteGroupsResponse]:
     """Remove empty groups with their offsets; each has an answer of its own."""
     _refuse_too_many(len(request.groups_names))
-    groups = context.broker.groups
     pending: Deferred[DeleteGroupsResponse] = Deferred()
     results = {group_id: DeletableGroupResult(group_id) for group_id in request.groups_names}
     missing = set(results)

@@ -15,7 +15,8 @@ from typing import Final, cast
 
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
 from barnabas.broker.api.division import by, join, parts
-from barnabas.broker.coordination.groups import caller_of
+from barnabas.broker.coordination.groups import Groups, caller_of
+from barnabas.broker.runtime.host import Host
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.coordinator.groups.commands import (
@@ -68,15 +69,19 @@ BY_PARTITION: Final = by("topics.partitions")
 
 
 async def offset_commit_long(
-    context: RequestContext, request: OffsetCommitRequest
+    catalogue: Catalogue,
+    groups: Groups,
+    host: Host,
+    context: RequestContext,
+    request: OffsetCommitRequest,
 ) -> OffsetCommitResponse:
     """Commit what exists of very many partitions as one batch of records: all of it, or nothing."""
     slices: list[tuple[OffsetCommitRequest, bool, OffsetCommitResponse]] = []
     for part, continues in parts(request, BY_PARTITION):
-        slices.append((part, continues, _take_out_unknown_of_commit(context, part)))
+        slices.append((part, continues, _take_out_unknown_of_commit(catalogue, context, part)))
         await next_turn()
     known = [part for part, _, _ in slices if part.topics]
-    committed = await _commit_long(context, known) if known else []
+    committed = await _commit_long(groups, host, context, known) if known else []
     answers = iter(committed if isinstance(committed, list) else ())
     response = OffsetCommitResponse()
     for part, continues, beside in slices:
@@ -93,16 +98,15 @@ async def offset_commit_long(
 
 
 async def _commit_long(
-    context: RequestContext, known: list[OffsetCommitRequest]
+    groups: Groups, host: Host, context: RequestContext, known: list[OffsetCommitRequest]
 ) -> list[OffsetCommitResponse] | ErrorCode:
     """Hand all parts to the group's machine; return the answer to each, or one error for all."""
-    groups = context.broker.groups
     group_id = known[0].group_id
     code = groups.refusal(group_id)
     if code:
         return code
     answered: asyncio.Future[list[OffsetCommitResponse] | ErrorCode]
-    answered = context.broker.loop.create_future()
+    answered = host.loop.create_future()
 
     def respond(response: list[OffsetCommitResponse] | ErrorCode) -> None:
         if not answered.done():  # Cancelled: the broker stops.
@@ -115,18 +119,17 @@ async def _commit_long(
 
 @serves(OFFSET_COMMIT, versions=(2, 10), long_handler=offset_commit_long, short=True)
 def offset_commit(
-    context: RequestContext, request: OffsetCommitRequest
+    catalogue: Catalogue, groups: Groups, context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
     """Commit what exists; what does not is answered partition by partition."""
-    refused = _take_out_unknown_of_commit(context, request)
-    return _commit(context, request, refused) if request.topics else refused
+    refused = _take_out_unknown_of_commit(catalogue, context, request)
+    return _commit(groups, context, request, refused) if request.topics else refused
 
 
 def _take_out_unknown_of_commit(
-    context: RequestContext, request: OffsetCommitRequest
+    catalogue: Catalogue, context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse:
     """Leave what exists in the request, with names and ids; return what to answer for the rest."""
-    catalogue = context.broker.catalogue
     by_id = context.api_version >= COMMIT_TOPIC_IDS_SINCE
     response = OffsetCommitResponse()
     known: list[OffsetCommitRequestTopic] = []
@@ -153,10 +156,12 @@ def _take_out_unknown_of_commit(
 
 
 def _commit(
-    context: RequestContext, request: OffsetCommitRequest, refused: OffsetCommitResponse
+    groups: Groups,
+    context: RequestContext,
+    request: OffsetCommitRequest,
+    refused: OffsetCommitResponse,
 ) -> Deferred[OffsetCommitResponse]:
     """Hand the topics that exist to the group's machine; ``refused`` is answered beside them."""
-    groups = context.broker.groups
     pending: Deferred[OffsetCommitResponse] = Deferred()
 
     def respond(response: OffsetCommitResponse) -> None:
@@ -242,7 +247,7 @@ def refuse_offset_fetch(
     ),
 )
 def offset_fetch(
-    context: RequestContext, request: OffsetFetchRequest
+    catalogue: Catalogue, groups: Groups, context: RequestContext, request: OffsetFetchRequest
 ) -> OffsetFetchResponse | Deferred[OffsetFetchResponse]:
     """Collect the committed offsets of every group that is asked for."""
     asked = _asked_groups(request, context.api_version)
@@ -254,7 +259,7 @@ def offset_fetch(
         return OffsetFetchResponse()
     pending = _PendingFetch(request, len(asked), context.api_version)
     in_full = [each.group_id for each in asked if each.topics is None]
-    is_one_of_many = context.broker.groups.have_many_offsets(in_full)
+    is_one_of_many = groups.have_many_offsets(in_full)
     seen: set[str] = set()
     for number, group in enumerate(asked):
         if group.group_id in seen:
@@ -266,10 +271,10 @@ def offset_fetch(
             caller_of(context),
             group,
             request.require_stable,
-            context.broker.groups.image,
+            groups.image,
             is_one_of_many,
         )
-        _fetch_group(context, command, partial(pending.answer, number))
+        _fetch_group(catalogue, groups, context, command, partial(pending.answer, number))
     return pending
 
 
@@ -287,19 +292,20 @@ def _asked_groups(request: OffsetFetchRequest, version: int) -> list[OffsetFetch
 
 
 def _fetch_group(
+    catalogue: Catalogue,
+    groups: Groups,
     context: RequestContext,
     command: OffsetFetch,
     respond: Callable[[OffsetFetchResponseGroup], None],
 ) -> None:
     """Ask one group's machine for the topics that are known."""
-    groups = context.broker.groups
     group = command.request
     code = groups.refusal(group.group_id)
     if code:
         respond(_fetch_error(group, code))
         return
     by_id = context.api_version >= FETCH_TOPIC_IDS_SINCE
-    unknown = _name_topics(context.broker.catalogue, group) if by_id else []
+    unknown = _name_topics(catalogue, group) if by_id else []
 
     def finish(answer: OffsetFetchResponseGroup) -> None:
         if not answer.error_code:
@@ -371,16 +377,15 @@ def _topics_before_groups(
 
 @serves(OFFSET_DELETE, versions=(0, 0), divide=by("topics.partitions"))
 def offset_delete(
-    context: RequestContext, request: OffsetDeleteRequest
+    catalogue: Catalogue, groups: Groups, context: RequestContext, request: OffsetDeleteRequest
 ) -> OffsetDeleteResponse | Deferred[OffsetDeleteResponse]:
     """Forget offsets of topics that exist; what does not is answered partition by partition."""
-    groups = context.broker.groups
     if not request.group_id:
         return OffsetDeleteResponse(ErrorCode.INVALID_GROUP_ID)
     code = groups.refusal(request.group_id)
     if code:
         return OffsetDeleteResponse(code)
-    refused = _take_out_unknown(context.broker.catalogue, request)
+    refused = _take_out_unknown(catalogue, request)
     pending: Deferred[OffsetDeleteResponse] = Deferred()
 
     def respond(response: OffsetDeleteResponse) -> None:

@@ -15,6 +15,8 @@ import uuid
 from typing import Final
 
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
+from barnabas.broker.coordination.groups import Groups
+from barnabas.broker.runtime.host import Host
 from barnabas.coordinator.groups.classic.liveness import SEVERAL_MEMBERS_SINCE
 from barnabas.coordinator.groups.classic.responses import join_error
 from barnabas.coordinator.groups.commands import Caller, Heartbeat, JoinGroup, LeaveGroup, SyncGroup
@@ -46,16 +48,16 @@ def caller_of(context: RequestContext) -> Caller:
     return Caller(context.client_id or "", host, context.api_version)
 
 
-def group_refusal(context: RequestContext, group_id: str) -> ErrorCode:
+def group_refusal(groups: Groups, group_id: str) -> ErrorCode:
     """Why nothing can be done for this group here; NONE if it can."""
     if not group_id:
         return ErrorCode.INVALID_GROUP_ID
-    return context.broker.groups.refusal(group_id)
+    return groups.refusal(group_id)
 
 
 @serves(JOIN_GROUP, versions=(0, 9))
 def join_group(
-    context: RequestContext, request: JoinGroupRequest
+    groups: Groups, host: Host, context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse | Deferred[JoinGroupResponse]:
     """Bring a member into the group's next generation; it waits for the others."""
     pending: Deferred[JoinGroupResponse] = Deferred()
@@ -68,8 +70,7 @@ def join_group(
     def refuse(code: ErrorCode) -> JoinGroupResponse:
         return join_error(code, request.member_id)
 
-    groups = context.broker.groups
-    code = group_refusal(context, request.group_id) or _member_refusal(context, request)
+    code = group_refusal(groups, request.group_id) or _member_refusal(host, context, request)
     if code:
         respond(refuse(code))
         return pending
@@ -82,9 +83,9 @@ def join_group(
     return pending
 
 
-def _member_refusal(context: RequestContext, request: JoinGroupRequest) -> ErrorCode:
+def _member_refusal(host: Host, context: RequestContext, request: JoinGroupRequest) -> ErrorCode:
     """Why nobody can join like this, whatever the group; NONE if one can."""
-    config = context.broker.config
+    config = host.config
     low = config.group_min_session_timeout_ms
     high = config.group_max_session_timeout_ms
     if not low <= request.session_timeout_ms <= high:
@@ -102,17 +103,16 @@ def _member_refusal(context: RequestContext, request: JoinGroupRequest) -> Error
 
 @serves(SYNC_GROUP, versions=(0, 5))
 def sync_group(
-    context: RequestContext, request: SyncGroupRequest
+    groups: Groups, context: RequestContext, request: SyncGroupRequest
 ) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
     """Give a member its assignment, as soon as the leader has brought it."""
     pending: Deferred[SyncGroupResponse] = Deferred()
-    groups = context.broker.groups
     code = ErrorCode.NONE
     if context.api_version >= PROTOCOL_MUST_MATCH_SINCE and (
         request.protocol_type is None or request.protocol_name is None
     ):
         code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    code = code or group_refusal(context, request.group_id)
+    code = code or group_refusal(groups, request.group_id)
     if code:
         return _refuse_sync(code)
     command = SyncGroup(caller_of(context), request, groups.new_ticket(), groups.image)
@@ -126,18 +126,18 @@ def _refuse_sync(code: ErrorCode) -> SyncGroupResponse:
 
 @serves(HEARTBEAT, versions=(0, 4), short=True)
 def heartbeat(
-    context: RequestContext, request: HeartbeatRequest
+    groups: Groups, context: RequestContext, request: HeartbeatRequest
 ) -> HeartbeatResponse | Deferred[HeartbeatResponse]:
     """Keep a member's session alive, and tell it of a rebalance."""
     pending: Deferred[HeartbeatResponse] = Deferred()
-    code = group_refusal(context, request.group_id)
+    code = group_refusal(groups, request.group_id)
     if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
         # Sessions start afresh once the group is there: the member has nothing to do but wait.
         return HeartbeatResponse()
     if code:
         return _refuse_heartbeat(code)
     command = Heartbeat(caller_of(context), request)
-    context.broker.groups.submit(request.group_id, command, pending.complete, _refuse_heartbeat)
+    groups.submit(request.group_id, command, pending.complete, _refuse_heartbeat)
     return pending
 
 
@@ -147,7 +147,7 @@ def _refuse_heartbeat(code: ErrorCode) -> HeartbeatResponse:
 
 @serves(LEAVE_GROUP, versions=(0, 5))
 def leave_group(
-    context: RequestContext, request: LeaveGroupRequest
+    groups: Groups, context: RequestContext, request: LeaveGroupRequest
 ) -> LeaveGroupResponse | Deferred[LeaveGroupResponse]:
     """Let members go at once, without waiting for their sessions to end."""
     pending: Deferred[LeaveGroupResponse] = Deferred()
@@ -158,10 +158,9 @@ def leave_group(
             response.error_code = response.error_code or response.members[0].error_code
         pending.complete(response)
 
-    code = group_refusal(context, request.group_id)
+    code = group_refusal(groups, request.group_id)
     if code:
         return _refuse_leave(code)
-    groups = context.broker.groups
     command = LeaveGroup(caller_of(context), request, groups.image)
     groups.submit(request.group_id, command, respond, _refuse_leave)
     return pending

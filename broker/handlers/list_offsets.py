@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from barnabas.broker.api.dispatch import Parked, RequestContext, serves
 from barnabas.broker.api.division import by
 from barnabas.broker.api.storage_errors import error_code_of
-from barnabas.broker.topics.catalogue import Partition
+from barnabas.broker.topics.catalogue import Catalogue, Partition
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.list_offsets import (
     LIST_OFFSETS,
@@ -32,7 +32,8 @@ from barnabas.storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED, Par
 from barnabas.storage.time_lookup import Search, offset_for_timestamp, offset_of_max_timestamp
 
 if TYPE_CHECKING:
-    from barnabas.broker.server import BrokerServer
+    from barnabas.broker.runtime.disk_readers import DiskReaders
+    from barnabas.broker.runtime.host import Host
 
 logger = logging.getLogger(__name__)
 
@@ -74,10 +75,13 @@ def refuse_list_offsets(
     short=True,
 )
 def list_offsets(
-    context: RequestContext, request: ListOffsetsRequest
+    catalogue: Catalogue,
+    readers: DiskReaders,
+    host: Host,
+    context: RequestContext,
+    request: ListOffsetsRequest,
 ) -> ListOffsetsResponse | Parked[ListOffsetsResponse]:
     """Say where logs start, where they end, or where a time begins in them."""
-    catalogue = context.broker.catalogue
     isolation = request.isolation_level
     if not READ_UNCOMMITTED <= isolation <= READ_COMMITTED:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
@@ -97,7 +101,7 @@ def list_offsets(
                 if search is not None:
                     searches.append((partition.log, search, result))
         response.topics.append(ListOffsetsTopicResponse(topic.name, results))
-    return _Searching(context.broker, response, searches) if searches else response
+    return _Searching(readers, host, response, searches) if searches else response
 
 
 def _asked_twice(request: ListOffsetsRequest) -> set[tuple[str, int]]:
@@ -149,20 +153,21 @@ def _look_up(
 class _Searching(Parked[ListOffsetsResponse]):
     """An answer that needs searches: one after the other, one step of work at a time."""
 
-    __slots__ = ("_broker", "_gone", "_pending", "_response_so_far")
+    __slots__ = ("_gone", "_pending", "_readers", "_response_so_far")
 
     def __init__(
         self,
-        broker: BrokerServer,
+        readers: DiskReaders,
+        host: Host,
         response: ListOffsetsResponse,
         searches: list[tuple[PartitionLog, Search, ListOffsetsPartitionResponse]],
     ) -> None:
         super().__init__()
-        self._broker = broker
+        self._readers = readers
         self._response_so_far = response
         self._pending = searches
         self._gone = False
-        broker.spawn(self._run(), "list offsets by timestamp")
+        host.spawn(self._run(), "list offsets by timestamp")
 
     async def _run(self) -> None:
         for log, search, result in self._pending:
@@ -175,7 +180,7 @@ class _Searching(Parked[ListOffsetsResponse]):
         self, log: PartitionLog, search: Search, result: ListOffsetsPartitionResponse
     ) -> None:
         try:
-            found = await self._broker.readers.search(search)
+            found = await self._readers.search(search)
         except Refused as refused:
             result.error_code = error_code_of(refused)
         except Corrupt as damage:

@@ -20,19 +20,19 @@ from barnabas.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
+from barnabas.storage.log_store import LogStore
 
 NO_LAG = 0
 
 
 @serves(DESCRIBE_LOG_DIRS, versions=(1, 5))
 def describe_log_dirs(
-    context: RequestContext, request: DescribeLogDirsRequest
+    catalogue: Catalogue, logs: LogStore, context: RequestContext, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
     """Give the size of each partition asked for; those that do not exist are left out."""
-    logs = context.broker.logs
     directory = DescribeLogDirsResult(
         log_dir=os.path.abspath(logs.root),
-        topics=_described(context.broker.catalogue, request),
+        topics=_described(catalogue, request),
         total_bytes=logs.file_system.total_bytes(logs.root),
         usable_bytes=logs.file_system.free_bytes(logs.root),
     )

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from barnabas.broker.api.dispatch import Parked, RequestContext, serves
 from barnabas.broker.api.operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
+from barnabas.broker.runtime.host import Host
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.topics.catalogue import Catalogue, Topic
 from barnabas.broker.topics.topic_names import INTERNAL, name_problem
@@ -37,6 +38,7 @@ from barnabas.protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from barnabas.protocol.wire import ZERO_UUID
+from barnabas.storage.metastore.interface import Identity
 
 TOPICS_AT_ONCE = 1000
 """More are described in slices."""
@@ -59,26 +61,35 @@ def refuse_metadata(
 
 @serves(METADATA, versions=(0, 13), refuse=refuse_metadata, sliced=True)
 def metadata(
-    context: RequestContext, request: MetadataRequest
+    catalogue: Catalogue,
+    identity: Identity,
+    host: Host,
+    context: RequestContext,
+    request: MetadataRequest,
 ) -> MetadataResponse | Parked[MetadataResponse]:
     """Describe the cluster and the topics asked for, creating missing ones if that is wanted."""
     asked = request.topics
     answer: Parked[MetadataResponse] = Parked()
     if asked is None or (not asked and context.api_version == 0):
-        every = list(context.broker.catalogue.topics.values())
+        every = list(catalogue.topics.values())
         if len(every) > TOPICS_AT_ONCE:
-            context.broker.spawn(_answer_all(context, request, every, answer), "metadata")
+            host.spawn(
+                _answer_all(catalogue, identity, context, request, every, answer), "metadata"
+            )
             return answer
-        found = [_topic_found(context, request, topic) for topic in every]
-        return _metadata_response(context, request, found)
+        found = [_topic_found(identity, request, topic) for topic in every]
+        return _metadata_response(catalogue, identity, context, request, found)
     _check_topics_asked(asked, context.api_version)
-    to_create = _topics_to_create(context, request, asked)
+    to_create = _topics_to_create(catalogue, request, asked)
     if to_create or len(asked) > TOPICS_AT_ONCE:
-        context.broker.spawn(_create_then_answer(context, request, to_create, answer), "metadata")
+        host.spawn(
+            _create_then_answer(catalogue, identity, context, request, to_create, answer),
+            "metadata",
+        )
         return answer
-    described = _Described(context, request)
+    described = _Described(catalogue, identity, request)
     described.add(asked)
-    return _metadata_response(context, request, described.topics)
+    return _metadata_response(catalogue, identity, context, request, described.topics)
 
 
 def _check_topics_asked(asked: list[MetadataRequestTopic], version: int) -> None:
@@ -91,13 +102,14 @@ def _check_topics_asked(asked: list[MetadataRequestTopic], version: int) -> None
 
 
 async def _create_then_answer(
+    catalogue: Catalogue,
+    identity: Identity,
     context: RequestContext,
     request: MetadataRequest,
     names: Iterable[str],
     answer: Parked[MetadataResponse],
 ) -> None:
     """Create topics with the broker's defaults, then answer, telling what went wrong with which."""
-    catalogue = context.broker.catalogue
     failed: dict[str, ErrorCode] = {}
     for name in names:
         try:
@@ -105,14 +117,16 @@ async def _create_then_answer(
         except KafkaError as error:
             failed[name] = error.code
     asked = request.topics or []
-    described = _Described(context, request, failed)
+    described = _Described(catalogue, identity, request, failed)
     for start in range(0, len(asked), TOPICS_PER_SLICE):
         described.add(asked[start : start + TOPICS_PER_SLICE])
         await next_turn()
-    answer.complete(_metadata_response(context, request, described.topics))
+    answer.complete(_metadata_response(catalogue, identity, context, request, described.topics))
 
 
 async def _answer_all(
+    catalogue: Catalogue,
+    identity: Identity,
     context: RequestContext,
     request: MetadataRequest,
     every: list[Topic],
@@ -122,16 +136,15 @@ async def _answer_all(
     topics: list[MetadataResponseTopic] = []
     for start in range(0, len(every), TOPICS_PER_SLICE):
         some = every[start : start + TOPICS_PER_SLICE]
-        topics += [_topic_found(context, request, topic) for topic in some]
+        topics += [_topic_found(identity, request, topic) for topic in some]
         await next_turn()
-    answer.complete(_metadata_response(context, request, topics))
+    answer.complete(_metadata_response(catalogue, identity, context, request, topics))
 
 
 def _topics_to_create(
-    context: RequestContext, request: MetadataRequest, asked: list[MetadataRequestTopic]
+    catalogue: Catalogue, request: MetadataRequest, asked: list[MetadataRequestTopic]
 ) -> list[str]:
     """Return the names that are missing and may be created for the asking."""
-    catalogue = context.broker.catalogue
     missing = {
         topic.name
         for topic in asked
@@ -156,11 +169,13 @@ class _Described:
 
     def __init__(
         self,
-        context: RequestContext,
+        catalogue: Catalogue,
+        identity: Identity,
         request: MetadataRequest,
         failed: Mapping[str, ErrorCode] = MappingProxyType({}),
     ) -> None:
-        self._context = context
+        self._catalogue = catalogue
+        self._identity = identity
         self._request = request
         self._failed = failed
         self._topics: dict[str | bytes, MetadataResponseTopic] = {}
@@ -170,14 +185,13 @@ class _Described:
         return list(self._topics.values())
 
     def add(self, asked: Iterable[MetadataRequestTopic]) -> None:
-        context, request, topics = self._context, self._request, self._topics
-        catalogue = context.broker.catalogue
+        catalogue, request, topics = self._catalogue, self._request, self._topics
         for each in asked:
             name, by_id = each.name or "", each.topic_id != ZERO_UUID
             topic = catalogue.topic_by_id(each.topic_id) if by_id else catalogue.topic(name)
             if topic is not None:
                 if topic.name not in topics:
-                    topics[topic.name] = _topic_found(context, request, topic)
+                    topics[topic.name] = _topic_found(self._identity, request, topic)
             elif by_id:
                 topics[each.topic_id] = MetadataResponseTopic(
                     error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=each.topic_id
@@ -203,14 +217,14 @@ def _operations_on_topic(request: MetadataRequest) -> int:
 
 
 def _topic_found(
-    context: RequestContext, request: MetadataRequest, topic: Topic
+    identity: Identity, request: MetadataRequest, topic: Topic
 ) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
-        partitions=_partitions_described(topic, context.broker.node_id),
+        partitions=_partitions_described(topic, identity.node_id),
         topic_authorized_operations=_operations_on_topic(request),
     )
 
@@ -236,22 +250,25 @@ def _partitions_described(topic: Topic, node_id: int) -> list[MetadataResponsePa
 
 
 def _metadata_response(
-    context: RequestContext, request: MetadataRequest, topics: list[MetadataResponseTopic]
+    catalogue: Catalogue,
+    identity: Identity,
+    context: RequestContext,
+    request: MetadataRequest,
+    topics: list[MetadataResponseTopic],
 ) -> MetadataResponse:
-    broker = context.broker
     host, port = context.endpoint
     on_cluster = ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(
-                node_id=broker.node_id,
+                node_id=identity.node_id,
                 host=host,
                 port=port,
-                rack=broker.catalogue.broker_config.broker_rack,
+                rack=catalogue.broker_config.broker_rack,
             )
         ],
-        cluster_id=broker.cluster_id,
-        controller_id=broker.node_id,
+        cluster_id=identity.cluster_id,
+        controller_id=identity.node_id,
         topics=topics,
         cluster_authorized_operations=on_cluster,
     )
@@ -275,13 +292,15 @@ def refuse_describe_topic_partitions(
 
 @serves(DESCRIBE_TOPIC_PARTITIONS, versions=(0, 0), refuse=refuse_describe_topic_partitions)
 def describe_topic_partitions(
-    context: RequestContext, request: DescribeTopicPartitionsRequest
+    catalogue: Catalogue,
+    identity: Identity,
+    context: RequestContext,
+    request: DescribeTopicPartitionsRequest,
 ) -> DescribeTopicPartitionsResponse:
     """Describe topics in the order of their names, a bounded number of partitions at a time.
 
     Never creates a topic. ``next_cursor`` says where the next request goes on.
     """
-    catalogue = context.broker.catalogue
     names = _names_from_cursor(catalogue, request)
     limit = catalogue.broker_config.max_request_partition_size_limit
     remaining = max(1, min(limit, request.response_partition_limit))
@@ -296,7 +315,7 @@ def describe_topic_partitions(
             response.topics.append(_missing_topic(name))
             continue
         first = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
-        described = _described_topic(context, topic, first, remaining)
+        described = _described_topic(identity, topic, first, remaining)
         response.topics.append(described)
         remaining -= len(described.partitions)
         following = first + len(described.partitions)
@@ -329,9 +348,9 @@ def _missing_topic(name: str) -> DescribeTopicPartitionsResponseTopic:
 
 
 def _described_topic(
-    context: RequestContext, topic: Topic, first: int, limit: int
+    identity: Identity, topic: Topic, first: int, limit: int
 ) -> DescribeTopicPartitionsResponseTopic:
-    node = [context.broker.node_id]
+    node = [identity.node_id]
     return DescribeTopicPartitionsResponseTopic(
         error_code=ErrorCode.NONE,
         name=topic.name,
@@ -341,7 +360,7 @@ def _described_topic(
             DescribeTopicPartitionsResponsePartition(
                 error_code=ErrorCode.NONE,
                 partition_index=partition.index,
-                leader_id=context.broker.node_id,
+                leader_id=identity.node_id,
                 leader_epoch=partition.log.leader_epoch,
                 replica_nodes=node,
                 isr_nodes=node,

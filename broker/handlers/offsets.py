@@ -39,10 +39,9 @@ NO_OFFSET = -1
 
 @serves(OFFSET_FOR_LEADER_EPOCH, versions=(2, 4), divide=by("topics.partitions"))
 def offset_for_leader_epoch(
-    context: RequestContext, request: OffsetForLeaderEpochRequest
+    catalogue: Catalogue, context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
     """Say where a leader epoch ends, so that a client notices a log that was cut (KIP-320)."""
-    catalogue = context.broker.catalogue
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
@@ -70,10 +69,9 @@ def _epoch_end(catalogue: Catalogue, topic: str, asked: OffsetForLeaderPartition
 
 @serves(DELETE_RECORDS, versions=(0, 2), divide=by("topics.partitions"))
 async def delete_records(
-    context: RequestContext, request: DeleteRecordsRequest
+    catalogue: Catalogue, context: RequestContext, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse:
     """Move log starts forward; answered when the new starts are durable (D1)."""
-    catalogue = context.broker.catalogue
     response = DeleteRecordsResponse()
     waiting: list[asyncio.Future[None]] = []
     # Everything is begun before anything is awaited: one group of the journal serves all.

@@ -21,9 +21,10 @@ from time import perf_counter
 from typing import Final, Self, TypeAlias
 
 from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, RequestContext, serves
-from barnabas.broker.api.inspector import Inspected
+from barnabas.broker.api.inspector import Inspected, Inspector
 from barnabas.broker.api.storage_errors import error_code_of
 from barnabas.broker.api.waiting import PendingProduce
+from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.coordination.verification import (
     ADDS_SINCE,
     NOTHING_REFUSED,
@@ -35,7 +36,8 @@ from barnabas.broker.coordination.verification import (
 )
 from barnabas.broker.handlers.produce_shortcut import ProduceShortcut
 from barnabas.broker.runtime import failpoints
-from barnabas.broker.topics.catalogue import Partition, Topic
+from barnabas.broker.runtime.host import Host
+from barnabas.broker.topics.catalogue import Catalogue, Partition, Topic
 from barnabas.coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2
 from barnabas.protocol.compression import ZSTD
 from barnabas.protocol.errors import ErrorCode
@@ -52,6 +54,7 @@ from barnabas.protocol.records import ATTRIBUTES_LOW_BYTE, COMPRESSION_MASK, HEA
 from barnabas.storage.batch_contents import HERE_BYTES, Contents, TooMuchToLookHere
 from barnabas.storage.errors import InvalidRecord, Refused
 from barnabas.storage.journal import CommitGroup
+from barnabas.storage.log_store import LogStore
 from barnabas.storage.partition_log import Appended, PartitionLog
 
 Known: TypeAlias = dict[int, Contents]
@@ -85,35 +88,220 @@ def refuse_produce(
     )
 
 
-@serves(PRODUCE, versions=(3, 13), refuse=refuse_produce, shortcut=ProduceShortcut, short=True)
-def produce(
-    context: RequestContext, request: ProduceRequest
-) -> ProduceResponse | Deferred[ProduceResponse] | None:
-    """Append every batch of the request; each partition succeeds or fails alone (P7)."""
-    acks = request.acks
-    if not -1 <= acks <= 1:
-        return refuse_produce(request, ErrorCode.INVALID_REQUIRED_ACKS, None)
-    if _has_many(request):
-        return _SlicedProduce(context, request)
-    contents, aside = _look_into(context, request)
-    if aside:
-        if not context.broker.inspector.has_room(_size(request)):
-            return refuse_produce(request, ErrorCode.REQUEST_TIMED_OUT, "too many wait already")
-        return _WaitingProduce(context, request, contents).inspected_first(aside)
-    admission = _admission(context, request)
-    if admission.is_concurrent and _may_wait(context, request):
-        return _WaitingProduce(context, request, contents).decided_first()
-    response, newest = _append_all(
-        context, request, admission, contents, stable=context.records_stay
-    )
-    if acks == 0:
-        _hang_up_on_error(response)
-        return None
-    if newest is None:
-        return response
-    pending = PendingProduce(response)
-    newest.add_answer(pending.prepare)
-    return pending
+class ProduceHandler:
+    """Handles Produce requests; one for the whole broker."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        transactions: Transactions,
+        inspector: Inspector,
+        logs: LogStore,
+        host: Host,
+    ) -> None:
+        self.transactions = transactions
+        self.inspector = inspector
+        self.host = host
+        self._catalogue = catalogue
+        self._logs = logs
+
+    def __call__(
+        self, context: RequestContext, request: ProduceRequest
+    ) -> ProduceResponse | Deferred[ProduceResponse] | None:
+        """Append every batch of the request; each partition succeeds or fails alone (P7)."""
+        acks = request.acks
+        if not -1 <= acks <= 1:
+            return refuse_produce(request, ErrorCode.INVALID_REQUIRED_ACKS, None)
+        if _has_many(request):
+            return _SlicedProduce(self, context, request)
+        contents, aside = self._look_into(context, request)
+        if aside:
+            if not self.inspector.has_room(_size(request)):
+                return refuse_produce(request, ErrorCode.REQUEST_TIMED_OUT, "too many wait already")
+            return _WaitingProduce(self, context, request, contents).inspected_first(aside)
+        admission = self.admission(context, request)
+        if admission.is_concurrent and self.may_wait(context, request):
+            return _WaitingProduce(self, context, request, contents).decided_first()
+        response, newest = self.append_all(
+            context, request, admission, contents, stable=context.records_stay
+        )
+        if acks == 0:
+            _hang_up_on_error(response)
+            return None
+        if newest is None:
+            return response
+        pending = PendingProduce(response)
+        newest.add_answer(pending.prepare)
+        return pending
+
+    def _look_into(
+        self, context: RequestContext, request: ProduceRequest
+    ) -> tuple[Known, list[PartitionProduceData]]:
+        """Find out what the logs will ask about batches; return apart what would hold the loop.
+
+        Small batches are left to the logs, as long as there are few of them.
+        """
+        known: Known = {}
+        aside: list[PartitionProduceData] = []
+        size_bytes = spent = 0
+        for topic_data in request.topic_data:
+            for data in topic_data.partition_data:
+                records = data.records
+                if records is None or len(records) < HEADER_BYTES:
+                    continue
+                size_bytes += len(records)
+                compressed = records[ATTRIBUTES_LOW_BYTE] & COMPRESSION_MASK
+                if not compressed and len(records) <= SMALL_BYTES and size_bytes <= HERE_BYTES:
+                    continue
+                log = self._log(context, topic_data, data.index)
+                if log is None:
+                    continue
+                if spent > HERE_BYTES:
+                    aside.append(data)
+                    continue
+                try:
+                    contents = log.look_into(records)
+                except TooMuchToLookHere:
+                    aside.append(data)
+                    continue
+                if contents is not None:
+                    known[id(data)] = contents
+                    spent += len(records) + contents.expanded_bytes
+        return known, aside
+
+    def _log(
+        self, context: RequestContext, topic_data: TopicProduceData, index: int
+    ) -> PartitionLog | None:
+        topic = self._topic(context, topic_data)
+        if topic is None or topic.is_internal or not 0 <= index < len(topic.partitions):
+            return None
+        return topic.partitions[index].log
+
+    def admission(
+        self,
+        context: RequestContext,
+        request: ProduceRequest,
+    ) -> Admission:
+        """Judge the transactional batches that have a partition to go to, all at once."""
+        if not _names_transactions(request):
+            return NOTHING_REFUSED
+        found: Batches = []
+        for topic_data in request.topic_data:
+            topic = self._topic(context, topic_data)
+            if topic is None or topic.is_internal:
+                continue
+            for data in topic_data.partition_data:
+                records = data.records
+                known = 0 <= data.index < len(topic.partitions)
+                if records is not None and known and is_transactional(records):
+                    partition = topic.partitions[data.index]
+                    found.append((partition.place, partition.log.producers, records))
+        key = request.transactional_id
+        admission = admit(self.transactions, Writer(key, context.api_version), found)
+        if admission.has_added and key:
+            self.transactions.used(key, context)
+        return admission
+
+    def may_wait(self, context: RequestContext, request: ProduceRequest) -> bool:
+        """Whether a request may wait for the transaction before it; KIP-890 made it Kafka's too."""
+        if context.api_version < ADDS_SINCE or not request.acks:
+            return False
+        room = self.host.config.queued_max_request_bytes - self.transactions.held_bytes
+        is_alone = not self.transactions.held_bytes
+        fits = is_alone or self.host.config.queued_max_request_bytes < 0 or _size(request) <= room
+        return fits and self.host.config.transaction_wait_ms > 0
+
+    def append_all(
+        self,
+        context: RequestContext,
+        request: ProduceRequest,
+        admission: Admission,
+        known: Known,
+        *,
+        stable: bool,
+    ) -> tuple[ProduceResponse, CommitGroup | None]:
+        """Append every batch; return the response and the last group to wait for.
+
+        ``known``: what is in them, as far as it was looked into. ``stable``: the batches' memory
+        stays as it is.
+        """
+        if admission.error:
+            return refuse_produce(request, admission.error, None), None
+        response = ProduceResponse()
+        newest: CommitGroup | None = None
+        for topic_data in request.topic_data:
+            results, group = self._produce_topic(
+                context, topic_data, admission, known, stable=stable
+            )
+            response.responses.append(
+                TopicProduceResponse(topic_data.name, topic_data.topic_id, results)
+            )
+            newest = group or newest
+        return response, newest
+
+    def _produce_topic(
+        self,
+        context: RequestContext,
+        topic_data: TopicProduceData,
+        admission: Admission,
+        known: Known,
+        *,
+        stable: bool,
+    ) -> tuple[list[PartitionProduceResponse], CommitGroup | None]:
+        """Append the batches for one topic; answers the results and the last group to wait for."""
+        topic = self._topic(context, topic_data)
+        error = _topic_error(topic, by_id=context.api_version >= TOPIC_IDS_SINCE)
+        if topic is None or error:
+            return [_refused(data.index, error) for data in topic_data.partition_data], None
+        newest: CommitGroup | None = None
+        results: list[PartitionProduceResponse] = []
+        may_be_zstd = context.api_version >= ZSTD_SINCE
+        partitions = topic.partitions
+        refused_places = admission.refused
+        generation = TRANSACTIONS_V2 if context.api_version >= ADDS_SINCE else CLASSIC
+        for data in topic_data.partition_data:
+            index = data.index
+            if not 0 <= index < len(partitions):
+                results.append(_refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+                continue
+            if not may_be_zstd and _is_zstd(data.records):
+                results.append(_refused(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE))
+                continue
+            if refused_places and is_transactional(data.records):
+                code = refused_places.get(partitions[index].place)
+                if code:
+                    partitions[index].log.counts.refused += 1
+                    results.append(_refused(index, code))
+                    continue
+            try:
+                appended = _append(
+                    partitions[index], data, generation, known.get(id(data)), stable=stable
+                )
+            except TooMuchToLookHere:  # The topic's rules have changed while the request waited.
+                results.append(_refused(index, ErrorCode.REQUEST_TIMED_OUT))
+                continue
+            except Refused as refused:
+                partitions[index].log.counts.refused += 1
+                results.append(_refused(index, error_code_of(refused), str(refused)))
+                continue
+            if failpoints.ARMED is not None and is_transactional(data.records):
+                failpoints.ARMED.reached("Data", self._logs.journal)
+            results.append(
+                PartitionProduceResponse(
+                    index,
+                    0,
+                    appended.base_offset,
+                    appended.log_append_time_ms,
+                    appended.log_start_offset,
+                )
+            )
+            newest = appended.durable or newest
+        return results, newest
+
+    def _topic(self, context: RequestContext, topic_data: TopicProduceData) -> Topic | None:
+        if context.api_version >= TOPIC_IDS_SINCE:
+            return self._catalogue.topic_by_id(topic_data.topic_id)
+        return self._catalogue.topic(topic_data.name)
 
 
 def _names_transactions(request: ProduceRequest) -> bool:
@@ -123,83 +311,6 @@ def _names_transactions(request: ProduceRequest) -> bool:
             if is_transactional(data.records):
                 return True
     return False
-
-
-def _look_into(
-    context: RequestContext, request: ProduceRequest
-) -> tuple[Known, list[PartitionProduceData]]:
-    """Find out what the logs will ask about batches; what that would hold the loop for comes back.
-
-    Small batches are left to the logs, as long as there are few of them.
-    """
-    known: Known = {}
-    aside: list[PartitionProduceData] = []
-    size_bytes = spent = 0
-    for topic_data in request.topic_data:
-        for data in topic_data.partition_data:
-            records = data.records
-            if records is None or len(records) < HEADER_BYTES:
-                continue
-            size_bytes += len(records)
-            compressed = records[ATTRIBUTES_LOW_BYTE] & COMPRESSION_MASK
-            if not compressed and len(records) <= SMALL_BYTES and size_bytes <= HERE_BYTES:
-                continue
-            log = _log(context, topic_data, data.index)
-            if log is None:
-                continue
-            if spent > HERE_BYTES:
-                aside.append(data)
-                continue
-            try:
-                contents = log.look_into(records)
-            except TooMuchToLookHere:
-                aside.append(data)
-                continue
-            if contents is not None:
-                known[id(data)] = contents
-                spent += len(records) + contents.expanded_bytes
-    return known, aside
-
-
-def _log(context: RequestContext, topic_data: TopicProduceData, index: int) -> PartitionLog | None:
-    topic = _topic(context, topic_data)
-    if topic is None or topic.is_internal or not 0 <= index < len(topic.partitions):
-        return None
-    return topic.partitions[index].log
-
-
-def _admission(context: RequestContext, request: ProduceRequest) -> Admission:
-    """Judge the transactional batches that have a partition to go to, all at once."""
-    if not _names_transactions(request):
-        return NOTHING_REFUSED
-    found: Batches = []
-    for topic_data in request.topic_data:
-        topic = _topic(context, topic_data)
-        if topic is None or topic.is_internal:
-            continue
-        for data in topic_data.partition_data:
-            records = data.records
-            known = 0 <= data.index < len(topic.partitions)
-            if records is not None and known and is_transactional(records):
-                partition = topic.partitions[data.index]
-                found.append((partition.place, partition.log.producers, records))
-    transactions = context.broker.transactions
-    key = request.transactional_id
-    admission = admit(transactions, Writer(key, context.api_version), found)
-    if admission.has_added and key:
-        transactions.used(key, context)
-    return admission
-
-
-def _may_wait(context: RequestContext, request: ProduceRequest) -> bool:
-    """Whether a request may wait for the transaction before it; KIP-890 made it Kafka's too."""
-    broker = context.broker
-    if context.api_version < ADDS_SINCE or not request.acks:
-        return False
-    room = broker.config.queued_max_request_bytes - broker.transactions.held_bytes
-    is_alone = not broker.transactions.held_bytes
-    fits = is_alone or broker.config.queued_max_request_bytes < 0 or _size(request) <= room
-    return fits and broker.config.transaction_wait_ms > 0
 
 
 def _size(request: ProduceRequest) -> int:
@@ -222,10 +333,25 @@ class _WaitingProduce(Parked[ProduceResponse]):
     must not wait for the collector.
     """
 
-    __slots__ = ("_context", "_gone", "_inspected", "_known", "_request", "_size_bytes")
+    __slots__ = (
+        "_context",
+        "_gone",
+        "_handler",
+        "_inspected",
+        "_known",
+        "_request",
+        "_size_bytes",
+    )
 
-    def __init__(self, context: RequestContext, request: ProduceRequest, known: Known) -> None:
+    def __init__(
+        self,
+        handler: ProduceHandler,
+        context: RequestContext,
+        request: ProduceRequest,
+        known: Known,
+    ) -> None:
         super().__init__()
+        self._handler = handler
         self._context = context
         self._request = request
         self._known = known
@@ -245,12 +371,12 @@ class _WaitingProduce(Parked[ProduceResponse]):
             self._go_on(self._admit)
 
         self._inspected = Inspected(batches, found, self._size_bytes)
-        self._context.broker.inspector.inspect(self._inspected)
+        self._handler.inspector.inspect(self._inspected)
         return self
 
     def decided_first(self) -> Self:
         """Wait until the producer's transaction has ended."""
-        transactions = self._context.broker.transactions
+        transactions = self._handler.transactions
         transactions.held_bytes += self._size_bytes
         assert self._request.transactional_id
         transactions.when_decided(self._request.transactional_id, self._decided)
@@ -258,8 +384,8 @@ class _WaitingProduce(Parked[ProduceResponse]):
 
     def _decided(self) -> None:
         context, request = self._context, self._request
-        context.broker.transactions.held_bytes -= self._size_bytes
-        self._go_on(lambda: self._append(_admission(context, request)))
+        self._handler.transactions.held_bytes -= self._size_bytes
+        self._go_on(lambda: self._append(self._handler.admission(context, request)))
 
     def _go_on(self, step: Callable[[], object]) -> None:
         if self._gone:
@@ -275,15 +401,15 @@ class _WaitingProduce(Parked[ProduceResponse]):
     def _admit(self) -> None:
         """Append, unless the transaction before is to be waited for."""
         context, request = self._context, self._request
-        admission = _admission(context, request)
-        if admission.is_concurrent and _may_wait(context, request):
+        admission = self._handler.admission(context, request)
+        if admission.is_concurrent and self._handler.may_wait(context, request):
             self.decided_first()
         else:
             self._append(admission)
 
     def _append(self, admission: Admission) -> None:
         """Append; whatever is refused now is the answer."""
-        response, newest = _append_all(
+        response, newest = self._handler.append_all(
             self._context, self._request, admission, self._known, stable=True
         )
         if self._request.acks == 0:
@@ -309,10 +435,13 @@ class _SlicedProduce(Parked[ProduceResponse]):
     one is begun before the one before has got its places. It is not hurried (S12).
     """
 
-    __slots__ = ("_answers", "_context", "_gone", "_owed", "_parts", "_unanswered")
+    __slots__ = ("_answers", "_context", "_gone", "_handler", "_owed", "_parts", "_unanswered")
 
-    def __init__(self, context: RequestContext, request: ProduceRequest) -> None:
+    def __init__(
+        self, handler: ProduceHandler, context: RequestContext, request: ProduceRequest
+    ) -> None:
         super().__init__()
+        self._handler = handler
         self._context = context
         self._gone = False
         self._unanswered = request.acks == 0
@@ -321,14 +450,14 @@ class _SlicedProduce(Parked[ProduceResponse]):
         if not context.records_stay:
             _own_records(request)
         self._parts: Iterator[ProduceRequest] | None = _parts(request)
-        context.broker.loop.call_soon(self._go_on)
+        handler.host.loop.call_soon(self._go_on)
 
     def _go_on(self) -> None:
         """Take as many parts as a slice has time for."""
         ends = perf_counter() + SLICE_SECONDS
         while not self._gone and self._parts is not None:
             if perf_counter() >= ends:
-                self._context.broker.loop.call_soon(self._go_on)
+                self._handler.host.loop.call_soon(self._go_on)
                 return
             part = next(self._parts, None)
             if part is None:
@@ -340,7 +469,7 @@ class _SlicedProduce(Parked[ProduceResponse]):
     def _take(self, part: ProduceRequest) -> bool:
         """Take one part; True if the others have to wait for it."""
         try:
-            outcome = produce(self._context, part)
+            outcome = self._handler(self._context, part)
         except CloseConnection as closing:
             self.close(f"api={PRODUCE.name} reason={closing}")
             return True
@@ -363,7 +492,7 @@ class _SlicedProduce(Parked[ProduceResponse]):
         """Hear that a part is durable, or that it needs no answer."""
         self._owed -= 1
         if deferred.parked:
-            self._context.broker.loop.call_soon(self._go_on)
+            self._handler.host.loop.call_soon(self._go_on)
         else:
             self._end()
 
@@ -452,98 +581,6 @@ def _own_records(request: ProduceRequest) -> None:
                 data.records = memoryview(bytearray(data.records))
 
 
-def _append_all(
-    context: RequestContext,
-    request: ProduceRequest,
-    admission: Admission,
-    known: Known,
-    *,
-    stable: bool,
-) -> tuple[ProduceResponse, CommitGroup | None]:
-    """Append every batch; answers the response and the last group to wait for.
-
-    ``known``: what is in them, as far as somebody has looked. ``stable``: the batches' memory stays
-    as it is.
-    """
-    if admission.error:
-        return refuse_produce(request, admission.error, None), None
-    response = ProduceResponse()
-    newest: CommitGroup | None = None
-    for topic_data in request.topic_data:
-        results, group = _produce_topic(context, topic_data, admission, known, stable=stable)
-        response.responses.append(
-            TopicProduceResponse(topic_data.name, topic_data.topic_id, results)
-        )
-        newest = group or newest
-    return response, newest
-
-
-def _topic(context: RequestContext, topic_data: TopicProduceData) -> Topic | None:
-    catalogue = context.broker.catalogue
-    if context.api_version >= TOPIC_IDS_SINCE:
-        return catalogue.topic_by_id(topic_data.topic_id)
-    return catalogue.topic(topic_data.name)
-
-
-def _produce_topic(
-    context: RequestContext,
-    topic_data: TopicProduceData,
-    admission: Admission,
-    known: Known,
-    *,
-    stable: bool,
-) -> tuple[list[PartitionProduceResponse], CommitGroup | None]:
-    """Append the batches for one topic; answers the results and the last group to wait for."""
-    topic = _topic(context, topic_data)
-    error = _topic_error(topic, by_id=context.api_version >= TOPIC_IDS_SINCE)
-    if topic is None or error:
-        return [_refused(data.index, error) for data in topic_data.partition_data], None
-    newest: CommitGroup | None = None
-    results: list[PartitionProduceResponse] = []
-    may_be_zstd = context.api_version >= ZSTD_SINCE
-    partitions = topic.partitions
-    refused_places = admission.refused
-    generation = TRANSACTIONS_V2 if context.api_version >= ADDS_SINCE else CLASSIC
-    for data in topic_data.partition_data:
-        index = data.index
-        if not 0 <= index < len(partitions):
-            results.append(_refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-            continue
-        if not may_be_zstd and _is_zstd(data.records):
-            results.append(_refused(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE))
-            continue
-        if refused_places and is_transactional(data.records):
-            code = refused_places.get(partitions[index].place)
-            if code:
-                partitions[index].log.counts.refused += 1
-                results.append(_refused(index, code))
-                continue
-        try:
-            appended = _append(
-                partitions[index], data, generation, known.get(id(data)), stable=stable
-            )
-        except TooMuchToLookHere:  # The topic's rules have changed while the request waited.
-            results.append(_refused(index, ErrorCode.REQUEST_TIMED_OUT))
-            continue
-        except Refused as refused:
-            partitions[index].log.counts.refused += 1
-            results.append(_refused(index, error_code_of(refused), str(refused)))
-            continue
-        if failpoints.ARMED is not None and is_transactional(data.records):
-            failpoints.ARMED.reached("Data", context.broker.logs.journal)
-        results.append(
-            PartitionProduceResponse(
-                index,
-                0,
-                appended.base_offset,
-                appended.log_append_time_ms,
-                appended.log_start_offset,
-            )
-        )
-        newest = appended.durable or newest
-    return results, newest
-
-
 def _topic_error(topic: Topic | None, *, by_id: bool) -> ErrorCode:
     if topic is None:
         return ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -587,3 +624,8 @@ def _hang_up_on_error(response: ProduceResponse) -> None:
                 raise CloseConnection(
                     f"acks=0 and error {result.error_code} for partition {result.index}"
                 )
+
+
+serves(PRODUCE, versions=(3, 13), refuse=refuse_produce, shortcut=ProduceShortcut, short=True)(
+    ProduceHandler
+)

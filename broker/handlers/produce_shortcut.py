@@ -38,8 +38,8 @@ from barnabas.storage.errors import Refused
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from barnabas.broker.network.connection import Connection
-    from barnabas.broker.topics.catalogue import Topic
+    from barnabas.broker.api.dispatch import Peer
+    from barnabas.broker.topics.catalogue import Catalogue, Topic
     from barnabas.protocol.frame import FrameBuffer
     from barnabas.storage.journal import CommitGroup
     from barnabas.storage.partition_log import PartitionLog
@@ -75,7 +75,7 @@ class ShortProduce(ShortAnswers):
 
     __slots__ = ("_answers", "_sender")
 
-    def __init__(self, connection: Connection, answers: bytearray, requests: int) -> None:
+    def __init__(self, connection: Peer, answers: bytearray, requests: int) -> None:
         # Not super().__init__(): nothing else of it is looked at, and this is a hot object.
         self.chunks = None
         self.connection = self._sender = connection
@@ -163,9 +163,8 @@ class ProduceShortcut:
         "_version",
     )
 
-    def __init__(self, context: RequestContext) -> None:
+    def __init__(self, catalogue: Catalogue, context: RequestContext) -> None:
         """Nothing is known yet."""
-        catalogue = context.broker.catalogue
         self._connection = context.connection
         self._version = context.api_version
         self._by_id = context.api_version >= TOPIC_IDS_SINCE

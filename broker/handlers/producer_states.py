@@ -30,10 +30,9 @@ NO_ROOM = f"One answer has no room for more than {PRODUCERS_PER_ANSWER_MAX} prod
 
 @serves(DESCRIBE_PRODUCERS, versions=(0, 0), sliced=True)
 async def describe_producers(
-    context: RequestContext, request: DescribeProducersRequest
+    catalogue: Catalogue, context: RequestContext, request: DescribeProducersRequest
 ) -> DescribeProducersResponse:
     """List the producers of each partition asked for."""
-    catalogue = context.broker.catalogue
     response = DescribeProducersResponse()
     listed = seen = 0
     for topic in request.topics:

@@ -12,6 +12,9 @@ import logging
 
 from barnabas.broker.api.dispatch import RequestContext, Routes, serves
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.coordination.transactions import Transactions
+from barnabas.broker.runtime.host import Host
+from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.coordinator.transactions.commands import InitProducer
 from barnabas.coordinator.transactions.state import NEVER_MS
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -39,7 +42,11 @@ def refuse_init_producer_id(
 
 @serves(INIT_PRODUCER_ID, versions=(0, 6), refuse=refuse_init_producer_id, short=True)
 async def init_producer_id(
-    context: RequestContext, request: InitProducerIdRequest
+    catalogue: Catalogue,
+    transactions: Transactions,
+    host: Host,
+    context: RequestContext,
+    request: InitProducerIdRequest,
 ) -> InitProducerIdResponse:
     """Give a producer an id that nobody had before it (S10), with epoch 0."""
     has_id = request.producer_id != NO_PRODUCER_ID
@@ -47,34 +54,39 @@ async def init_producer_id(
     if has_id != has_epoch:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:
-        return await _init_transactional(context, request, request.transactional_id)
+        return await _init_transactional(
+            catalogue, transactions, host, context, request, request.transactional_id
+        )
     try:
-        producer_id = await context.broker.catalogue.next_producer_id()
+        producer_id = await catalogue.next_producer_id()
     except KafkaError as error:
         raise _no_producer_id(error) from error
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
 
 async def _init_transactional(
-    context: RequestContext, request: InitProducerIdRequest, transactional_id: str
+    catalogue: Catalogue,
+    transactions: Transactions,
+    host: Host,
+    context: RequestContext,
+    request: InitProducerIdRequest,
+    transactional_id: str,
 ) -> InitProducerIdResponse:
     """Fence whoever had the transactional id before, and end what they left open."""
-    broker = context.broker
     timeout_ms = request.transaction_timeout_ms
     if not transactional_id:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     if request.enable2_pc or request.keep_prepared_txn:
-        _refuse_two_phase_commit_unless(request, enabled=broker.config.offers_two_phase_commit)
+        _refuse_two_phase_commit_unless(request, enabled=host.config.offers_two_phase_commit)
     if request.enable2_pc:
         timeout_ms = NEVER_MS
-    elif not 0 < timeout_ms <= broker.config.transaction_max_timeout_ms:
+    elif not 0 < timeout_ms <= host.config.transaction_max_timeout_ms:
         raise KafkaError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
     try:
-        await broker.transactions.ensure()
-        await broker.catalogue.ensure_producer_ids()
+        await transactions.ensure()
+        await catalogue.ensure_producer_ids()
     except KafkaError as error:
         raise _no_producer_id(error) from error
-    transactions = broker.transactions
 
     def command() -> InitProducer:
         return InitProducer(

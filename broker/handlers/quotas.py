@@ -63,7 +63,6 @@ def describe_client_quotas(
     context: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
     """List the quotas that match: none."""
-    del context
     _check_filter(request.components)
     return DescribeClientQuotasResponse(error_message="", entries=[])
 
@@ -119,7 +118,6 @@ def alter_client_quotas(
     context: RequestContext, request: AlterClientQuotasRequest
 ) -> AlterClientQuotasResponse:
     """Refuse every quota; each entity succeeds or fails by itself."""
-    del context
     results = []
     for entry in request.entries:
         result = EntryDataResult(

@@ -36,6 +36,7 @@ from barnabas.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
+from barnabas.storage.metastore.interface import Identity
 
 
 class ElectionType(IntEnum):
@@ -64,13 +65,14 @@ def refuse_elect_leaders(
 
 
 @serves(ELECT_LEADERS, versions=(0, 2), refuse=refuse_elect_leaders)
-def elect_leaders(context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
+def elect_leaders(
+    catalogue: Catalogue, context: RequestContext, request: ElectLeadersRequest
+) -> ElectLeadersResponse:
     """Say that no election is needed, since this broker leads every partition there is."""
     if request.election_type not in set(ElectionType):
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}"
         )
-    catalogue = context.broker.catalogue
     if request.topic_partitions is None:
         # Asked for all, only partitions with a new leader are listed: none.
         return ElectLeadersResponse(
@@ -111,13 +113,16 @@ def list_partition_reassignments(
     context: RequestContext, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
     """List what is being moved to other brokers: nothing, whatever was asked for."""
-    del context, request
+    del request
     return ListPartitionReassignmentsResponse()
 
 
 @serves(ALTER_PARTITION_REASSIGNMENTS, versions=(0, 1))
 def alter_partition_reassignments(
-    context: RequestContext, request: AlterPartitionReassignmentsRequest
+    catalogue: Catalogue,
+    identity: Identity,
+    context: RequestContext,
+    request: AlterPartitionReassignmentsRequest,
 ) -> AlterPartitionReassignmentsResponse:
     """Accept what is so already, refuse what would need another broker."""
     return AlterPartitionReassignmentsResponse(
@@ -125,7 +130,10 @@ def alter_partition_reassignments(
         responses=[
             ReassignableTopicResponse(
                 topic.name,
-                [_reassignment(context, topic.name, asked) for asked in topic.partitions],
+                [
+                    _reassignment(catalogue, identity, topic.name, asked)
+                    for asked in topic.partitions
+                ],
             )
             for topic in request.topics
         ],
@@ -133,20 +141,21 @@ def alter_partition_reassignments(
 
 
 def _reassignment(
-    context: RequestContext, topic: str, asked: ReassignablePartition
+    catalogue: Catalogue, identity: Identity, topic: str, asked: ReassignablePartition
 ) -> ReassignablePartitionResponse:
     response = ReassignablePartitionResponse(asked.partition_index)
     try:
-        _check_reassignment(context, topic, asked)
+        _check_reassignment(catalogue, identity, topic, asked)
     except KafkaError as error:
         response.error_code = error.code
         response.error_message = error.message
     return response
 
 
-def _check_reassignment(context: RequestContext, topic: str, asked: ReassignablePartition) -> None:
+def _check_reassignment(
+    catalogue: Catalogue, identity: Identity, topic: str, asked: ReassignablePartition
+) -> None:
     """Raise KafkaError unless the partition is where it is wanted."""
-    catalogue = context.broker.catalogue
     if catalogue.topic(topic) is None:
         raise KafkaError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {topic}."
@@ -158,4 +167,4 @@ def _check_reassignment(context: RequestContext, topic: str, asked: Reassignable
         )
     if asked.replicas is None:  # "Cancel it".
         raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
-    check_replicas(asked.replicas, context.broker.node_id)
+    check_replicas(asked.replicas, identity.node_id)

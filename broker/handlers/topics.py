@@ -47,6 +47,7 @@ from barnabas.protocol.messages.delete_topics import (
     DeleteTopicState,
 )
 from barnabas.protocol.wire import ZERO_UUID
+from barnabas.storage.metastore.interface import Identity
 
 REPLICATION_FACTOR = 1
 TOPICS_PER_TURN = 100
@@ -59,7 +60,7 @@ USE_DEFAULT = -1
 
 @serves(CREATE_TOPICS, versions=(2, 7), sliced=True)
 async def create_topics(
-    context: RequestContext, request: CreateTopicsRequest
+    catalogue: Catalogue, identity: Identity, context: RequestContext, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
     """Create topics one by one; each succeeds or fails by itself."""
     named = {topic.name: topic for topic in request.topics}
@@ -70,7 +71,9 @@ async def create_topics(
         try:
             _check_given_once(given[name])
             _check_total(total)
-            result = await _create_topic(context, topic, validate_only=request.validate_only)
+            result = await _create_topic(
+                catalogue, identity, topic, validate_only=request.validate_only
+            )
         except KafkaError as error:
             result = CreatableTopicResult(
                 name=name, error_code=error.code, error_message=error.message
@@ -82,14 +85,13 @@ async def create_topics(
 
 
 async def _create_topic(
-    context: RequestContext, asked: CreatableTopic, *, validate_only: bool
+    catalogue: Catalogue, identity: Identity, asked: CreatableTopic, *, validate_only: bool
 ) -> CreatableTopicResult:
     """Create, or only check, one topic; raises KafkaError."""
-    catalogue = context.broker.catalogue
     # The last one of a key given twice counts, as in Kafka.
     configs = {config.name: config.value for config in asked.configs}
     catalogue.check_new_name(asked.name)
-    partition_count = _partition_count(context, asked)
+    partition_count = _partition_count(catalogue, identity, asked)
     if validate_only:
         catalogue.check_new_topic(asked.name, partition_count, configs)
         topic_id = new_topic_id()
@@ -110,10 +112,10 @@ async def _create_topic(
     )
 
 
-def _partition_count(context: RequestContext, asked: CreatableTopic) -> int:
+def _partition_count(catalogue: Catalogue, identity: Identity, asked: CreatableTopic) -> int:
     """Return how many partitions a new topic gets; raises KafkaError."""
     if asked.assignments:
-        return _assigned_count(context, asked)
+        return _assigned_count(identity, asked)
     factor = asked.replication_factor
     if factor != USE_DEFAULT and factor < 1:
         raise KafkaError(
@@ -128,11 +130,11 @@ def _partition_count(context: RequestContext, asked: CreatableTopic) -> int:
             "brokers have all their log directories cordoned.",
         )
     if asked.num_partitions == USE_DEFAULT:
-        return context.broker.catalogue.broker_config.num_partitions
+        return catalogue.broker_config.num_partitions
     return asked.num_partitions
 
 
-def _assigned_count(context: RequestContext, asked: CreatableTopic) -> int:
+def _assigned_count(identity: Identity, asked: CreatableTopic) -> int:
     """Return the number of partitions assigned by hand; raises KafkaError."""
     if asked.replication_factor != USE_DEFAULT:
         raise KafkaError(
@@ -154,7 +156,7 @@ def _assigned_count(context: RequestContext, asked: CreatableTopic) -> int:
                 f"{assignment.partition_index}",
             )
         indexes.add(assignment.partition_index)
-        check_replicas(assignment.broker_ids, context.broker.node_id)
+        check_replicas(assignment.broker_ids, identity.node_id)
     if indexes != set(range(len(indexes))):
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -196,10 +198,9 @@ def _check_total(partition_count: int) -> None:
 
 @serves(DELETE_TOPICS, versions=(1, 6))
 async def delete_topics(
-    context: RequestContext, request: DeleteTopicsRequest
+    catalogue: Catalogue, context: RequestContext, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse:
     """Delete topics named by name or by id; each succeeds or fails by itself."""
-    catalogue = context.broker.catalogue
     if not catalogue.broker_config.delete_topic_enable:
         code = ErrorCode.TOPIC_DELETION_DISABLED
         raise KafkaError(code if context.api_version >= 3 else ErrorCode.INVALID_REQUEST)
@@ -269,7 +270,10 @@ def _identity_problem(name: str | None, topic_id: bytes, times: int) -> str | No
 
 @serves(CREATE_PARTITIONS, versions=(0, 3), sliced=True)
 async def create_partitions(
-    context: RequestContext, request: CreatePartitionsRequest
+    catalogue: Catalogue,
+    identity: Identity,
+    context: RequestContext,
+    request: CreatePartitionsRequest,
 ) -> CreatePartitionsResponse:
     """Grow topics; the answer names every topic of the request, each with its own outcome."""
     named = {topic.name: topic for topic in request.topics}
@@ -279,7 +283,7 @@ async def create_partitions(
         result = CreatePartitionsTopicResult(name=name)
         try:
             _check_given_once(given[name])
-            await _grow(context, topic, validate_only=request.validate_only)
+            await _grow(catalogue, identity, topic, validate_only=request.validate_only)
         except KafkaError as error:
             result.error_code = error.code
             result.error_message = error.message
@@ -290,10 +294,9 @@ async def create_partitions(
 
 
 async def _grow(
-    context: RequestContext, asked: CreatePartitionsTopic, *, validate_only: bool
+    catalogue: Catalogue, identity: Identity, asked: CreatePartitionsTopic, *, validate_only: bool
 ) -> None:
     """Grow, or only check, one topic; raises KafkaError."""
-    catalogue = context.broker.catalogue
     added = catalogue.check_new_partitions(asked.name, asked.count)
     if asked.assignments is not None:
         if len(asked.assignments) != added:
@@ -303,6 +306,6 @@ async def _grow(
                 f"{len(asked.assignments)} assignment(s) were specified.",
             )
         for assignment in asked.assignments:
-            check_replicas(assignment.broker_ids, context.broker.node_id)
+            check_replicas(assignment.broker_ids, identity.node_id)
     if not validate_only:
         await catalogue.create_partitions(asked.name, asked.count)

@@ -18,6 +18,9 @@ from typing import Final
 
 from barnabas.broker.api.dispatch import CloseConnection, RequestContext, serves
 from barnabas.broker.api.division import by
+from barnabas.broker.coordination.markers import MarkerWriter
+from barnabas.broker.coordination.transactions import Transactions
+from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
@@ -39,23 +42,31 @@ _NO_COORDINATOR_EPOCH: Final = -1
 
 @serves(WRITE_TXN_MARKERS, versions=(1, 2), divide=by("markers.topics.partition_indexes"))
 async def write_txn_markers(
-    context: RequestContext, request: WriteTxnMarkersRequest
+    catalogue: Catalogue,
+    transactions: Transactions,
+    markers: MarkerWriter,
+    context: RequestContext,
+    request: WriteTxnMarkersRequest,
 ) -> WriteTxnMarkersResponse:
     """Write each marker to each partition; answered when all are durable."""
     count = sum(len(topic.partition_indexes) for asked in request.markers for topic in asked.topics)
     if count > MARKERS_MAX:
         raise CloseConnection(f"a request for {count} markers, more than {MARKERS_MAX}")
-    work = _Work(context)
+    work = _Work(catalogue, transactions, markers)
     response = WriteTxnMarkersResponse([await work.write(asked) for asked in request.markers])
-    await context.broker.transactions.durable()
+    await transactions.durable()
     return response
 
 
 class _Work:
     """The markers of one request, some in each turn of the loop."""
 
-    def __init__(self, context: RequestContext) -> None:
-        self._broker = context.broker
+    def __init__(
+        self, catalogue: Catalogue, transactions: Transactions, markers: MarkerWriter
+    ) -> None:
+        self._catalogue = catalogue
+        self._transactions = transactions
+        self._markers = markers
         self._left_in_turn = MARKERS_PER_TURN
 
     async def write(self, asked: WritableTxnMarker) -> WritableTxnMarkerResult:
@@ -92,16 +103,16 @@ class _Work:
     def _write_one(self, topic: str, index: int, marker: TransactionMarker) -> ErrorCode:
         if marker.coordinator_epoch > self._known_epoch(topic, index, marker.producer_id):
             return ErrorCode.INVALID_REQUEST
-        return self._broker.markers.write(topic, index, marker)
+        return self._markers.write(topic, index, marker)
 
     def _known_epoch(self, topic: str, index: int, producer_id: int) -> int:
         """The latest coordinator epoch there is, or was when such a marker was written here.
 
         Logs taken over from Kafka may hold a later one that was forced there.
         """
-        partition = self._broker.catalogue.partition(topic, index)
+        partition = self._catalogue.partition(topic, index)
         entry = None if partition is None else partition.log.producers.entry(producer_id)
-        own = self._broker.transactions.coordinator_epoch
+        own = self._transactions.coordinator_epoch
         return own if entry is None else max(own, entry.coordinator_epoch)
 
     async def _take_turns(self) -> None:

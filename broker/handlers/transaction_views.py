@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
+from barnabas.broker.runtime.host import Host
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.coordinator.groups.consumer.patterns import problem_of, whole_match
 from barnabas.coordinator.transactions.state import STORABLE, State, TopicPartition, Transaction
@@ -69,10 +70,12 @@ def refuse_list(
 
 @serves(LIST_TRANSACTIONS, versions=(0, 2), refuse=refuse_list, sliced=True)
 async def list_transactions(
-    context: RequestContext, request: ListTransactionsRequest
+    transactions: Transactions,
+    host: Host,
+    context: RequestContext,
+    request: ListTransactionsRequest,
 ) -> ListTransactionsResponse:
     """Name the transactional ids that pass every filter, and their states."""
-    transactions = context.broker.transactions
     pattern = request.transactional_id_pattern
     if pattern and problem_of(pattern) is not None:
         raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION)
@@ -82,7 +85,7 @@ async def list_transactions(
         return response
     if transactions.is_loading:
         raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    include = _filter(request, context.broker.clock.now_ms())
+    include = _filter(request, host.clock.now_ms())
     found = response.transaction_states
     for number, each in enumerate(transactions.all):
         if number % IDS_PER_TURN == IDS_PER_TURN - 1:
@@ -129,12 +132,11 @@ def refuse_describe(
 
 @serves(DESCRIBE_TRANSACTIONS, versions=(0, 0), refuse=refuse_describe)
 def describe_transactions(
-    context: RequestContext, request: DescribeTransactionsRequest
+    transactions: Transactions, context: RequestContext, request: DescribeTransactionsRequest
 ) -> Deferred[DescribeTransactionsResponse]:
     """Say all there is to know of transactional ids."""
     if len(request.transactional_ids) > IDS_PER_REQUEST_MAX:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
-    transactions = context.broker.transactions
     response = DescribeTransactionsResponse()
     listed = 0
     for key in request.transactional_ids:

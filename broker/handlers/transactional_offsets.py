@@ -16,8 +16,11 @@ from typing import Final
 
 from barnabas.broker.api.dispatch import Deferred, Parked, RequestContext, serves
 from barnabas.broker.api.division import by
-from barnabas.broker.coordination.groups import caller_of
+from barnabas.broker.coordination.groups import Groups, caller_of
+from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.handlers.transactions import offsets_partition
+from barnabas.broker.runtime.host import Host
+from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.coordinator.decision import TransactionalProducer
 from barnabas.coordinator.groups.commands import TransactionalOffsetCommit
@@ -50,107 +53,129 @@ ADDS_SINCE: Final = 5
     TXN_OFFSET_COMMIT, versions=(0, 5), divide=by("topics.partitions", elements=2000), short=True
 )
 def txn_offset_commit(
-    context: RequestContext, request: TxnOffsetCommitRequest
+    catalogue: Catalogue,
+    groups: Groups,
+    transactions: Transactions,
+    host: Host,
+    context: RequestContext,
+    request: TxnOffsetCommitRequest,
 ) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
     """Commit what exists; what does not is answered partition by partition."""
-    known = _known(context, request)
+    known = _known(catalogue, request)
     if not known.topics:
         return _answer(context, request, OffsetCommitResponse())
-    code = _refusal(context, request) or _admit(context, request)
-    waits = context.api_version >= ADDS_SINCE and context.broker.config.transaction_wait_ms
+    commit = _Commit(catalogue, groups, transactions, context, request, known)
+    code = commit.refusal()
+    waits = context.api_version >= ADDS_SINCE and host.config.transaction_wait_ms
     if code == ErrorCode.CONCURRENT_TRANSACTIONS and waits:
-        return _HeldCommit(context, request, known)
+        held = _HeldCommit(commit)
+        transactions.when_decided(request.transactional_id, held.go_on)
+        return held
     if code:
-        return _answer(context, request, refuse_commit(known, code))
-    command = _command(context, request, known)
+        return commit.refused(code)
     # What follows on the connection, the end of the transaction maybe, does not overtake a commit
     # that is not placed in the log yet.
-    must_wait = context.broker.groups.must_wait(request.group_id, command)
-    pending: Deferred[TxnOffsetCommitResponse] = Parked() if must_wait else Deferred()
-    _submit(context, request, command, pending)
+    pending: Deferred[TxnOffsetCommitResponse] = Parked() if commit.must_wait() else Deferred()
+    commit.submit(pending)
     return pending
+
+
+class _Commit:
+    """One request, and what the coordinators are asked about it."""
+
+    __slots__ = ("_catalogue", "_command", "_context", "_groups", "_request", "_transactions")
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        groups: Groups,
+        transactions: Transactions,
+        context: RequestContext,
+        request: TxnOffsetCommitRequest,
+        known: OffsetCommitRequest,
+    ) -> None:
+        """``known``: the partitions of the request that exist."""
+        self._catalogue = catalogue
+        self._groups = groups
+        self._transactions = transactions
+        self._context = context
+        self._request = request
+        producer = TransactionalProducer(request.producer_id, request.producer_epoch)
+        self._command = TransactionalOffsetCommit(
+            caller_of(context), known, producer, self.verification_error
+        )
+
+    def refusal(self) -> ErrorCode:
+        """Why nothing can be committed at all; NONE if it can."""
+        request = self._request
+        if not request.transactional_id:
+            # Apache Kafka takes it, with no transaction to commit or abort it: it hangs for ever.
+            return ErrorCode.INVALID_REQUEST
+        if not request.group_id:
+            return ErrorCode.INVALID_GROUP_ID
+        return self._groups.refusal(request.group_id) or self.verification_error()
+
+    def verification_error(self) -> ErrorCode:
+        """Verify that the transaction is open, with this group's offsets in it (KIP-890)."""
+        context, request, transactions = self._context, self._request, self._transactions
+        if self._catalogue.topic(GROUP_OFFSETS) is None:
+            return ErrorCode.NOT_COORDINATOR  # Deleted while the commit waited for its turn.
+        partition = offsets_partition(self._catalogue, request.group_id)
+        asked = (request.transactional_id, request.producer_id, request.producer_epoch)
+        if context.api_version >= ADDS_SINCE:
+            code = transactions.add(AddPartitions(*asked, frozenset({partition}), TRANSACTIONS_V2))
+        else:
+            verdicts = transactions.verify(VerifyPartitions(*asked, frozenset({partition})))
+            code = verdicts[partition]
+        if not code:
+            transactions.used(request.transactional_id, context)
+        if code == ErrorCode.PRODUCER_FENCED:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if code == ErrorCode.TRANSACTION_ABORTABLE and context.api_version < ABORTABLE_SINCE:
+            return ErrorCode.INVALID_TXN_STATE
+        return code
+
+    def must_wait(self) -> bool:
+        """Whether other commits of the group are in front of this one."""
+        return self._groups.must_wait(self._request.group_id, self._command)
+
+    def submit(self, pending: Deferred[TxnOffsetCommitResponse]) -> None:
+        """Hand the commit to its group; ``pending`` is completed with the response."""
+        refuse = partial(refuse_commit, self._command.request)
+
+        def respond(response: OffsetCommitResponse) -> None:
+            pending.complete(_answer(self._context, self._request, response))
+
+        self._groups.submit(self._request.group_id, self._command, respond, refuse)
+
+    def refused(self, code: ErrorCode) -> TxnOffsetCommitResponse:
+        """Return the response to a commit that is refused as a whole."""
+        return _answer(self._context, self._request, refuse_commit(self._command.request, code))
 
 
 class _HeldCommit(Parked[TxnOffsetCommitResponse]):
     """A commit that waits until the producer's transaction before it has ended (KIP-890)."""
 
-    __slots__ = ("_context", "_known", "_request")
+    __slots__ = ("_commit",)
 
-    def __init__(
-        self, context: RequestContext, request: TxnOffsetCommitRequest, known: OffsetCommitRequest
-    ) -> None:
+    def __init__(self, commit: _Commit) -> None:
         super().__init__()
-        self._context = context
-        self._request = request
-        self._known = known
-        context.broker.transactions.when_decided(request.transactional_id, self._go_on)
+        self._commit = commit
 
-    def _go_on(self) -> None:
-        """Try once more; whatever is refused now is the answer."""
-        context, request = self._context, self._request
-        code = _refusal(context, request) or _admit(context, request)
+    def go_on(self) -> None:
+        """Try once more; what is refused now is the response."""
+        code = self._commit.refusal()
         if code:
-            self.complete(_answer(context, request, refuse_commit(self._known, code)))
+            self.complete(self._commit.refused(code))
         else:
-            _submit(context, request, _command(context, request, self._known), self)
+            self._commit.submit(self)
 
 
-def _command(
-    context: RequestContext, request: TxnOffsetCommitRequest, known: OffsetCommitRequest
-) -> TransactionalOffsetCommit:
-    producer = TransactionalProducer(request.producer_id, request.producer_epoch)
-    admit = partial(_admit, context, request)
-    return TransactionalOffsetCommit(caller_of(context), known, producer, admit)
-
-
-def _submit(
-    context: RequestContext,
-    request: TxnOffsetCommitRequest,
-    command: TransactionalOffsetCommit,
-    pending: Deferred[TxnOffsetCommitResponse],
-) -> None:
-    def respond(response: OffsetCommitResponse) -> None:
-        pending.complete(_answer(context, request, response))
-
-    refuse = partial(refuse_commit, command.request)
-    context.broker.groups.submit(request.group_id, command, respond, refuse)
-
-
-def _refusal(context: RequestContext, request: TxnOffsetCommitRequest) -> ErrorCode:
-    """Why nothing can be committed at all; NONE if it can."""
-    if not request.transactional_id:
-        # Apache Kafka takes it, with no transaction to commit or abort it: it would hang for ever.
-        return ErrorCode.INVALID_REQUEST
-    if not request.group_id:
-        return ErrorCode.INVALID_GROUP_ID
-    return context.broker.groups.refusal(request.group_id)
-
-
-def _admit(context: RequestContext, request: TxnOffsetCommitRequest) -> ErrorCode:
-    """Ask the transaction coordinator: is the transaction open, with this group's offsets in it."""
-    if context.broker.catalogue.topic(GROUP_OFFSETS) is None:
-        return ErrorCode.NOT_COORDINATOR  # Deleted while the commit waited for its turn.
-    transactions = context.broker.transactions
-    place = offsets_partition(context, request.group_id)
-    asked = (request.transactional_id, request.producer_id, request.producer_epoch)
-    if context.api_version >= ADDS_SINCE:
-        code = transactions.add(AddPartitions(*asked, frozenset({place}), TRANSACTIONS_V2))
-    else:
-        code = transactions.verify(VerifyPartitions(*asked, frozenset({place})))[place]
-    if not code:
-        transactions.used(request.transactional_id, context)
-    if code == ErrorCode.PRODUCER_FENCED:
-        return ErrorCode.INVALID_PRODUCER_EPOCH
-    if code == ErrorCode.TRANSACTION_ABORTABLE and context.api_version < ABORTABLE_SINCE:
-        return ErrorCode.INVALID_TXN_STATE
-    return code
-
-
-def _known(context: RequestContext, request: TxnOffsetCommitRequest) -> OffsetCommitRequest:
+def _known(catalogue: Catalogue, request: TxnOffsetCommitRequest) -> OffsetCommitRequest:
     """The partitions that exist, in the words of OffsetCommit."""
     topics = []
     for asked in request.topics:
-        topic = context.broker.catalogue.topic(asked.name)
+        topic = catalogue.topic(asked.name)
         if topic is None:
             continue
         partitions = [

@@ -9,10 +9,14 @@ INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final
 
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
+from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.key_hash import java_hash
+from barnabas.broker.coordination.transactions import Transactions
+from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.coordinator.transactions.commands import (
     AddPartitions,
@@ -60,12 +64,15 @@ def _sent(error: ErrorCode, version: int) -> ErrorCode:
 
 @serves(ADD_PARTITIONS_TO_TXN, versions=(0, 5), short=True)
 def add_partitions_to_txn(
-    context: RequestContext, request: AddPartitionsToTxnRequest
+    catalogue: Catalogue,
+    transactions: Transactions,
+    context: RequestContext,
+    request: AddPartitionsToTxnRequest,
 ) -> Deferred[AddPartitionsToTxnResponse]:
     """Add partitions to transactions, or verify that they are part of them."""
     pending: Deferred[AddPartitionsToTxnResponse] = Deferred()
     if context.api_version >= BATCHED_SINCE:
-        _add_several(context, request.transactions, pending)
+        _add_several(catalogue, transactions, context, request.transactions, pending)
         return pending
     asked = AddPartitionsToTxnTransaction(
         request.v3_and_below_transactional_id,
@@ -78,11 +85,13 @@ def add_partitions_to_txn(
         topics = _topic_results(asked.topics, errors, context.api_version)
         pending.complete(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=topics))
 
-    _add(context, asked, respond)
+    _add(catalogue, transactions, context, asked, respond)
     return pending
 
 
 def _add_several(
+    catalogue: Catalogue,
+    transactions: Transactions,
     context: RequestContext,
     asked: list[AddPartitionsToTxnTransaction],
     pending: Deferred[AddPartitionsToTxnResponse],
@@ -101,16 +110,23 @@ def _add_several(
     if not asked:
         pending.complete(AddPartitionsToTxnResponse())
     for number, transaction in enumerate(asked):
-        _add(context, transaction, lambda errors, number=number: respond(number, errors))  # type: ignore[misc]
+        _add(
+            catalogue,
+            transactions,
+            context,
+            transaction,
+            partial(respond, number),
+        )
 
 
 def _add(
+    catalogue: Catalogue,
+    transactions: Transactions,
     context: RequestContext,
     asked: AddPartitionsToTxnTransaction,
     respond: Callable[[Errors], None],
 ) -> None:
     """Add all partitions of a transaction, or none if one of them does not exist."""
-    transactions = context.broker.transactions
     key = asked.transactional_id
     places = frozenset(
         TopicPartition(topic.name, index) for topic in asked.topics for index in topic.partitions
@@ -125,7 +141,7 @@ def _add(
             lambda: verification, lambda outcome: respond(_errors(places, outcome)), key=key
         )
         return
-    unknown = {place for place in places if context.broker.catalogue.partition(*place) is None}
+    unknown = {place for place in places if catalogue.partition(*place) is None}
     if unknown:
         refused = dict.fromkeys(places, ErrorCode.OPERATION_NOT_ATTEMPTED)
         respond(refused | dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
@@ -172,32 +188,35 @@ def refuse_add_offsets(
 
 @serves(ADD_OFFSETS_TO_TXN, versions=(0, 4), refuse=refuse_add_offsets, short=True)
 async def add_offsets_to_txn(
-    context: RequestContext, request: AddOffsetsToTxnRequest
+    catalogue: Catalogue,
+    groups: Groups,
+    transactions: Transactions,
+    context: RequestContext,
+    request: AddOffsetsToTxnRequest,
 ) -> AddOffsetsToTxnResponse:
     """Add the partition of ``__consumer_offsets`` that a group's commits go to."""
-    broker = context.broker
     if not request.transactional_id:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     try:
-        await broker.groups.ensure()
+        await groups.ensure()
     except KafkaError as error:
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
     command = AddPartitions(
         request.transactional_id,
         request.producer_id,
         request.producer_epoch,
-        frozenset({offsets_partition(context, request.group_id)}),
+        frozenset({offsets_partition(catalogue, request.group_id)}),
         CLASSIC,
     )
-    outcome = await broker.transactions.asked(
+    outcome = await transactions.asked(
         lambda: command, key=request.transactional_id, context=context
     )
     return AddOffsetsToTxnResponse(error_code=_sent(outcome.error, context.api_version))
 
 
-def offsets_partition(context: RequestContext, group_id: str) -> TopicPartition:
+def offsets_partition(catalogue: Catalogue, group_id: str) -> TopicPartition:
     """Where the offsets of a group are committed; ``__consumer_offsets`` must be there."""
-    topic = context.broker.catalogue.topics[GROUP_OFFSETS]
+    topic = catalogue.topics[GROUP_OFFSETS]
     return TopicPartition(GROUP_OFFSETS, java_hash(group_id) % len(topic.partitions))
 
 
@@ -205,9 +224,10 @@ def offsets_partition(context: RequestContext, group_id: str) -> TopicPartition:
 
 
 @serves(END_TXN, versions=(0, 5), short=True)
-def end_txn(context: RequestContext, request: EndTxnRequest) -> Deferred[EndTxnResponse]:
+def end_txn(
+    transactions: Transactions, context: RequestContext, request: EndTxnRequest
+) -> Deferred[EndTxnResponse]:
     """Commit or abort; answered when the decision is durable."""
-    transactions = context.broker.transactions
     pending: Deferred[EndTxnResponse] = Deferred()
     key = request.transactional_id
     version = context.api_version

@@ -45,7 +45,6 @@ def describe_user_scram_credentials(
     context: RequestContext, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
     """List who has credentials: nobody. Whoever is asked for by name is answered an error."""
-    del context
     given = Counter(user.name for user in request.users or ())
     return DescribeUserScramCredentialsResponse(
         error_message="",
@@ -68,7 +67,6 @@ def alter_user_scram_credentials(
     context: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
     """Refuse every credential, with one answer for each user."""
-    del context
     refused: dict[str, AlterUserScramCredentialsResult] = {}
     changes: list[Change] = [*request.deletions, *request.upsertions]
     for change in changes:

@@ -7,47 +7,57 @@ the process. ``/readyz`` says whether clients should be sent here, and if not, w
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from barnabas.broker.http.message import Answer, json_answer
 from barnabas.broker.metrics.exposition import CONTENT_TYPE, exposition
+from barnabas.broker.runtime.stage import Stage
 
 if TYPE_CHECKING:
-    from barnabas.broker.server import BrokerServer
+    from barnabas.broker.config.broker_config import BrokerConfig
+    from barnabas.broker.coordination.groups import Groups
+    from barnabas.broker.coordination.transactions import Transactions
+    from barnabas.broker.metrics.families import Metrics
+    from barnabas.broker.network.socket_server import SocketServer
+    from barnabas.broker.topics.scrubbing import LogScrubber
     from barnabas.storage.log_store import LogStore
+    from barnabas.storage.recovery import RecoveryProgress
 
 OK: Final = "ok"
 
 
-class Stage(IntEnum):
-    """How far a broker has come."""
+class Observed(Protocol):
+    """The broker, as far as these pages look at it."""
 
-    OPENING = 0
-    RECOVERED = 1
-    PREPARED = 2
-    """The topics of the configuration exist."""
-    LISTENING = 3
-    STOPPING = 4
+    stage: Stage
+    failure: BaseException | None
+    recovery: RecoveryProgress | None
+    config: BrokerConfig
+    metrics: Metrics
+    logs: LogStore
+    sockets: SocketServer
+    scrubber: LogScrubber
+    groups: Groups
+    transactions: Transactions
 
 
-def pages(server: BrokerServer) -> dict[str, Callable[[], Answer]]:
+def pages(broker: Observed) -> dict[str, Callable[[], Answer]]:
     """Return the pages of one broker by path."""
 
     def live() -> Answer:
-        return _health({"loop": OK, "storage": _failure(server) or OK})
+        return _health({"loop": OK, "storage": _failure(broker) or OK})
 
     def ready() -> Answer:
-        return _health(readiness(server), _warnings(server), _progress(server))
+        return _health(readiness(broker), _warnings(broker), _progress(broker))
 
     def metrics() -> Answer:
         # A sync that failed may have been that of what the logs already count.
-        if server.failure is not None:
+        if broker.failure is not None:
             return live()
-        return Answer(200, CONTENT_TYPE, exposition(server.metrics.collect()))
+        return Answer(200, CONTENT_TYPE, exposition(broker.metrics.collect()))
 
     def config() -> Answer:
-        return json_answer(200, {"config": effective_config(server)})
+        return json_answer(200, {"config": effective_config(broker)})
 
     return {
         "/livez": live,
@@ -59,34 +69,34 @@ def pages(server: BrokerServer) -> dict[str, Callable[[], Answer]]:
     }
 
 
-def readiness(server: BrokerServer) -> dict[str, str]:
+def readiness(broker: Observed) -> dict[str, str]:
     """Return what has to be well for clients to be served, and how it is: "ok" or the reason."""
-    stage = server.stage
-    listening = stage is Stage.LISTENING and server.sockets.is_listening
-    waiting = _stopping(server) if stage is Stage.STOPPING else "not open yet"
+    stage = broker.stage
+    listening = stage is Stage.LISTENING and broker.sockets.is_listening
+    waiting = _stopping(broker) if stage is Stage.STOPPING else "not open yet"
     return {
-        "storage": _failure(server) or (OK if stage >= Stage.RECOVERED else _recovering(server)),
+        "storage": _failure(broker) or (OK if stage >= Stage.RECOVERED else _recovering(broker)),
         "topics": OK if stage >= Stage.PREPARED else "those of the configuration do not exist yet",
         "listeners": OK if listening else waiting,
-        "disk": _full_disk(server.logs) if stage and server.logs.full else OK,
+        "disk": _full_disk(broker.logs) if stage and broker.logs.full else OK,
     }
 
 
-def _recovering(server: BrokerServer) -> str:
+def _recovering(broker: Observed) -> str:
     """Say how far recovery has come."""
-    progress = server.recovery
+    progress = broker.recovery
     return "recovering" if progress is None else f"recovering: {progress.describe()}"
 
 
-def _stopping(server: BrokerServer) -> str:
+def _stopping(broker: Observed) -> str:
     """Say what a stop waits for."""
-    logs = server.logs
+    logs = broker.logs
     if not logs.is_closing:
         return "stopping: requests in flight"
     return f"stopping: checkpoint, {logs.synced} of {logs.to_sync} files synced"
 
 
-def effective_config(server: BrokerServer) -> list[dict[str, object]]:
+def effective_config(broker: Observed) -> list[dict[str, object]]:
     """Return every key as it is now, with what clients changed while the broker ran."""
     return [
         {
@@ -99,36 +109,36 @@ def effective_config(server: BrokerServer) -> list[dict[str, object]]:
                 for each in entry.synonyms
             ],
         }
-        for entry in server.config.describe()
+        for entry in broker.config.describe()
     ]
 
 
-def _warnings(server: BrokerServer) -> dict[str, str]:
+def _warnings(broker: Observed) -> dict[str, str]:
     """Return what an operator must look after although clients are served as far as possible.
 
     Damage of one log is no reason to keep them from all the others.
     """
-    if server.stage < Stage.PREPARED:
+    if broker.stage < Stage.PREPARED:
         return {}
-    damage = server.scrubber.describe_damage()
-    unreadable = server.groups.unreadable + server.transactions.unreadable
+    damage = broker.scrubber.describe_damage()
+    unreadable = broker.groups.unreadable + broker.transactions.unreadable
     found = {} if damage is None else {"damage": damage}
     if unreadable:
         found["coordinators"] = f"cannot be loaded, their keys are refused: {', '.join(unreadable)}"
     return found
 
 
-def _progress(server: BrokerServer) -> dict[str, str]:
+def _progress(broker: Observed) -> dict[str, str]:
     """Return what is still to come although clients are served.
 
     The keys of partitions that are not loaded yet are answered COORDINATOR_LOAD_IN_PROGRESS, and
     every client asks again: no reason to send them elsewhere.
     """
-    if server.stage is not Stage.LISTENING:
+    if broker.stage is not Stage.LISTENING:
         return {}
     loading = [
         each.describe_replay()
-        for each in (server.groups, server.transactions)
+        for each in (broker.groups, broker.transactions)
         if not each.replayed.is_set()
     ]
     return {"coordinators": f"loading {'; '.join(loading)}"} if loading else {}
@@ -152,5 +162,5 @@ def _full_disk(logs: LogStore) -> str:
     return f"full, appends are refused: {logs.root}: {logs.describe_space()}"
 
 
-def _failure(server: BrokerServer) -> str | None:
-    return None if server.failure is None else f"failed: {server.failure!r}"
+def _failure(broker: Observed) -> str | None:
+    return None if broker.failure is None else f"failed: {broker.failure!r}"

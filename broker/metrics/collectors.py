@@ -1,24 +1,27 @@
-"""Which collectors a broker has from the start. Others register beside these.
+"""Which collectors a broker has. Others register beside these.
 
-Each looks at what the broker keeps anyway; before storage is open there is little to look at.
+Each looks at what the broker keeps anyway, so it is registered when that is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from barnabas.broker.http.pages import Stage
-from barnabas.broker.metrics.exporter import exporter_families, exporter_partition_families
-from barnabas.broker.metrics.families import Family
+from barnabas.broker.metrics.exporter import (
+    broker_families,
+    exporter_families,
+    exporter_partition_families,
+)
 from barnabas.broker.metrics.groups import group_families
 from barnabas.broker.metrics.kafka import (
     TopicTraffic,
     Windows,
     kafka_families,
     kafka_partition_families,
+    state_families,
 )
-from barnabas.broker.metrics.own import own_families
+from barnabas.broker.metrics.own import serving_families, storage_families
 from barnabas.broker.metrics.process import process_families
 from barnabas.broker.metrics.transactions import (
     transaction_families,
@@ -26,25 +29,57 @@ from barnabas.broker.metrics.transactions import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.broker.server import BrokerServer
+    from barnabas.broker.coordination.groups import Groups
+    from barnabas.broker.coordination.transactions import Transactions
+    from barnabas.broker.metrics.families import Family, Metrics
+    from barnabas.broker.metrics.loop import LoopMonitor
+    from barnabas.broker.network.socket_server import SocketServer
+    from barnabas.broker.runtime.clock import Clock
+    from barnabas.broker.runtime.stage import Stage
+    from barnabas.broker.topics.catalogue import Catalogue
+    from barnabas.storage.log_store import LogStore
 
 
-def register_collectors(server: BrokerServer, traffic: TopicTraffic, windows: Windows) -> None:
-    """Register everything that this package counts of ``server``."""
-    metrics = server.metrics
+def register_serving(
+    metrics: Metrics, stage: Callable[[], Stage], monitor: LoopMonitor, sockets: SocketServer
+) -> None:
+    """Register what can be counted before storage is open."""
     metrics.register(process_families)
-    metrics.register(lambda: own_families(server, traffic))
-    metrics.register(lambda: kafka_families(server, traffic, windows))
-    metrics.register(lambda: exporter_families(server))
-    metrics.register(lambda: group_families(server))
-    metrics.register(lambda: transaction_families(server))
-    metrics.register(lambda: partition_families(server))
+    metrics.register(lambda: serving_families(monitor, sockets))
+    metrics.register(lambda: state_families(stage()))
+    metrics.register(broker_families)
 
 
-def partition_families(server: BrokerServer) -> Iterator[Family]:
+def register_storage(
+    metrics: Metrics,
+    catalogue: Catalogue,
+    logs: LogStore,
+    sockets: SocketServer,
+    monitor: LoopMonitor,
+    traffic: TopicTraffic,
+    windows: Windows,
+    node_id: int,
+) -> None:
+    """Register what is counted of topics, and of the disk."""
+    windows.others.append(logs.flush_times)
+    metrics.register(lambda: storage_families(catalogue, logs, sockets, traffic))
+    metrics.register(lambda: kafka_families(catalogue, logs, sockets, monitor, traffic, windows))
+    metrics.register(lambda: exporter_families(catalogue))
+    metrics.register(lambda: partition_families(catalogue, node_id))
+
+
+def register_coordinators(
+    metrics: Metrics, groups: Groups, transactions: Transactions, catalogue: Catalogue, clock: Clock
+) -> None:
+    """Register what is counted of groups and transactions."""
+    metrics.register(lambda: group_families(groups, catalogue))
+    metrics.register(lambda: transaction_families(transactions, catalogue, clock))
+
+
+def partition_families(catalogue: Catalogue, node_id: int) -> Iterator[Family]:
     """Yield the series of each partition, unless they are switched off."""
-    if server.stage < Stage.RECOVERED or not server.config.metrics_partitions:
+    if not catalogue.broker_config.metrics_partitions:
         return
-    yield from kafka_partition_families(server)
-    yield from exporter_partition_families(server)
-    yield from transaction_partition_families(server)
+    yield from kafka_partition_families(catalogue)
+    yield from exporter_partition_families(catalogue, node_id)
+    yield from transaction_partition_families(catalogue)

@@ -8,40 +8,37 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from barnabas.broker.http.pages import Stage
 from barnabas.broker.metrics.families import GAUGE, Family, Sample, labels, value
 
 if TYPE_CHECKING:
-    from barnabas.broker.server import BrokerServer
+    from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.storage.partition_log import PartitionLog
 
 
-def exporter_families(server: BrokerServer) -> Iterator[Family]:
-    """Yield brokers and topics."""
+def broker_families() -> Iterator[Family]:
+    """Yield what is known before there are topics."""
     yield value("kafka_brokers", GAUGE, "Brokers in the cluster.", 1)
-    if server.stage < Stage.RECOVERED:
-        return
+
+
+def exporter_families(catalogue: Catalogue) -> Iterator[Family]:
+    """Yield topics."""
     yield Family(
         "kafka_topic_partitions",
         GAUGE,
         "Partitions of a topic.",
-        [
-            (labels(topic=topic.name), len(topic.partitions))
-            for topic in server.catalogue.topics.values()
-        ],
+        [(labels(topic=topic.name), len(topic.partitions)) for topic in catalogue.topics.values()],
     )
 
 
-def exporter_partition_families(server: BrokerServer) -> Iterator[Family]:
+def exporter_partition_families(catalogue: Catalogue, node_id: int) -> Iterator[Family]:
     """Yield what each partition shows."""
 
     def samples(look: Callable[[PartitionLog], int]) -> Iterator[Sample]:
-        for topic in list(server.catalogue.topics.values()):
+        for topic in list(catalogue.topics.values()):
             for partition in topic.partitions:
                 key = labels(partition=partition.index, topic=topic.name)
                 yield key, look(partition.log)
 
-    node_id = server.node_id
     looks: tuple[tuple[str, str, Callable[[PartitionLog], int]], ...] = (
         ("current_offset", "Next offset that a reader meets.", lambda log: log.high_watermark),
         ("oldest_offset", "First offset.", lambda log: log.log_start_offset),

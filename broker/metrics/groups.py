@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from barnabas.broker.http.pages import Stage
 from barnabas.broker.metrics.families import GAUGE, Family, Sample, labels
 from barnabas.coordinator.groups.shard import GroupShard
 
 if TYPE_CHECKING:
-    from barnabas.broker.server import BrokerServer
+    from barnabas.broker.coordination.groups import Groups
+    from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.coordinator.groups.offset_table import CommittedOffset
     from barnabas.storage.partition_log import PartitionLog
 
@@ -25,40 +25,41 @@ SIMPLE_GROUP_STATE = "Empty"
 Look = Callable[["CommittedOffset", "PartitionLog"], int]
 
 
-def group_families(server: BrokerServer) -> Iterator[Family]:
+def group_families(groups: Groups, catalogue: Catalogue) -> Iterator[Family]:
     """Yield members, offsets and lag; those of each partition unless they are switched off."""
-    if server.stage < Stage.RECOVERED:
-        return
-    yield Family("kafka_consumergroup_members", GAUGE, "Members of a group.", _members(server))
-    yield Family("barnabas_groups", GAUGE, "Groups by state.", _states(server))
+    yield Family("kafka_consumergroup_members", GAUGE, "Members of a group.", _members(groups))
+    yield Family("barnabas_groups", GAUGE, "Groups by state.", _states(groups))
     for name, doc, look in (
         ("current_offset", "Committed offset", _offset),
         ("lag", "Records behind the high watermark", _lag),
     ):
         family = f"kafka_consumergroup_{name}"
         yield Family(
-            f"{family}_sum", GAUGE, f"{doc}, all partitions of a topic.", _sums(server, look)
+            f"{family}_sum",
+            GAUGE,
+            f"{doc}, all partitions of a topic.",
+            _sums(groups, catalogue, look),
         )
-        if server.config.metrics_partitions:
-            yield Family(family, GAUGE, f"{doc} of a partition.", _each(server, look))
+        if catalogue.broker_config.metrics_partitions:
+            yield Family(family, GAUGE, f"{doc} of a partition.", _each(groups, catalogue, look))
 
 
-def _shards(server: BrokerServer) -> Iterator[GroupShard]:
-    for machine in server.groups.machines:
+def _shards(groups: Groups) -> Iterator[GroupShard]:
+    for machine in groups.machines:
         assert isinstance(machine, GroupShard)
         yield machine
 
 
-def _members(server: BrokerServer) -> Iterator[Sample]:
-    for shard in _shards(server):
+def _members(groups: Groups) -> Iterator[Sample]:
+    for shard in _shards(groups):
         for group_id in shard.keys():  # noqa: SIM118  No mapping: a list of what there is.
             group = shard.groups.get(group_id)
             yield labels(consumergroup=group_id), 0 if group is None else len(group.members)
 
 
-def _states(server: BrokerServer) -> Iterator[Sample]:
+def _states(groups: Groups) -> Iterator[Sample]:
     states: Counter[str] = Counter()
-    for shard in _shards(server):
+    for shard in _shards(groups):
         states.update(group.state_name for group in shard.groups.values())
         states[SIMPLE_GROUP_STATE] += sum(
             group_id not in shard.groups for group_id in shard.offsets.group_ids()
@@ -76,11 +77,10 @@ def _lag(committed: CommittedOffset, log: PartitionLog) -> int:
 
 
 def _topics(
-    server: BrokerServer,
+    groups: Groups, catalogue: Catalogue
 ) -> Iterator[tuple[str, str, list[tuple[int, CommittedOffset, PartitionLog]]]]:
     """Yield group, topic and what was committed for the partitions that are still there."""
-    catalogue = server.catalogue
-    for shard in _shards(server):
+    for shard in _shards(groups):
         for group_id in list(shard.offsets.group_ids()):
             for name, partitions in list(shard.offsets.of_group(group_id).items()):
                 topic = catalogue.topic(name)
@@ -97,14 +97,14 @@ def _topics(
                 )
 
 
-def _sums(server: BrokerServer, look: Look) -> Iterator[Sample]:
-    for group_id, topic, partitions in _topics(server):
+def _sums(groups: Groups, catalogue: Catalogue, look: Look) -> Iterator[Sample]:
+    for group_id, topic, partitions in _topics(groups, catalogue):
         total = sum(look(committed, log) for _, committed, log in partitions)
         yield labels(consumergroup=group_id, topic=topic), total
 
 
-def _each(server: BrokerServer, look: Look) -> Iterator[Sample]:
-    for group_id, topic, partitions in _topics(server):
+def _each(groups: Groups, catalogue: Catalogue, look: Look) -> Iterator[Sample]:
+    for group_id, topic, partitions in _topics(groups, catalogue):
         for index, committed, log in partitions:
             key = labels(consumergroup=group_id, topic=topic, partition=index)
             yield key, look(committed, log)

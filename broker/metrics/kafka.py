@@ -11,15 +11,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.http.pages import Stage
 from barnabas.broker.metrics.families import COUNTER, GAUGE, SUMMARY, Family, Sample, labels, value
 from barnabas.broker.metrics.histograms import Window, summary_samples
 from barnabas.broker.metrics.process import disk_bytes
+from barnabas.broker.runtime.stage import Stage
 from barnabas.storage.counts import Histogram, Traffic
 
 if TYPE_CHECKING:
-    from barnabas.broker.server import BrokerServer
-    from barnabas.broker.topics.catalogue import Topic
+    from barnabas.broker.api.dispatch import Routes
+    from barnabas.broker.metrics.loop import LoopMonitor
+    from barnabas.broker.network.socket_server import SocketServer
+    from barnabas.broker.topics.catalogue import Catalogue, Topic
+    from barnabas.storage.log_store import LogStore
     from barnabas.storage.partition_log import PartitionLog
 
 TOPIC_COUNTERS: Final[tuple[tuple[str, str, Callable[[Traffic], int]], ...]] = (
@@ -71,15 +74,16 @@ class TopicTraffic:
 class Windows:
     """The recent part of histograms, of which Kafka's names promise quantiles."""
 
-    def __init__(self, server: BrokerServer) -> None:
-        self._server = server
+    def __init__(self, routes: Routes) -> None:
+        self._routes = routes
+        self.others: list[Histogram] = []
+        """Those that are no route's."""
         self._windows: dict[Histogram, Window] = {}
 
     def turn(self) -> None:
         """Begin another interval."""
-        wanted = [route.times for route in self._server.routes if route.requests]
-        if self._server.stage >= Stage.RECOVERED:
-            wanted.append(self._server.logs.flush_times)
+        wanted = [route.times for route in self._routes if route.requests]
+        wanted += self.others
         self._windows = {histogram: self.of(histogram) for histogram in wanted}
         for window in self._windows.values():
             window.turn()
@@ -89,34 +93,39 @@ class Windows:
         return self._windows.get(histogram) or Window(histogram)
 
 
-def kafka_families(
-    server: BrokerServer, traffic: TopicTraffic, windows: Windows
-) -> Iterator[Family]:
-    """Yield what the broker as a whole, its topics and its APIs show."""
-    yield value(
-        "kafka_server_kafkaserver_brokerstate", GAUGE, "3: running.", _BROKER_STATES[server.stage]
-    )
+def state_families(stage: Stage) -> Iterator[Family]:
+    """Yield what is known before there are topics."""
+    yield value("kafka_server_kafkaserver_brokerstate", GAUGE, "3: running.", _BROKER_STATES[stage])
     disk = disk_bytes()
     if disk is not None:
         for name, number in zip(("read", "write"), disk, strict=True):
             doc = f"Bytes this process made the disks {name}."
             yield value(f"kafka_server_kafkaserver_linux_disk_{name}_bytes", GAUGE, doc, number)
-    if server.stage < Stage.RECOVERED:
-        return
-    yield from _topic_families(server, traffic)
-    yield from _replica_families(server)
-    yield from _socket_families(server)
-    yield from _request_families(server, windows)
+
+
+def kafka_families(
+    catalogue: Catalogue,
+    logs: LogStore,
+    sockets: SocketServer,
+    monitor: LoopMonitor,
+    traffic: TopicTraffic,
+    windows: Windows,
+) -> Iterator[Family]:
+    """Yield what the broker as a whole, its topics and its APIs show."""
+    yield from _topic_families(catalogue, traffic)
+    yield from _replica_families(catalogue, logs)
+    yield from _socket_families(sockets, monitor.idle_share)
+    yield from _request_families(sockets.routes, windows)
     yield Family(
         "kafka_log_logflushstats_logflushrateandtimems",
         SUMMARY,
         "Milliseconds until a write was durable: here of the journal, which all logs share.",
-        summary_samples(windows.of(server.logs.flush_times)),
+        summary_samples(windows.of(logs.flush_times)),
     )
 
 
-def _topic_families(server: BrokerServer, traffic: TopicTraffic) -> Iterator[Family]:
-    topics = list(server.catalogue.topics.values())
+def _topic_families(catalogue: Catalogue, traffic: TopicTraffic) -> Iterator[Family]:
+    topics = list(catalogue.topics.values())
     by_topic = traffic.by_topic()
 
     def samples(count: Callable[[Traffic], int]) -> Iterator[Sample]:
@@ -132,10 +141,10 @@ def _topic_families(server: BrokerServer, traffic: TopicTraffic) -> Iterator[Fam
         yield Family(family, COUNTER, f"{doc} Without a topic: of all.", samples(count))
 
 
-def _replica_families(server: BrokerServer) -> Iterator[Family]:
-    topics = server.catalogue.topics
+def _replica_families(catalogue: Catalogue, logs: LogStore) -> Iterator[Family]:
+    topics = catalogue.topics
     partitions = sum(len(topic.partitions) for topic in topics.values())
-    producers = sum(len(log.producers) for log in server.logs.logs.values())
+    producers = sum(len(log.producers) for log in logs.logs.values())
     for name, doc, number in (
         ("partitioncount", "Partitions.", partitions),
         ("leadercount", "Partitions led by this broker.", partitions),
@@ -164,27 +173,26 @@ def _replica_families(server: BrokerServer) -> Iterator[Family]:
     )
 
 
-def _socket_families(server: BrokerServer) -> Iterator[Family]:
-    idle = server.loop_monitor.idle_share
+def _socket_families(sockets: SocketServer, idle: float) -> Iterator[Family]:
     doc = "Idle share of the event loop, over a minute."
     yield value(
         "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent", GAUGE, doc, idle
     )
     yield value("kafka_network_socketserver_networkprocessoravgidle_percent", GAUGE, doc, idle)
-    open_now = Counter(connection.listener.name for connection in server.sockets.connections)
+    open_now = Counter(connection.listener.name for connection in sockets.connections)
     yield Family(
         "kafka_server_socket_server_metrics_connection_count",
         GAUGE,
         "Open connections.",
         [
             (labels(listener=listener.name, networkProcessor=0), open_now[listener.name])
-            for listener in server.listeners
+            for listener in sockets.listeners
         ],
     )
 
 
-def _request_families(server: BrokerServer, windows: Windows) -> Iterator[Family]:
-    asked = [route for route in server.routes if route.requests]
+def _request_families(routes: Routes, windows: Windows) -> Iterator[Family]:
+    asked = [route for route in routes if route.requests]
     yield Family(
         "kafka_network_requestmetrics_requests_total",
         COUNTER,
@@ -204,11 +212,11 @@ def _request_families(server: BrokerServer, windows: Windows) -> Iterator[Family
     )
 
 
-def kafka_partition_families(server: BrokerServer) -> Iterator[Family]:
+def kafka_partition_families(catalogue: Catalogue) -> Iterator[Family]:
     """Yield what each partition shows."""
 
     def samples(look: Callable[[PartitionLog], int]) -> Iterator[Sample]:
-        for topic in list(server.catalogue.topics.values()):
+        for topic in list(catalogue.topics.values()):
             for partition in topic.partitions:
                 yield labels(topic=topic.name, partition=partition.index), look(partition.log)
 

@@ -6,7 +6,6 @@ import platform
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.http.pages import Stage
 from barnabas.broker.metrics.families import (
     COUNTER,
     GAUGE,
@@ -20,26 +19,35 @@ from barnabas.broker.metrics.histograms import NANOSECONDS, count_samples, durat
 from barnabas.broker.version import __version__
 
 if TYPE_CHECKING:
+    from barnabas.broker.api.dispatch import Routes
     from barnabas.broker.metrics.kafka import TopicTraffic
-    from barnabas.broker.server import BrokerServer
+    from barnabas.broker.metrics.loop import LoopMonitor
+    from barnabas.broker.network.socket_server import SocketServer
+    from barnabas.broker.topics.catalogue import Catalogue
+    from barnabas.storage.log_store import LogStore
 
 _BUILD: Final = labels(version=__version__, python=platform.python_version())
 
 
-def own_families(server: BrokerServer, traffic: TopicTraffic) -> Iterator[Family]:
-    """Yield loop, requests, journal and sockets."""
+def serving_families(monitor: LoopMonitor, sockets: SocketServer) -> Iterator[Family]:
+    """Yield loop, requests and sockets."""
     yield Family("barnabas_build_info", GAUGE, "What is running.", [(_BUILD, 1)])
-    yield from _loop_families(server)
-    yield from _request_families(server)
-    yield from _socket_families(server)
-    if server.stage < Stage.RECOVERED:
-        return
-    yield from _journal_families(server)
-    yield _duplicates(server, traffic)
+    yield from _loop_families(monitor)
+    yield from _request_families(sockets.routes)
+    yield from _socket_families(sockets)
 
 
-def _loop_families(server: BrokerServer) -> Iterator[Family]:
-    monitor = server.loop_monitor
+def storage_families(
+    catalogue: Catalogue, logs: LogStore, sockets: SocketServer, traffic: TopicTraffic
+) -> Iterator[Family]:
+    """Yield journal and duplicates."""
+    yield from _journal_families(logs)
+    held_back = int(sockets.backlogged)
+    yield value("barnabas_producers_held_back", GAUGE, "1: producers wait for the disk.", held_back)
+    yield _duplicates(catalogue, traffic)
+
+
+def _loop_families(monitor: LoopMonitor) -> Iterator[Family]:
     yield Family(
         "barnabas_loop_lag_seconds",
         HISTOGRAM,
@@ -54,9 +62,9 @@ def _loop_families(server: BrokerServer) -> Iterator[Family]:
     )
 
 
-def _request_families(server: BrokerServer) -> Iterator[Family]:
+def _request_families(routes: Routes) -> Iterator[Family]:
     def samples() -> Iterator[Sample]:
-        for route in server.routes:
+        for route in routes:
             if route.requests:
                 yield from duration_samples(route.times, f'api="{route.name}"')
 
@@ -69,8 +77,7 @@ def _request_families(server: BrokerServer) -> Iterator[Family]:
     )
 
 
-def _socket_families(server: BrokerServer) -> Iterator[Family]:
-    sockets = server.sockets
+def _socket_families(sockets: SocketServer) -> Iterator[Family]:
     connections = list(sockets.connections)
     received = sum(connection.received_bytes for connection in connections)
     sent = sum(connection.sent_bytes for connection in connections)
@@ -99,8 +106,7 @@ def _socket_families(server: BrokerServer) -> Iterator[Family]:
     )
 
 
-def _journal_families(server: BrokerServer) -> Iterator[Family]:
-    store = server.logs
+def _journal_families(store: LogStore) -> Iterator[Family]:
     files = store.files
     assert files is not None
     yield Family(
@@ -128,16 +134,15 @@ def _journal_families(server: BrokerServer) -> Iterator[Family]:
             "Bytes in memory that are not in the segments yet.",
             store.journal.backlog_bytes,
         ),
-        ("producers_held_back", "1: producers wait for the disk.", int(server.sockets.backlogged)),
         ("disk_full", "1: appends are refused for want of room.", int(store.full)),
         ("disk_free_bytes", "Room on the disk.", store.file_system.free_bytes(store.root)),
     ):
         yield value(f"barnabas_{name}", GAUGE, doc, number)
 
 
-def _duplicates(server: BrokerServer, traffic: TopicTraffic) -> Family:
+def _duplicates(catalogue: Catalogue, traffic: TopicTraffic) -> Family:
     """Return how often exactly once had work to do."""
-    topics = list(server.catalogue.topics.values())
+    topics = list(catalogue.topics.values())
 
     def samples() -> Iterator[Sample]:
         total = traffic.deleted.duplicates

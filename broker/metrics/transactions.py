@@ -10,49 +10,50 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.http.pages import Stage
 from barnabas.broker.metrics.families import COUNTER, GAUGE, Family, Sample, labels, value
 from barnabas.coordinator.transactions.shard import TransactionShard
 from barnabas.coordinator.transactions.state import State
 
 if TYPE_CHECKING:
-    from barnabas.broker.server import BrokerServer
+    from barnabas.broker.coordination.transactions import Transactions
+    from barnabas.broker.runtime.clock import Clock
+    from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.storage.partition_log import PartitionLog
 
 OPEN_STATES: Final = (State.ONGOING, State.PREPARE_COMMIT, State.PREPARE_ABORT)
 _MS_PER_SECOND: Final = 1000
 
 
-def transaction_families(server: BrokerServer) -> Iterator[Family]:
+def transaction_families(
+    transactions: Transactions, catalogue: Catalogue, clock: Clock
+) -> Iterator[Family]:
     """Yield what the transaction coordinator does, and whose readers wait."""
-    if server.stage < Stage.RECOVERED:
-        return
-    yield from _state_families(server)
-    yield from _ended_families(server)
-    yield from _waiting_families(server)
-    yield _largest_lags(server)
+    yield from _state_families(transactions, clock.now_ms())
+    yield from _ended_families(transactions)
+    yield from _waiting_families(transactions)
+    yield _largest_lags(catalogue)
 
 
-def _shards(server: BrokerServer) -> Iterator[TransactionShard]:
-    for machine in server.transactions.machines:
+def _shards(transactions: Transactions) -> Iterator[TransactionShard]:
+    for machine in transactions.machines:
         assert isinstance(machine, TransactionShard)
         yield machine
 
 
-def _state_families(server: BrokerServer) -> Iterator[Family]:
-    open_now = [each for shard in _shards(server) for each in shard.open.values()]
+def _state_families(transactions: Transactions, now_ms: int) -> Iterator[Family]:
+    open_now = [each for shard in _shards(transactions) for each in shard.open.values()]
     states = Counter(each.state for each in open_now)
     yield value(
         "barnabas_transactional_ids",
         GAUGE,
         "Transactional ids that are remembered.",
-        sum(len(shard.transactions) for shard in _shards(server)),
+        sum(len(shard.transactions) for shard in _shards(transactions)),
     )
     yield value(
         "barnabas_transactional_ids_unreadable",
         GAUGE,
         "Transactional ids that are not served: their latest record makes no sense.",
-        sum(len(shard.quarantined) for shard in _shards(server)),
+        sum(len(shard.quarantined) for shard in _shards(transactions)),
     )
     yield Family(
         "barnabas_transactions_open",
@@ -60,7 +61,6 @@ def _state_families(server: BrokerServer) -> Iterator[Family]:
         "Transactions that are not over, by state.",
         [(labels(state=state.kafka_name), states[state]) for state in OPEN_STATES],
     )
-    now_ms = server.clock.now_ms()
     begun = [each.start_ms for each in open_now if each.state == State.ONGOING]
     decided = [each.last_update_ms for each in open_now if each.state.is_prepared]
     yield Family(
@@ -78,8 +78,8 @@ def _age_seconds(since_ms: list[int], now_ms: int) -> float:
     return max(0, now_ms - min(since_ms)) / _MS_PER_SECOND if since_ms else 0
 
 
-def _ended_families(server: BrokerServer) -> Iterator[Family]:
-    counts = server.transactions.counts
+def _ended_families(transactions: Transactions) -> Iterator[Family]:
+    counts = transactions.counts
     for name, doc, number in (
         ("begun", "Transactions that began.", counts.begun),
         ("committed", "Transactions that were decided to be committed.", counts.committed),
@@ -93,8 +93,7 @@ def _ended_families(server: BrokerServer) -> Iterator[Family]:
     )
 
 
-def _waiting_families(server: BrokerServer) -> Iterator[Family]:
-    transactions = server.transactions
+def _waiting_families(transactions: Transactions) -> Iterator[Family]:
     counts = transactions.counts
     for name, doc, number in (
         (
@@ -120,14 +119,14 @@ def _waiting_families(server: BrokerServer) -> Iterator[Family]:
         (
             "markers_missing",
             "Markers that decided transactions still owe.",
-            sum(shard.owed_markers for shard in _shards(server)),
+            sum(shard.owed_markers for shard in _shards(transactions)),
         ),
     ):
         yield value(f"barnabas_transaction_{name}", GAUGE, doc, number)
 
 
-def _largest_lags(server: BrokerServer) -> Family:
-    topics = list(server.catalogue.topics.values())
+def _largest_lags(catalogue: Catalogue) -> Family:
+    topics = list(catalogue.topics.values())
 
     def samples() -> Iterator[Sample]:
         for topic in topics:
@@ -146,11 +145,11 @@ def _lag(log: PartitionLog) -> int:
     return log.high_watermark - log.last_stable_offset
 
 
-def transaction_partition_families(server: BrokerServer) -> Iterator[Family]:
+def transaction_partition_families(catalogue: Catalogue) -> Iterator[Family]:
     """Yield what each partition shows."""
 
     def samples(look: Callable[[PartitionLog], int]) -> Iterator[Sample]:
-        for topic in list(server.catalogue.topics.values()):
+        for topic in list(catalogue.topics.values()):
             for partition in topic.partitions:
                 yield labels(topic=topic.name, partition=partition.index), look(partition.log)
 

@@ -531,7 +531,7 @@ class Connection(asyncio.BufferedProtocol):
                 f"unsupported version, served are {route.min_version} to {route.max_version}"
             )
         api = route.api
-        context = RequestContext(self._server.broker, self, key, version, header.client_id)
+        context = RequestContext(self, key, version, header.client_id)
         plan = (
             route,
             context,

@@ -14,7 +14,7 @@ import socket
 from collections import Counter
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from barnabas.broker.api.dispatch import Route, Routes
 from barnabas.broker.config.broker_config import BrokerConfig
@@ -24,9 +24,6 @@ from barnabas.broker.network.frame_budget import JUDGE_SECONDS, FrameBudget
 from barnabas.broker.network.large import LargeRequests
 from barnabas.broker.runtime.clock import Clock, Timer
 from barnabas.protocol.frame import RingPool
-
-if TYPE_CHECKING:
-    from barnabas.broker.server import BrokerServer
 
 logger = logging.getLogger("barnabas.broker.network.socket_server")
 
@@ -84,10 +81,7 @@ class Complaints:
 class SocketServer:
     """All listeners and connections of one broker."""
 
-    def __init__(
-        self, config: BrokerConfig, clock: Clock, routes: Routes, broker: BrokerServer
-    ) -> None:
-        self.broker = broker
+    def __init__(self, config: BrokerConfig, clock: Clock, routes: Routes) -> None:
         self.clock = clock
         self.routes = routes
         self.loop = asyncio.get_running_loop()

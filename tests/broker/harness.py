@@ -7,6 +7,7 @@ known to be encodable in the version that was asked.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from types import SimpleNamespace
 from typing import Any
 
@@ -85,14 +86,16 @@ class Administration:
         self.catalogue.open()
         self.logs.checkpoint(self.catalogue.forget_deleted)
         self.step()
-        self.broker = SimpleNamespace(
-            catalogue=self.catalogue,
-            config=self.catalogue.broker_config,
-            metastore=self.metastore,
-            logs=self.logs,
-            node_id=NODE_ID,
-            cluster_id=CLUSTER_ID,
-            spawn=self._spawn,
+        self.routes = ROUTES.copy()
+        self.routes.bind(
+            defaultdict(
+                lambda: None,
+                catalogue=self.catalogue,
+                host=SimpleNamespace(config=self.catalogue.broker_config, spawn=self._spawn),
+                identity=self.metastore.identity,
+                logs=self.logs,
+                routes=self.routes,
+            )
         )
 
     def _spawn(self, coroutine, name) -> None:
@@ -100,11 +103,10 @@ class Administration:
 
     async def ask(self, api, request, version: int):
         """Send ``request`` through codec and handler, return the response as a client reads it."""
-        route = ROUTES.get(api.key)
+        route = self.routes.get(api.key)
         assert route is not None
         assert route.min_version <= version <= route.max_version
         context = SimpleNamespace(
-            broker=self.broker,
             api_key=api.key,
             api_version=version,
             client_id="test",

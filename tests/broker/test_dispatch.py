@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
 from barnabas.broker.api.dispatch import ROUTES, CloseConnection, Deferred, Parked, Route, Routes
 from barnabas.broker.api.refusals import mirror, refusal
+from barnabas.broker.testing.embedded import Broker
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from barnabas.protocol.messages.find_coordinator import (
@@ -53,6 +56,71 @@ def test_coroutines_are_known_as_such():
     routes = Routes()
     routes.serves(HEARTBEAT, versions=(0, 4))(answer_later)
     assert routes.get(HEARTBEAT.key).is_coroutine
+
+
+def test_a_handler_is_given_the_services_that_it_names():
+    def answer_with(groups, clock, context, request):
+        return groups, clock, context, request
+
+    routes = Routes()
+    routes.serves(HEARTBEAT, versions=(0, 4), long_handler=answer_with)(answer_with)
+    routes.bind({"clock": "time", "groups": "all groups", "logs": "more"})
+    route = routes.get(HEARTBEAT.key)
+    assert route.handler("who", "what") == ("all groups", "time", "who", "what")
+    assert route.long_handler("who", "what") == ("all groups", "time", "who", "what")
+
+
+def test_a_class_is_made_once_and_handles_all_requests():
+    class Answer:
+        def __init__(self, clock):
+            self.clock = clock
+
+        def __call__(self, context, request):
+            return self, self.clock, context, request
+
+    routes = Routes()
+    routes.serves(HEARTBEAT, versions=(0, 4), shortcut=lambda clock, context: (clock, context))(
+        Answer
+    )
+    routes.bind({"clock": "time"})
+    route = routes.get(HEARTBEAT.key)
+    first, *rest = route.handler("who", "what")
+    assert rest == ["time", "who", "what"]
+    assert route.handler("who", "what")[0] is first
+    assert route.shortcut("who") == ("time", "who")
+
+
+def test_a_service_that_nobody_offers_is_found_before_a_client_comes():
+    routes = Routes()
+    routes.serves(HEARTBEAT, versions=(0, 4))(lambda group, context, request: None)
+    with pytest.raises(KeyError, match="group"):
+        routes.bind({"groups": "all groups"})
+
+
+def test_binding_leaves_other_brokers_alone():
+    routes = Routes()
+    routes.serves(HEARTBEAT, versions=(0, 4))(lambda clock, context, request: clock)
+    for time in ("early", "late"):
+        copy = routes.copy()
+        copy.bind({"clock": time})
+        assert copy.get(HEARTBEAT.key).handler("who", "what") == time
+
+
+async def test_services_are_named_as_what_they_are():
+    """A handler gets by name what it declares by type."""
+    async with Broker() as broker:
+        offered = broker.server._services()
+    wrong = []
+    for route in ROUTES:
+        for function in filter(None, (route.handler, route.shortcut, route.long_handler)):
+            for parameter in inspect.signature(function).parameters.values():
+                service = offered.get(parameter.name)
+                types = {each.__name__ for each in type(service).__mro__} | (
+                    {"Host"} if parameter.name == "host" else set()
+                )
+                if service is not None and parameter.annotation not in types:
+                    wrong.append((route.name, str(parameter)))
+    assert wrong == []
 
 
 def test_an_api_has_one_handler():

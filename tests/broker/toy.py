@@ -84,8 +84,8 @@ class Toy:
         serves(toy_api(ECHO, "Echo"), versions=(0, 3))(self.echo)
         serves(toy_api(SLOW, "Slow"), versions=(0, 3))(self.slow)
         serves(toy_api(TAGGED, "Tagged", flexible_from=2), versions=(0, 3))(self.echo)
-        broker: Any = SimpleNamespace(routes=self.routes)
-        self.server = SocketServer(config, clock or SystemClock(), self.routes, broker)
+        self.routes.bind({"routes": self.routes, "host": SimpleNamespace(config=config)})
+        self.server = SocketServer(config, clock or SystemClock(), self.routes)
 
     def produce(self, context: RequestContext, request: bytes) -> Any:
         self.handled.append(request)

@@ -256,57 +256,61 @@ def test_groups_are_listed_described_and_deleted(alone, member):
 # ----------------------------------------------------------------------- a coordinator that is not
 
 
-def context(code, version=5, **more):
+CONTEXT = SimpleNamespace(
+    api_version=5, client_id="client", connection=SimpleNamespace(peer_host="host")
+)
+HOST = SimpleNamespace(
+    config=SimpleNamespace(group_min_session_timeout_ms=1, group_max_session_timeout_ms=100_000)
+)
+
+
+def coordinator(code, **more):
     answers = {
         "refusal": lambda key: code,
         "is_coordinator": lambda: True,
         "have_many_offsets": lambda keys: False,
         **more,
     }
-    config = SimpleNamespace(group_min_session_timeout_ms=1, group_max_session_timeout_ms=100_000)
-    return SimpleNamespace(
-        api_version=version,
-        client_id="client",
-        connection=SimpleNamespace(peer_host="host"),
-        broker=SimpleNamespace(groups=SimpleNamespace(**answers), config=config),
-    )
+    return SimpleNamespace(**answers)
 
 
 @pytest.mark.parametrize(
     "code", [ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
 )
 def test_members_are_told_to_look_elsewhere_or_wait(code):
-    at = context(code)
-    join = join_group(at, JoinGroupRequest("g", SESSION_MS, member_id="m"))
+    at = coordinator(code)
+    join = join_group(at, HOST, CONTEXT, JoinGroupRequest("g", SESSION_MS, member_id="m"))
     assert (join.response.error_code, join.response.member_id) == (code, "m")
     sync = SyncGroupRequest("g", protocol_type="consumer", protocol_name="range")
-    assert sync_group(at, sync).error_code == code
-    assert leave_group(at, LeaveGroupRequest("g")).error_code == code
-    assert describe_groups(at, DescribeGroupsRequest(["g"])).groups[0].error_code == code
-    deleted = delete_groups(at, DeleteGroupsRequest(["g", "h"])).response.results
+    assert sync_group(at, CONTEXT, sync).error_code == code
+    assert leave_group(at, CONTEXT, LeaveGroupRequest("g")).error_code == code
+    assert describe_groups(at, CONTEXT, DescribeGroupsRequest(["g"])).groups[0].error_code == code
+    deleted = delete_groups(at, CONTEXT, DeleteGroupsRequest(["g", "h"])).response.results
     assert [each.error_code for each in deleted] == [code, code]
 
 
 def test_a_heartbeat_is_welcome_while_groups_are_loaded():
-    loading = context(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    assert heartbeat(loading, HeartbeatRequest("g")).error_code == ErrorCode.NONE
-    elsewhere = context(ErrorCode.NOT_COORDINATOR)
-    assert heartbeat(elsewhere, HeartbeatRequest("g")).error_code == ErrorCode.NOT_COORDINATOR
+    loading = coordinator(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    assert heartbeat(loading, CONTEXT, HeartbeatRequest("g")).error_code == ErrorCode.NONE
+    elsewhere = coordinator(ErrorCode.NOT_COORDINATOR)
+    assert (
+        heartbeat(elsewhere, CONTEXT, HeartbeatRequest("g")).error_code == ErrorCode.NOT_COORDINATOR
+    )
 
 
 def test_groups_that_are_being_loaded_are_not_listed():
-    loading = context(ErrorCode.NONE, is_loading=True)
-    code = list_groups(loading, ListGroupsRequest()).error_code
+    loading = coordinator(ErrorCode.NONE, is_loading=True)
+    code = list_groups(loading, CONTEXT, ListGroupsRequest()).error_code
     assert code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    nothing = context(ErrorCode.NONE, is_coordinator=lambda: False)
-    assert list_groups(nothing, ListGroupsRequest()).groups == []
+    nothing = coordinator(ErrorCode.NONE, is_coordinator=lambda: False)
+    assert list_groups(nothing, CONTEXT, ListGroupsRequest()).groups == []
 
 
 def test_a_member_says_no_more_about_itself_than_the_limit(monkeypatch):
     monkeypatch.setattr(groups, "METADATA_BYTES_MAX", 10)
     protocols = [JoinGroupRequestProtocol("range", b"123"), JoinGroupRequestProtocol("any", b"")]
     request = JoinGroupRequest("g", SESSION_MS, protocols=protocols)
-    answer = join_group(context(ErrorCode.NONE), request).response
+    answer = join_group(coordinator(ErrorCode.NONE), HOST, CONTEXT, request).response
     assert answer.error_code == ErrorCode.INVALID_REQUEST
 
 
@@ -318,7 +322,7 @@ def test_names_that_no_record_can_hold_are_refused(long):
         request.protocols = [JoinGroupRequestProtocol(name, b"")]
     else:
         setattr(request, long, name)
-    answer = join_group(context(ErrorCode.NONE), request).response
+    answer = join_group(coordinator(ErrorCode.NONE), HOST, CONTEXT, request).response
     assert answer.error_code == ErrorCode.INVALID_REQUEST
 
 
@@ -329,4 +333,4 @@ def test_a_request_names_no_more_groups_than_the_limit(monkeypatch):
         (delete_groups, DeleteGroupsRequest(["g", "h"])),
     ):
         with pytest.raises(KafkaError, match="at most 1 groups per request"):
-            ask(context(ErrorCode.NONE), request)
+            ask(coordinator(ErrorCode.NONE), CONTEXT, request)

@@ -14,9 +14,9 @@ import pytest
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.http import server as http_server
 from barnabas.broker.http.message import Answer, text
-from barnabas.broker.http.pages import Stage
 from barnabas.broker.http.server import ANSWERED_MAX, ASKING_MAX, HttpServer
 from barnabas.broker.network.socket_server import ListenError
+from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.server import BrokerServer
 from barnabas.testing import Broker
 from tests.waiting import until
