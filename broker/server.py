@@ -369,7 +369,7 @@ class BrokerServer:
             callbacks=StoreCallbacks(
                 on_advanced=self.fetch_waits.advanced,
                 on_shown=self.fetch_waits.answer_due,
-                on_backlogged=self.sockets.set_backlogged,
+                on_backlogged=self.sockets.backlog.set,
                 on_fatal=self.fatal,
             ),
         )

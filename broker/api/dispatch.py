@@ -14,7 +14,7 @@ advertised. Five ways to answer:
 * return the response: it is on its way when the handler returns;
 * ``async def``: the connection handles nothing else until the coroutine is done;
 * return a ``Deferred``: the response comes by ``complete``, the connection goes on meanwhile;
-* return a ``Parked``: likewise, but the connection waits, and ``hurry`` may cut the wait short;
+* return a ``Parked``: likewise, but the connection waits, unless ``complete_early`` ends that;
 * return None: the request has no answer (Produce with acks=0).
 
 No Task and no Future is made for anything but a coroutine.
@@ -59,6 +59,13 @@ class ResponseSink(Protocol):
 
     def close(self, reason: str) -> None:
         """Hang up because of what the client did."""
+
+
+class EncodedSink(ResponseSink, Protocol):
+    """One that also takes answers that were encoded elsewhere."""
+
+    def answer_is_ready(self) -> None:
+        """Send, in its turn, the answer of a Deferred whose ``chunks`` are set."""
 
 
 class Deferred(Generic[Response]):
@@ -122,7 +129,7 @@ class Parked(Deferred[Response]):
 
     parked: ClassVar[bool] = True
 
-    def hurry(self) -> None:
+    def complete_early(self) -> None:
         """Answer at once with what there is; override it.
 
         Called when a request of another kind has come in behind (the wait would hold it up), and
@@ -130,7 +137,7 @@ class Parked(Deferred[Response]):
         """
 
 
-class Peer(ResponseSink, Protocol):
+class Peer(Protocol):
     """The connection that a request came from, as far as handlers may know it."""
 
     @property
@@ -144,9 +151,6 @@ class Peer(ResponseSink, Protocol):
     @property
     def frame_is_owned(self) -> bool:
         """Return whether the frame in hand has a buffer of its own (see protocol/frame.py)."""
-
-    def answer_is_ready(self) -> None:
-        """Send, in its turn, the answer of a Deferred that encoded it itself."""
 
 
 class RequestContext:
@@ -176,9 +180,11 @@ class RequestContext:
 class ShortAnswers(Deferred[Any]):
     """The answers to ``requests`` requests in a row, in one piece."""
 
-    __slots__ = ("requests",)
+    __slots__ = ("requests", "sink")
 
     requests: int
+    sink: EncodedSink
+    """Set with ``connection`` by what takes this from its Shortcut."""
 
 
 class Shortcut(Protocol):

@@ -102,7 +102,7 @@ class ParkedFetch(Parked[Response]):
     """A fetch that found less than it asked for.
 
     It is answered with ``read()`` when ``min_bytes`` more have become readable in one or more of
-    ``logs``, when ``wait_ms`` have passed, or when it is hurried; whichever comes first.
+    ``logs``, when ``wait_ms`` have passed, or when it is completed early; whichever comes first.
 
     ``read_if_enough``: not every byte that became readable is meant for this reader. It is asked
     instead when the bytes are there, and answers None to wait on.
@@ -146,7 +146,7 @@ class ParkedFetch(Parked[Response]):
             self._logs += logs
             self._waits.add(self, logs)
 
-    def hurry(self) -> None:
+    def complete_early(self) -> None:
         """Answer at once: another request waits behind this one."""
         self.answer()
 

@@ -553,7 +553,7 @@ class _LongFetch(Parked[FetchResponse]):
         self._waiting: asyncio.Future[None] | None = None
         host.spawn(self._run(), "fetch")
 
-    def hurry(self) -> None:
+    def complete_early(self) -> None:
         """Wait no longer: another request waits behind this one."""
         self._wake(over=True)
 

@@ -328,9 +328,9 @@ class _WaitingProduce(Parked[ProduceResponse]):
 
     For what is in its batches, and for the producer's transaction before it to have ended
     (KIP-890), in this order. What waits for either holds ``queued.max.request.bytes`` at most. It
-    is not hurried: what comes behind it on the connection was sent after it and must be appended
-    after it (S12). When it is over nothing in it leads back to it: the memory of a large request
-    must not wait for the collector.
+    is not completed early: what comes behind it on the connection was sent after it and must be
+    appended after it (S12). When it is over nothing in it leads back to it: the memory of a large
+    request must not wait for the collector.
     """
 
     __slots__ = (
@@ -432,7 +432,7 @@ class _SlicedProduce(Parked[ProduceResponse]):
     """A Produce of very many batches, taken a few at a time with the loop let go in between.
 
     Each part is a Produce of its own, with this in the place of its connection: nothing of the next
-    one is begun before the one before has got its places. It is not hurried (S12).
+    one is begun before the one before has got its places. It is not completed early (S12).
     """
 
     __slots__ = ("_answers", "_context", "_gone", "_handler", "_owed", "_parts", "_unanswered")

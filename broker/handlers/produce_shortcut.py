@@ -38,7 +38,6 @@ from barnabas.storage.errors import Refused
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from barnabas.broker.api.dispatch import Peer
     from barnabas.broker.topics.catalogue import Catalogue, Topic
     from barnabas.protocol.frame import FrameBuffer
     from barnabas.storage.journal import CommitGroup
@@ -73,12 +72,12 @@ _pack_result: Final = Struct(">ihqqq").pack_into
 class ShortProduce(ShortAnswers):
     """The answers to some requests in a row, encoded already; they wait to be true."""
 
-    __slots__ = ("_answers", "_sender")
+    __slots__ = ("_answers",)
 
-    def __init__(self, connection: Peer, answers: bytearray, requests: int) -> None:
+    def __init__(self, answers: bytearray, requests: int) -> None:
         # Not super().__init__(): nothing else of it is looked at, and this is a hot object.
         self.chunks = None
-        self.connection = self._sender = connection
+        self.connection = None
         self.requests = requests
         self._answers = answers
 
@@ -86,7 +85,7 @@ class ShortProduce(ShortAnswers):
         """Have the answers leave when what they promise is on disk."""
         if self.connection is not None:
             self.chunks = [self._answers]
-            self._sender.answer_is_ready()
+            self.sink.answer_is_ready()
 
 
 class CommonRequest:
@@ -155,7 +154,6 @@ class ProduceShortcut:
         "_answer",
         "_by_id",
         "_common",
-        "_connection",
         "_result_position",
         "_topic_key",
         "_topics",
@@ -165,7 +163,6 @@ class ProduceShortcut:
 
     def __init__(self, catalogue: Catalogue, context: RequestContext) -> None:
         """Nothing is known yet."""
-        self._connection = context.connection
         self._version = context.api_version
         self._by_id = context.api_version >= TOPIC_IDS_SINCE
         self._topics: Mapping[Any, Topic] = (
@@ -346,7 +343,7 @@ class ProduceShortcut:
         return self._promise(answer, 1, appended.durable)
 
     def _promise(self, answers: bytearray, requests: int, group: CommitGroup) -> ShortProduce:
-        pending = ShortProduce(self._connection, answers, requests)
+        pending = ShortProduce(answers, requests)
         group.add_answer(pending.prepare)
         return pending
 

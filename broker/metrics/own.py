@@ -42,7 +42,7 @@ def storage_families(
 ) -> Iterator[Family]:
     """Yield journal and duplicates."""
     yield from _journal_families(logs)
-    held_back = int(sockets.backlogged)
+    held_back = int(sockets.backlog.is_behind)
     yield value("barnabas_producers_held_back", GAUGE, "1: producers wait for the disk.", held_back)
     yield _duplicates(catalogue, traffic)
 

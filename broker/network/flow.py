@@ -1,19 +1,49 @@
-"""What connections share: the turn to write."""
+"""What connections share: the turn to write, and the wait for the journal."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from barnabas.broker.network.connection import Connection
-
+from typing import Final, Protocol
 
 TURN_NS: Final = 20_000_000
 """How long connections handle requests in one iteration of the loop. Then the sockets are looked at
 again, whatever else there is to do: /livez, other connections, the disk's answers."""
 
 NOTICED_NS: Final = 100_000
+
+
+class Deliverable(Protocol):
+    """A connection that has something to write or to resume."""
+
+    def deliver(self) -> None:
+        """Do that now."""
+
+
+class Waiting(Protocol):
+    """Requests that are not handled because the journal is behind."""
+
+    def caught_up(self) -> None:
+        """Go on."""
+
+
+class Backlog:
+    """Whether the journal is behind, and who goes on when it is not any more."""
+
+    def __init__(self) -> None:
+        self.is_behind = False
+        self._waiting: list[Waiting] = []
+
+    def wait(self, waiting: Waiting) -> None:
+        """Have ``waiting`` called when the journal has caught up."""
+        self._waiting.append(waiting)
+
+    def set(self, is_behind: bool) -> None:  # noqa: FBT001
+        """Hold back each connection that produces from now on, or let them all go on."""
+        self.is_behind = is_behind
+        if not is_behind:
+            waiting, self._waiting = self._waiting, []
+            for each in waiting:
+                each.caught_up()
 
 
 class Delivery:
@@ -26,11 +56,11 @@ class Delivery:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._spent_ns = 0
-        self._ready: list[Connection] = []
+        self._ready: list[Deliverable] = []
         self._scheduled = False
         self._ended = False
 
-    def add(self, connection: Connection) -> None:
+    def add(self, connection: Deliverable) -> None:
         """Queue a connection; the first one in an iteration schedules the flush."""
         if self._ended:
             return

@@ -83,7 +83,7 @@ class Client(Protocol):
 class LargeAnswer(Parked[Any]):
     """The answer to a large request; what its handler returned to wait for is ``inner``."""
 
-    __slots__ = ("gone", "hurried", "inner", "place", "relay")
+    __slots__ = ("gone", "inner", "is_early", "place", "relay")
 
     large: ClassVar[bool] = True
 
@@ -94,7 +94,7 @@ class LargeAnswer(Parked[Any]):
         self.place: asyncio.Semaphore | None = None
         """Where this request counts as one that is being worked on."""
         self.gone = False
-        self.hurried = False
+        self.is_early = False
 
     def leave_place(self) -> None:
         """Let the next request be worked on."""
@@ -102,11 +102,11 @@ class LargeAnswer(Parked[Any]):
         if place is not None:
             place.release()
 
-    def hurry(self) -> None:
+    def complete_early(self) -> None:
         """Answer at once with what there is, if it is a wait that can be cut short."""
-        self.hurried = True
+        self.is_early = True
         if isinstance(self.inner, Parked):
-            self.inner.hurry()
+            self.inner.complete_early()
 
     def abandoned(self) -> None:
         """Go no further than the part in hand."""
@@ -317,8 +317,8 @@ class LargeRequests:
             answer.leave_place()  # What it waits for may be long in coming.
         if answer.gone:
             answer.abandoned()
-        elif answer.hurried:
-            answer.hurry()
+        elif answer.is_early:
+            answer.complete_early()
         try:
             return await relay.response
         finally:

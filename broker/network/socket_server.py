@@ -19,7 +19,7 @@ from typing import Any
 from barnabas.broker.api.dispatch import Route, Routes
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.network.connection import Connection
-from barnabas.broker.network.flow import Delivery
+from barnabas.broker.network.flow import Backlog, Delivery
 from barnabas.broker.network.frame_budget import JUDGE_SECONDS, FrameBudget
 from barnabas.broker.network.large import LargeRequests
 from barnabas.broker.runtime.clock import Clock, Timer
@@ -101,7 +101,7 @@ class SocketServer:
         self.connections: set[Connection] = set()
         # In the order in which they came; some have completed a request since.
         self._newcomers: dict[Connection, None] = {}
-        self.backlogged = False
+        self.backlog = Backlog()
         self.connections_accepted = 0
         self.connections_refused = 0
         self.closed_received_bytes = 0
@@ -110,7 +110,6 @@ class SocketServer:
         self._complaints = Complaints(clock)
         self._max_connections = min(config.max_connections, files_for_connections())
         self._per_host: Counter[str] = Counter()
-        self._backlog_waiters: list[Connection] = []
         self._requests: set[asyncio.Task[None]] = set()
         self._sweeper: Timer | None = None
         self._judge: Timer | None = None
@@ -242,19 +241,7 @@ class SocketServer:
         self._requests.add(task)
         task.add_done_callback(self._requests.discard)
 
-    def wait_for_backlog(self, connection: Connection) -> None:
-        """Resume a muted connection when the journal has caught up."""
-        self._backlog_waiters.append(connection)
-
     # ------------------------------------------------------------------------ called by the rest
-
-    def set_backlogged(self, backlogged: bool) -> None:  # noqa: FBT001
-        """Mute each connection that produces from now on, or let them all go on."""
-        self.backlogged = backlogged
-        if not backlogged:
-            waiters, self._backlog_waiters = self._backlog_waiters, []
-            for connection in waiters:
-                connection.unmute_backlogged()
 
     def configure(self, config: BrokerConfig) -> None:
         """Use the limits of ``config`` for connections that come in from now on."""

@@ -173,10 +173,10 @@ class _Relay:
             self.original.connection = None
             self.original.abandoned()
 
-    def hurry(self) -> None:
+    def complete_early(self) -> None:
         """Hurry the original; the delay stays."""
         if isinstance(self.original, Parked):
-            self.original.hurry()
+            self.original.complete_early()
 
     def _lose(self) -> None:
         self.close("answer lost by interception")
@@ -201,9 +201,9 @@ class _LateParked(Parked[Any]):
 
     relay: _Relay
 
-    def hurry(self) -> None:
+    def complete_early(self) -> None:
         """Hurry the original."""
-        self.relay.hurry()
+        self.relay.complete_early()
 
     def abandoned(self) -> None:
         """Tell the original that the client has gone."""

@@ -10,7 +10,7 @@ import struct
 
 import pytest
 
-from barnabas.broker.network import connection
+from barnabas.broker.network import pipeline, writer
 from barnabas.broker.runtime.clock import ManualClock
 from tests.broker.toy import (
     ECHO,
@@ -82,8 +82,8 @@ async def test_nothing_is_handled_for_a_peer_that_cannot_be_sent_to(running, mon
     def broken(_descriptor, _chunks):
         raise ConnectionResetError
 
-    monkeypatch.setattr(connection, "send", broken)
-    monkeypatch.setattr(connection, "WRITE_BYTES", 1)  # each answer by itself
+    monkeypatch.setattr(writer, "send", broken)
+    monkeypatch.setattr(pipeline, "WRITE_BYTES", 1)  # each answer by itself
     await (client := await running.client()).send(request(ECHO, b"x") * 20)
     await until(lambda: running.toy.contexts and not running.toy.server.connections)
     assert len(running.toy.contexts) == 1
@@ -148,7 +148,7 @@ async def test_answers_of_one_iteration_leave_in_one_write(running):
     (connection,) = toy.server.connections
     writes = []
     write = connection._write
-    type(connection)._write = lambda self: (writes.append(len(self._out)), write())
+    type(connection)._write = lambda self: (writes.append(len(self._pipeline.out)), write())
     try:
         for produce in toy.produces:
             produce.complete(b"x")
@@ -216,7 +216,7 @@ async def test_a_parked_fetch_waits(running):
 
 
 @pytest.mark.parametrize("together", [True, False])
-async def test_a_parked_fetch_is_hurried_by_another_kind_of_request(running, together):
+async def test_a_parked_fetch_is_completed_early_by_another_kind_of_request(running, together):
     toy, client = running.toy, await running.client()
     fetch, echo = request(FETCH, b"f", correlation_id=1), request(ECHO, b"e", correlation_id=2)
     if together:
@@ -227,10 +227,10 @@ async def test_a_parked_fetch_is_hurried_by_another_kind_of_request(running, tog
         await client.send(echo)
     assert await client.answer() == (1, b"early f")
     assert await client.answer() == (2, b"e")
-    assert toy.fetches[0].hurried == 1
+    assert toy.fetches[0].is_early == 1
 
 
-async def test_a_parked_fetch_is_hurried_as_soon_as_the_key_is_known(running):
+async def test_a_parked_fetch_is_completed_early_as_soon_as_the_key_is_known(running):
     toy, client = running.toy, await running.client()
     await client.send(request(FETCH, b"f", correlation_id=1))
     await until(lambda: toy.fetches)
@@ -243,7 +243,7 @@ async def test_a_parked_fetch_is_hurried_as_soon_as_the_key_is_known(running):
     assert await client.answer() == (2, b"e")
 
 
-async def test_a_parked_fetch_is_not_hurried_by_a_fetch(running):
+async def test_a_parked_fetch_is_not_completed_early_by_a_fetch(running):
     toy, client = running.toy, await running.client()
     await client.send(request(FETCH, b"1", correlation_id=1), request(FETCH, b"2"))
     await until(lambda: toy.fetches)
@@ -349,13 +349,13 @@ async def test_reading_pauses_while_muted_and_goes_on(running):
 
 async def test_a_backlog_mutes_producers_until_it_is_gone(running):
     toy, client, other = running.toy, await running.client(), await running.client()
-    toy.server.set_backlogged(True)
+    toy.server.backlog.set(True)
     await client.send(*(request(PRODUCE, b"%d" % n, version=3) for n in range(3)))
     await until(lambda: toy.handled)
     await other.send(request(ECHO, b"other"))
     await other.answer()
     assert toy.handled == [b"0", b"other"]
-    toy.server.set_backlogged(False)
+    toy.server.backlog.set(False)
     await until(lambda: len(toy.produces) == 3)
 
 

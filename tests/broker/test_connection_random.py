@@ -75,14 +75,14 @@ def disturb(rng: random.Random, toy: Toy) -> None:
     elif choice < 0.8:
         toy.gate.clear()
     elif choice < 0.9:
-        server.set_backlogged(not server.backlogged)
+        server.backlog.set(not server.backlog.is_behind)
     else:
         server.replace_route(server.routes.get(ECHO))
 
 
 def finish(toy: Toy) -> None:
     toy.gate.set()
-    toy.server.set_backlogged(False)
+    toy.server.backlog.set(False)
     for answer in toy.produces + toy.fetches:
         if answer.response is None:
             word = b"done " if answer in toy.produces else b"data "

@@ -162,9 +162,9 @@ def test_an_answer_is_given_once():
         deferred.complete("y")
 
 
-def test_a_plain_deferred_and_a_plain_parked_may_be_left_and_hurried():
+def test_a_plain_deferred_and_a_plain_parked_may_be_left_and_completed_early():
     Deferred().abandoned()
-    Parked().hurry()
+    Parked().complete_early()
     Deferred().fail(ValueError())
 
 

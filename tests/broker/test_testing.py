@@ -249,7 +249,7 @@ def fetch_request(topic, max_wait_ms):
     )
 
 
-def test_a_waiting_fetch_can_be_late_and_is_still_hurried(broker):
+def test_a_waiting_fetch_can_be_late_and_is_still_completed_early(broker):
     broker.create_topic("orders")
     with broker.intercept(FETCH, delay_ms=100), WireClient(broker.address) as client:
         started = time.monotonic()

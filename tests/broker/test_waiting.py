@@ -88,10 +88,10 @@ async def test_time_answers(waiting):
     assert waiting.line.answers == ["answer 1"]
 
 
-async def test_hurry_answers_once(waiting):
+async def test_an_early_end_answers_once(waiting):
     fetch = waiting.park("a")
-    fetch.hurry()
-    fetch.hurry()
+    fetch.complete_early()
+    fetch.complete_early()
     waiting.clock.advance(seconds=1)
     assert waiting.line.answers == ["answer 1"]
 
@@ -143,8 +143,11 @@ async def test_who_finds_too_little_waits_on(waiting):
     assert len(waiting.waits) == 0
 
 
-async def test_time_and_hurry_answer_with_too_little(waiting):
-    for end in (lambda fetch: fetch.hurry(), lambda _: waiting.clock.advance(milliseconds=500)):
+async def test_time_and_an_early_end_answer_with_too_little(waiting):
+    for end in (
+        lambda fetch: fetch.complete_early(),
+        lambda _: waiting.clock.advance(milliseconds=500),
+    ):
         fetch = waiting.park("a", read_if_enough=lambda: None)
         waiting.waits.advanced("a", 1)
         await asyncio.sleep(0)

@@ -39,16 +39,16 @@ def toy_api(key: int, name: str, flexible_from: int = 0x8000) -> Api[bytes, byte
 
 
 class ToyFetch(Parked[bytes]):
-    __slots__ = ("gone", "hurried", "request")
+    __slots__ = ("gone", "is_early", "request")
 
     def __init__(self, request: bytes) -> None:
         super().__init__()
         self.request = request
-        self.hurried = 0
+        self.is_early = 0
         self.gone = False
 
-    def hurry(self) -> None:
-        self.hurried += 1
+    def complete_early(self) -> None:
+        self.is_early += 1
         self.complete(b"early " + self.request)
 
     def abandoned(self) -> None:

@@ -741,7 +741,7 @@ class TestSessions:
                     assert wire.hung_up()
                 else:
                     broker.stop()
-                    assert wire.receive().error_code == 0  # hurried, not dropped
+                    assert wire.receive().error_code == 0  # completed early, not dropped
             broker.restart()
             with Wire(broker.address) as wire:
                 assert wire.fetch(session=(name, 2)).error_code == 70

@@ -138,14 +138,14 @@ def test_a_slow_reader_gets_the_same(broker, wire, topic, remainders):
     (connection,) = [
         each
         for each in broker.call(lambda: list(broker.server.sockets.connections))
-        if each._remainder
+        if each._writer.sends_files
     ]
     assert connection.requests == 1, "nothing is handled while an answer is being sent"
     expected = [content(broker, topic, each) for each in range(PARTITIONS)]
     assert records(wire.receive()) == expected
     assert wire.receive().error_code == 0
     assert records(wire.receive()) == expected
-    assert connection._remainder is None
+    assert not connection._writer.sends_files
 
 
 def test_a_reader_that_hangs_up_leaves_nothing_behind(broker, topic, remainders):

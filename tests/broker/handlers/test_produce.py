@@ -352,7 +352,7 @@ class TestAcksZero:
 
     def test_a_flood_waits_for_the_journal(self, broker, wire, topic):
         """Nobody waits for an answer, so the backlog is all that holds such a producer back."""
-        broker.call(lambda: broker.server.sockets.set_backlogged(True))
+        broker.call(lambda: broker.server.sockets.backlog.set(True))
         try:
             request = produce_request(9, topic, (0, batch(b"x")), acks=0)
             for _ in range(20):
@@ -361,7 +361,7 @@ class TestAcksZero:
             with Wire(broker.address) as other:
                 assert len(read(other, topic)) <= 1
         finally:
-            broker.call(lambda: broker.server.sockets.set_backlogged(False))
+            broker.call(lambda: broker.server.sockets.backlog.set(False))
         with Wire(broker.address) as other:
             wait_until(lambda: len(read(other, topic)) == 20)
 

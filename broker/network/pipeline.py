@@ -1,0 +1,568 @@
+"""The requests of one connection: frames in, answers owed in their order, reasons to pause.
+
+Nothing here receives, sends or waits: a connection (connection.py) puts bytes into the frames,
+calls ``process``, and writes what is in ``out``.
+
+Rules of this file:
+
+* **Nothing is awaited and no Task or Future is made** for a request unless its handler is a
+  coroutine.
+* **Answers leave in request order.** ``_owed`` holds what is owed: a list of chunks that is ready,
+  or a Deferred that is not. Nothing is put into ``out`` while an older answer is missing.
+* **Not handling is how everything is slowed down.** Each reason to handle nothing more is a bit of
+  ``pauses``; frames stay in the buffer, and when that is full the socket is not read. The peer
+  feels it as TCP back-pressure. When the last bit is gone, work goes on.
+* **Completing an answer never runs another handler.** It queues the connection for delivery, so
+  that a handler which completes a hundred waiting fetches is not interrupted by what comes behind
+  them, and all answers of one loop iteration leave a connection in one write.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from struct import Struct
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+from barnabas.broker.api.dispatch import (
+    API_VERSIONS_KEY,
+    FETCH_KEY,
+    PRODUCE_KEY,
+    CloseConnection,
+    Deferred,
+    Parked,
+    Peer,
+    RequestContext,
+    Route,
+    Routes,
+    Shortcut,
+)
+from barnabas.broker.api.division import is_long
+from barnabas.broker.api.refusals import refusal
+from barnabas.broker.network.framing import (
+    Chunks,
+    answers_flexibly,
+    encoded,
+    range_answer,
+    skip_header_tags,
+)
+from barnabas.broker.network.large import (
+    LARGE_BYTES,
+    LONG_ELEMENTS,
+    LargeAnswer,
+    LargeRequests,
+)
+from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.header import decode_request_header
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Coroutine
+
+    from barnabas.broker.network.flow import Backlog
+    from barnabas.broker.network.intake import Intake
+
+Plan: TypeAlias = tuple[Route, RequestContext, int, bool, bool, Any, Any, Any, Shortcut | None]
+
+# Key and version in one, correlation id, client id.
+_request_header: Final = Struct(">iih").unpack_from
+HEADER_BYTES: Final = 10
+
+WRITE_BYTES: Final = 256 * 1024
+"""Answers are to be written once they add up to this much, so that a burst of requests cannot pile
+up answers behind the transport's flow control."""
+
+TURN_REQUESTS: Final = 200
+"""Requests of one connection handled in a row: about 2 ms. A full ring of the smallest requests
+would hold up everyone else for 30 ms, and the disk, which starts when the turn ends."""
+
+TURN_NS: Final = 5_000_000
+"""What costs more than the smallest is handled no longer than this in a row."""
+
+# Why a connection handles nothing at the moment.
+HANDLING: Final = 1  # a coroutine or a parked fetch is at work
+WRITING: Final = 2  # the peer does not read its answers
+BACKLOGGED: Final = 4  # the journal is behind
+PIPELINED: Final = 8  # too many answers are owed
+DRAINING: Final = 16  # the broker is stopping
+CLOSED: Final = 32
+
+
+class Line(Peer, Protocol):
+    """The connection, as its pipeline knows it."""
+
+    def queue_delivery(self) -> None:
+        """Call ``deliver`` soon: an answer is ready, or work goes on."""
+
+    def close(self, reason: str) -> None:
+        """Hang up because of what the client did."""
+
+    def bug(self, name: str, error: BaseException) -> None:
+        """Hang up because of an error of ours."""
+
+
+class Limits(Protocol):
+    """What holds for all connections, and what they share."""
+
+    @property
+    def routes(self) -> Routes:
+        """What is served."""
+
+    @property
+    def large(self) -> LargeRequests:
+        """Serves requests that are more than a moment's work."""
+
+    @property
+    def backlog(self) -> Backlog:
+        """Whether the journal is behind."""
+
+    @property
+    def pipeline_limit(self) -> int:
+        """How many answers a connection may be owed."""
+
+    @property
+    def write_buffer_bytes(self) -> int:
+        """How much of them may be ready and wait for others."""
+
+    def start_request(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Run the rest of a request."""
+
+
+class Pipeline:
+    """What one connection asked for and is owed; see the rules at the head of this file."""
+
+    __slots__ = (
+        "_backlog",
+        "_client",
+        "_decoding",
+        "_frame",
+        "_frames",
+        "_intake",
+        "_large",
+        "_limit",
+        "_limits",
+        "_line",
+        "_owed",
+        "_parked",
+        "_plans",
+        "_queued_bytes",
+        "_repeated",
+        "_routes",
+        "out",
+        "out_bytes",
+        "pauses",
+        "requests",
+    )
+
+    def __init__(self, line: Line, intake: Intake, limits: Limits) -> None:
+        self._line: Line | None = line
+        self._intake = intake
+        self._frames = intake.frames
+        self._limits = limits
+        self._limit = limits.pipeline_limit
+        self._routes = limits.routes
+        self._large = limits.large
+        self._backlog = limits.backlog
+        self._plans: dict[int, Plan] = {}
+        self._client: bytes | None = None
+        self._repeated: tuple[Route, Shortcut] | None = None
+        self._owed: deque[Chunks | Deferred[Any]] = deque()
+        self._queued_bytes = 0
+        self._parked: Parked[Any] | None = None
+        self._frame: memoryview | None = None
+        self._decoding = False
+        self.out: Chunks = []
+        """Answers whose turn has come, to be written."""
+        self.out_bytes = 0
+        self.pauses = 0
+        self.requests = 0
+
+    # ------------------------------------------------------------------------- its connection calls
+
+    def process(self, begun_ns: int, most: int) -> int:
+        """Handle whole frames until there is a reason to pause or the turn is over.
+
+        ``begun_ns`` is when the turn began, ``most`` how many requests it may still have. Returns
+        how many are left where it stopped only because ``out`` is to be written first. Raises what
+        must end the connection: Malformed, FrameRefused, CloseConnection, or an error of ours.
+        """
+        frames = self._frames
+        self._frame = None
+        now_ns = begun_ns
+        for left in range(most - 1, -1, -1):
+            if self.pauses:
+                self._frame = None
+                return 0
+            if now_ns - begun_ns > TURN_NS:
+                break
+            repeated = self._repeated
+            if repeated is None or not self._take_short(repeated[0], repeated[1], now_ns):
+                frame = self._frame = frames.next_frame()
+                if frame is None:
+                    if frames.wanted_bytes:
+                        self._intake.begin_large()
+                    return 0
+                self._handle(frame, now_ns)
+                if frames.frame_is_owned and not self._decoding:
+                    self._intake.handled()
+                if left and self.out_bytes >= WRITE_BYTES:
+                    return left
+            now_ns = perf_counter_ns()
+        # The others' turn; the rest waits in the buffer.
+        self._frame = None
+        if self._line is not None:
+            self._line.queue_delivery()
+        return 0
+
+    def collect(self) -> None:
+        """Move the answers whose turn has come into ``out``."""
+        owed = self._owed
+        if owed:
+            now_ns = perf_counter_ns()
+            out = self.out
+            while owed:
+                head = owed[0]
+                if isinstance(head, Deferred):
+                    chunks = head.chunks
+                    if chunks is None:
+                        break
+                    out += chunks
+                    self.out_bytes += len(chunks[0]) if len(chunks) == 1 else sum(map(len, chunks))
+                    assert head.route is not None
+                    head.route.times.observe(now_ns - head.begun_ns, head.requests)
+                else:
+                    out.extend(head)
+                    size = sum(map(len, head))
+                    self.out_bytes += size
+                    self._queued_bytes -= size
+                owed.popleft()
+        if self._parked is not None and self._parked.chunks is not None:
+            self._parked = None
+            self.pauses &= ~HANDLING
+        if self.pauses & PIPELINED and not self._over_limit():
+            self.pauses &= ~PIPELINED
+
+    @property
+    def owes(self) -> bool:
+        """Return whether an answer is missing, or waits for one that is."""
+        return bool(self._owed)
+
+    @property
+    def is_parked(self) -> bool:
+        """Return whether a request waits during which nothing else is handled."""
+        return self._parked is not None
+
+    def describe_frame(self) -> str:
+        """Return which request was handled last, for the log; nothing if it was no whole one."""
+        frame = self._frame
+        if frame is None:
+            return ""
+        key_and_version = _request_header(frame)[0]
+        key, version = key_and_version >> 16, ((key_and_version & 0xFFFF) ^ 0x8000) - 0x8000
+        route = self._routes.get(key)
+        name = route.name if route is not None else str(key)
+        return f"api={name} version={version} "
+
+    def forget_plans(self) -> None:
+        """Look routes up again: the table has changed."""
+        self._plans.clear()
+        self._repeated = None
+
+    def drain(self) -> None:
+        """Handle nothing more, and wait for nothing that can be cut short."""
+        self.pauses |= DRAINING
+        if self._parked is not None and self._parked.chunks is None:
+            self._parked.complete_early()
+
+    def abandon(self) -> None:
+        """Drop everything: the peer has gone."""
+        self.pauses |= CLOSED
+        owed, self._owed = self._owed, deque()
+        self._parked = None
+        self._repeated = None
+        self._frame = None
+        self._plans = {}
+        self._line = None
+        self.out = []
+        for each in owed:
+            if isinstance(each, Deferred):
+                each.connection = None
+                each.abandoned()
+
+    def complete_parked_early(self) -> None:
+        """Cut a wait short when a request that is not a Fetch has come in behind it.
+
+        Not for another Fetch: a client that keeps two in flight would be answered in a spin.
+        """
+        parked = self._parked
+        if parked is None or parked.chunks is not None:
+            return
+        key = self._frames.next_key()
+        if key is not None and key != FETCH_KEY:
+            parked.complete_early()
+
+    # ----------------------------------------------------------- an EncodedSink to what is deferred
+
+    def answered(self, deferred: Deferred[Any]) -> None:
+        """Encode the answer of a Deferred that was completed, if it has one, and queue it."""
+        line = self._line
+        if line is None or self.pauses & CLOSED:
+            return
+        if deferred.chunks is not None:
+            line.queue_delivery()
+            return
+        route = deferred.route
+        assert route is not None
+        if (deferred.large or not route.short) and is_long(deferred.response, LONG_ELEMENTS):
+            self._limits.start_request(self._large.encode(self, deferred))
+            return
+        try:
+            deferred.chunks, _ = encoded(
+                route.api.encode_response,
+                deferred.response,
+                deferred.version,
+                deferred.correlation_id,
+                answers_flexibly(route, deferred.version),
+            )
+        except Exception as error:  # noqa: BLE001  a bug of ours ends this connection, not the caller
+            line.bug(route.name, error)
+            return
+        line.queue_delivery()
+
+    def answer_is_ready(self) -> None:
+        """Send, in its turn, the answer of a Deferred that encoded it itself."""
+        if self._line is not None:
+            self._line.queue_delivery()
+
+    def large_frame_is_decoded(self) -> None:
+        """Return the memory of a frame that was decoded aside."""
+        if self._decoding:
+            self._decoding = False
+            self._intake.handled()
+
+    def close(self, reason: str) -> None:
+        """Hang up because of what the client did."""
+        if self._line is not None:
+            self._line.close(reason)
+
+    def bug(self, name: str, error: BaseException) -> None:
+        """Hang up because of an error of ours."""
+        if self._line is not None:
+            self._line.bug(name, error)
+
+    # -------------------------------------------------------------------------------- requests
+
+    def _take_short(self, route: Route, shortcut: Shortcut, begun_ns: int) -> bool:
+        """Let the latest request's shortcut take what comes next; False: that is not like it."""
+        pending = shortcut.take(self._frames)
+        if pending is None:
+            return False
+        pending.connection = pending.sink = self
+        pending.begun_ns = begun_ns
+        pending.route = route
+        self.requests += pending.requests
+        route.requests += pending.requests
+        self._owed.append(pending)
+        if self._backlog.is_behind or len(self._owed) >= self._limit:
+            self._hold_back()
+        return True
+
+    def _handle(self, frame: memoryview, begun_ns: int) -> None:
+        """Decode one request, call its handler, and answer or note that an answer is owed."""
+        key_and_version, correlation_id, client_size = _request_header(frame)
+        position = HEADER_BYTES
+        client = None
+        if client_size >= 0:
+            position += client_size
+            client = bytes(frame[HEADER_BYTES:position])
+        plan = self._plans.get(key_and_version)
+        if plan is None or client != self._client:
+            new = self._plan(frame, key_and_version, client)
+            if new is None:
+                return
+            plan = new
+        route, context, version, flexible, flexible_answer, decode, handler, encode, shortcut = plan
+        if flexible:
+            position = skip_header_tags(frame, position)
+        self.requests += 1
+        route.requests += 1
+        if len(frame) > LARGE_BYTES and route.api.key != PRODUCE_KEY:
+            self._handle_large(frame, position, plan, correlation_id, begun_ns)
+            return
+        if self._frames.frame_is_owned:
+            request = self._large.decode_here(decode, frame, position, version)
+        else:
+            request = decode(frame, position, version)
+        if shortcut is not None:
+            shortcut.learn(frame, position, request)
+            self._repeated = route, shortcut
+        try:
+            response = handler(context, request)
+        except KafkaError as error:
+            response = refusal(route, request, error)
+        if response is None:
+            self._hold_back()  # No answer (acks=0), but what it appended waits for the disk too.
+            return
+        if isinstance(response, Deferred):
+            if response.response is None:
+                response.begun_ns = begun_ns
+                self._defer(response, route, version, correlation_id)
+                return
+            response = response.response
+        elif route.is_coroutine:
+            self._start(response, route, request, version, correlation_id, begun_ns)
+            return
+        if not route.short and is_long(response, LONG_ELEMENTS):
+            aside: Deferred[Any] = Deferred()
+            aside.begun_ns = begun_ns
+            self._defer(aside, route, version, correlation_id)
+            aside.complete(response)
+            return
+        chunks, size = encoded(encode, response, version, correlation_id, flexible_answer)
+        self._answer(chunks, size)
+        route.times.observe(perf_counter_ns() - begun_ns)
+
+    def _plan(self, frame: memoryview, key_and_version: int, client: bytes | None) -> Plan | None:
+        """Prepare everything that stays the same for requests of this key, version and client.
+
+        Returns None where the request has been dealt with: ApiVersions of an unknown version.
+        """
+        header, _ = decode_request_header(frame)
+        key, version = header.api_key, header.api_version
+        if client != self._client:
+            self._client = client
+            self._plans.clear()
+        route = self._routes.get(key)
+        if route is None:
+            raise CloseConnection("unknown api key")
+        if not route.min_version <= version <= route.max_version:
+            if key == API_VERSIONS_KEY:
+                self._unsupported_api_versions(route, header.correlation_id)
+                return None
+            raise CloseConnection(
+                f"unsupported version, served are {route.min_version} to {route.max_version}"
+            )
+        api = route.api
+        assert self._line is not None
+        context = RequestContext(self._line, key, version, header.client_id)
+        plan = (
+            route,
+            context,
+            version,
+            version >= api.flexible_from,
+            answers_flexibly(route, version),
+            api.decode_request,
+            route.handler,
+            api.encode_response,
+            route.shortcut(context) if route.shortcut is not None else None,
+        )
+        self._plans[key_and_version] = plan
+        return plan
+
+    def _unsupported_api_versions(self, route: Route, correlation_id: int) -> None:
+        """Answer what Apache Kafka answers: a v0 body with error 35 and the range of key 18.
+
+        The one API with an answer for versions unknown: a client that is newer than the broker
+        learns from it what to say.
+        """
+        self.requests += 1
+        answer = range_answer(route, correlation_id)
+        self._answer([answer], len(answer))
+
+    def _start(
+        self,
+        coroutine: Awaitable[Any],
+        route: Route,
+        request: Any,  # noqa: ANN401
+        version: int,
+        correlation_id: int,
+        begun_ns: int,
+    ) -> None:
+        """Run a coroutine handler; nothing else of this connection is handled meanwhile."""
+        parked: Parked[Any] = Parked()
+        parked.begun_ns = begun_ns
+        self._owe(parked, route, version, correlation_id)
+        self._limits.start_request(self._run(coroutine, route, request, parked))
+
+    async def _run(
+        self,
+        coroutine: Awaitable[Any],
+        route: Route,
+        request: Any,  # noqa: ANN401
+        parked: Parked[Any],
+    ) -> None:
+        try:
+            try:
+                response = await coroutine
+            except KafkaError as error:
+                response = refusal(route, request, error)
+        except CloseConnection as error:
+            self.close(f"api={route.name} reason={error}")
+        except Exception as error:  # noqa: BLE001  the request's top frame: a bug ends the connection
+            self.bug(route.name, error)
+        else:
+            parked.complete(response)
+
+    def _handle_large(
+        self, frame: memoryview, position: int, plan: Plan, correlation_id: int, begun_ns: int
+    ) -> None:
+        """Have a request decoded aside and handled in slices; nothing else is handled meanwhile."""
+        route, context, version = plan[0], plan[1], plan[2]
+        self._decoding = self._frames.frame_is_owned
+        if not self._decoding:
+            frame = memoryview(bytes(frame))  # The ring goes on.
+        answer = LargeAnswer()
+        answer.begun_ns = begun_ns
+        self._owe(answer, route, version, correlation_id)
+        serving = self._large.serve(self, frame, position, route, context, answer)
+        self._limits.start_request(serving)
+        self.complete_parked_early()
+
+    def _defer(
+        self, deferred: Deferred[Any], route: Route, version: int, correlation_id: int
+    ) -> None:
+        self._owe(deferred, route, version, correlation_id)
+        if deferred.parked:
+            self.complete_parked_early()
+        else:
+            self._hold_back()
+
+    def _hold_back(self) -> None:
+        """Pause if the journal is behind, or if too many answers are owed."""
+        if self._over_limit():
+            self.pauses |= PIPELINED
+        if self._backlog.is_behind and self._line is not None:
+            self.pauses |= BACKLOGGED
+            self._backlog.wait(self)
+
+    def caught_up(self) -> None:
+        """Go on: the journal has caught up."""
+        self.pauses &= ~BACKLOGGED
+        self.answer_is_ready()
+
+    def _owe(
+        self, deferred: Deferred[Any], route: Route, version: int, correlation_id: int
+    ) -> None:
+        deferred.route = route
+        deferred.version = version
+        deferred.correlation_id = correlation_id
+        deferred.connection = self
+        self._owed.append(deferred)
+        if isinstance(deferred, Parked):
+            self._parked = deferred
+            self.pauses |= HANDLING
+
+    def _answer(self, chunks: Chunks, size: int) -> None:
+        """Queue an answer that is ready, behind those that are owed."""
+        if self._owed:
+            self._owed.append(chunks)
+            self._queued_bytes += size
+            if self._over_limit():
+                self.pauses |= PIPELINED
+            return
+        self.out += chunks
+        self.out_bytes += size
+
+    def _over_limit(self) -> bool:
+        return (
+            len(self._owed) >= self._limit or self._queued_bytes >= self._limits.write_buffer_bytes
+        )
