@@ -28,10 +28,12 @@ from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.handlers.producers import limit_init_producer_id
+from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.http.pages import pages
 from barnabas.broker.http.server import HttpServer
 from barnabas.broker.metrics.collectors import (
     register_coordinators,
+    register_maintenance,
     register_serving,
     register_storage,
 )
@@ -46,7 +48,6 @@ from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.topics.adoption import adopt_if_foreign
 from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
 from barnabas.broker.topics.cleaning import LogCleaner
-from barnabas.broker.topics.housekeeping import Housekeeping
 from barnabas.broker.topics.identity import read_properties, settle_identity
 from barnabas.broker.topics.scrubbing import LogScrubber
 from barnabas.storage.io import FileSystem, LocalFileSystem
@@ -160,11 +161,13 @@ class BrokerServer:
             self.abandon()
             raise
         self.stage = Stage.LISTENING
+        cleaner = LogCleaner(self, self.logs, self.file_system)
+        register_maintenance(self.metrics, cleaner, self.scrubber)
         self._housekeeping = Housekeeping(
             self,
             self.logs,
             self.catalogue,
-            LogCleaner(self, self.logs, self.file_system, self.metrics),
+            cleaner,
             groups=self.groups,
             transactions=self.transactions,
             scrubber=self.scrubber,
@@ -322,7 +325,6 @@ class BrokerServer:
             self.node_id,
         )
         register_coordinators(metrics, self.groups, self.transactions, catalogue, self.clock)
-        metrics.register(self.scrubber.families)
 
     def _services(self) -> dict[str, object]:
         """Return what handlers may ask for, by the names that they ask with."""

@@ -14,17 +14,17 @@ from enum import IntEnum
 from typing import TypeAlias
 
 from barnabas.broker.api.dispatch import RequestContext, serves
-from barnabas.broker.config.resources import (
+from barnabas.broker.config.types import ConfigKey, ConfigType, format_value
+from barnabas.broker.runtime.loggers import ROOT, problem_of, set_levels
+from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.topics.catalogue import Catalogue, Configs, ConfigsChange
+from barnabas.broker.topics.resources import (
     KINDS,
     ConfigKind,
     ResourceType,
     check_node_name,
     unknown_resource_type,
 )
-from barnabas.broker.config.types import ConfigKey, ConfigType, format_value
-from barnabas.broker.runtime.loggers import ROOT, problem_of, set_levels
-from barnabas.broker.runtime.turns import next_turn
-from barnabas.broker.topics.catalogue import Catalogue, Configs, ConfigsChange
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.alter_configs import (
     ALTER_CONFIGS,

@@ -14,13 +14,13 @@ from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
 from barnabas.broker.config.group_configs import describe_group
 from barnabas.broker.config.ignored import describe_ignored
-from barnabas.broker.config.resources import ResourceType, check_node_name, unknown_resource_type
 from barnabas.broker.config.topic_values import describe_topic
 from barnabas.broker.config.types import ConfigEntry, ConfigSource, ConfigSynonym, ConfigType
 from barnabas.broker.handlers.metadata import missing_topic_error
 from barnabas.broker.runtime.loggers import describe_loggers
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.topics.catalogue import CLUSTER_ENTITY, Catalogue, Configs
+from barnabas.broker.topics.resources import ResourceType, check_node_name, unknown_resource_type
 from barnabas.broker.topics.topic_names import name_problem
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_configs import (

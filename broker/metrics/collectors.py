@@ -21,6 +21,7 @@ from barnabas.broker.metrics.kafka import (
     kafka_partition_families,
     state_families,
 )
+from barnabas.broker.metrics.maintenance import cleaning_families, scrubbing_families
 from barnabas.broker.metrics.own import serving_families, storage_families
 from barnabas.broker.metrics.process import process_families
 from barnabas.broker.metrics.transactions import (
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.runtime.stage import Stage
     from barnabas.broker.topics.catalogue import Catalogue
+    from barnabas.broker.topics.cleaning import LogCleaner
+    from barnabas.broker.topics.scrubbing import LogScrubber
     from barnabas.storage.log_store import LogStore
 
 
@@ -74,6 +77,12 @@ def register_coordinators(
     """Register what is counted of groups and transactions."""
     metrics.register(lambda: group_families(groups, catalogue))
     metrics.register(lambda: transaction_families(transactions, catalogue, clock))
+
+
+def register_maintenance(metrics: Metrics, cleaner: LogCleaner, scrubber: LogScrubber) -> None:
+    """Register what is counted of compaction and verification."""
+    metrics.register(lambda: cleaning_families(cleaner.counts))
+    metrics.register(lambda: scrubbing_families(scrubber))
 
 
 def partition_families(catalogue: Catalogue, node_id: int) -> Iterator[Family]:

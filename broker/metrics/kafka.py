@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.metrics.families import COUNTER, GAUGE, SUMMARY, Family, Sample, labels, value
 from barnabas.broker.metrics.histograms import Window, summary_samples
-from barnabas.broker.metrics.process import disk_bytes
+from barnabas.broker.runtime.process_usage import disk_bytes
 from barnabas.broker.runtime.stage import Stage
 from barnabas.storage.counts import Histogram, Traffic
 

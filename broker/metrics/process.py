@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 
 from barnabas.broker.metrics.families import COUNTER, GAUGE, Family, value
+from barnabas.broker.runtime.process_usage import memory_bytes
 
-_PAGE_BYTES = resource.getpagesize()
 _STARTED_SECONDS = time.time()
 
 
@@ -37,20 +37,3 @@ def process_families() -> Iterator[Family]:
         return  # No /proc: not Linux.
     yield value("process_virtual_memory_bytes", GAUGE, "Address space.", virtual_bytes)
     yield value("process_resident_memory_bytes", GAUGE, "Memory in use.", resident_bytes)
-
-
-def memory_bytes() -> tuple[int, int]:
-    """Return the size of the address space and of what of it is in memory; raises OSError."""
-    with open("/proc/self/statm", "rb") as file:
-        virtual_pages, resident_pages = file.read().split()[:2]
-    return int(virtual_pages) * _PAGE_BYTES, int(resident_pages) * _PAGE_BYTES
-
-
-def disk_bytes() -> tuple[int, int] | None:
-    """Return what this process made the disks read and write, where the system tells."""
-    try:
-        with open("/proc/self/io", "rb") as file:
-            lines = dict(line.split(b": ") for line in file.read().splitlines())
-    except OSError:
-        return None
-    return int(lines[b"read_bytes"]), int(lines[b"write_bytes"])

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from barnabas.broker.metrics.process import memory_bytes
+from barnabas.broker.runtime.process_usage import memory_bytes
 
 # With one journal thread beside the loop, the default of 5 ms is what a group commit would wait
 # for the interpreter; shorter, and its answers go out as soon as the disk is done.

@@ -22,7 +22,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.metrics.families import COUNTER, GAUGE, Family, value
 from barnabas.storage.cleanable import Cleanable, plan, survey
 from barnabas.storage.cleaned_segment import CleanedGroup, CleaningPlan, Unreadable
 from barnabas.storage.cleaner import clean
@@ -31,7 +30,6 @@ from barnabas.storage.errors import Corrupt
 from barnabas.storage.segment_swap import discard, take_over
 
 if TYPE_CHECKING:
-    from barnabas.broker.metrics.families import Metrics
     from barnabas.broker.runtime.clock import Timer
     from barnabas.broker.runtime.host import Host
     from barnabas.storage.io import FileSystem
@@ -100,9 +98,7 @@ class Pace:
 class LogCleaner:
     """The compaction of one broker."""
 
-    def __init__(
-        self, host: Host, logs: LogStore, file_system: FileSystem, metrics: Metrics
-    ) -> None:
+    def __init__(self, host: Host, logs: LogStore, file_system: FileSystem) -> None:
         self._host = host
         self._logs = logs
         self._file_system = file_system
@@ -114,35 +110,6 @@ class LogCleaner:
         self._swaps = 0
         self._salt = secrets.token_bytes(16)
         self.counts = CleaningCounts()
-        metrics.register(self.families)
-
-    def families(self) -> Iterator[Family]:
-        """Yield what compaction has done since the start."""
-        counts = self.counts
-        for name, doc, number in (
-            ("passes", "Passes of compaction that came to their end.", counts.passes),
-            ("failures", "Passes of compaction that met an error.", counts.failures),
-            (
-                "unreadable_batches",
-                "Batches with garbage under a valid checksum that compaction met and kept.",
-                counts.unreadable,
-            ),
-            ("read_bytes", "Bytes of segments that compaction read.", counts.bytes_read),
-            ("written_bytes", "Bytes of segments that it put in place.", counts.bytes_written),
-        ):
-            yield value(f"barnabas_compaction_{name}_total", COUNTER, doc, number)
-        yield value(
-            "barnabas_compaction_last_pass_timestamp_seconds",
-            GAUGE,
-            "When the last pass ended; 0 before the first.",
-            max(0, counts.last_pass_ms) / 1000,
-        )
-        yield value(
-            "barnabas_compaction_max_dirty_ratio",
-            GAUGE,
-            "The largest share of a log that could be compacted and is not, at the last look.",
-            counts.max_dirty_ratio,
-        )
 
     def start(self) -> None:
         """Look for work from now on."""

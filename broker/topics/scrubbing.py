@@ -27,7 +27,6 @@ from functools import partial
 from operator import attrgetter
 from typing import Final, TypeVar
 
-from barnabas.broker.metrics.families import COUNTER, GAUGE, Family, value
 from barnabas.broker.runtime.clock import Clock, Timer
 from barnabas.storage.damage import DamagedRange
 from barnabas.storage.errors import OffsetOffline
@@ -220,37 +219,6 @@ class LogScrubber:
         )
         more = len(found) - RANGES_NAMED
         return named if more <= 0 else f"{named}; and {more} more"
-
-    def families(self) -> Iterator[Family]:
-        """Yield how far verification is and what it has found."""
-        counts = self.counts
-        damaged = self.damaged()
-        for name, doc, number in (
-            ("bytes", "Bytes of segments read to verify them.", counts.bytes_read),
-            ("batches", "Batches of segments that were verified.", counts.batches),
-            ("segments", "Segments that were verified.", counts.segments),
-            (
-                "rebuilt_indexes",
-                "Segments whose index files contradicted the log and were written anew.",
-                counts.indexes_rebuilt,
-            ),
-        ):
-            yield value(f"barnabas_scrub_{name}_total", COUNTER, doc, number)
-        for name, doc, figure in (
-            ("scrub_pending_segments", "Segments that are still to be verified.", counts.pending),
-            (
-                "scrub_last_full_pass_timestamp_seconds",
-                "When everything that was due had been verified; 0: not yet.",
-                counts.last_full_pass_ms / 1000,
-            ),
-            ("damaged_ranges", "Ranges of offsets that are not served.", len(damaged)),
-            (
-                "damaged_offsets",
-                "Offsets in these ranges.",
-                sum(each.end_offset - each.base_offset for _, each in damaged),
-            ),
-        ):
-            yield value(f"barnabas_{name}", GAUGE, doc, figure)
 
     # Coming and going
 

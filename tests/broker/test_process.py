@@ -29,7 +29,7 @@ print(untuned, faults())
 
 GIVE_BACK = """
 import time
-from barnabas.broker.metrics.process import memory_bytes
+from barnabas.broker.runtime.process_usage import memory_bytes
 from barnabas.broker.runtime.process import return_freed_memory, tune_allocator
 
 print(tune_allocator())

@@ -6,9 +6,9 @@ import pytest
 
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.group_configs import GROUP_CONFIGS
-from barnabas.broker.config.resources import ResourceType
 from barnabas.broker.config.types import ConfigSource, Setting
 from barnabas.broker.topics import catalogue as catalogue_module
+from barnabas.broker.topics.resources import ResourceType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.list_config_resources import (
     LIST_CONFIG_RESOURCES,
