@@ -8,7 +8,7 @@ import resource
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from barnabas.broker.runtime.process_usage import memory_bytes
@@ -72,61 +72,90 @@ def return_freed_memory(quiet_seconds: float = QUIET_SECONDS) -> None:
     is over, must not hold it for good. Rather in quiet, and never while the process is busy: while
     glibc looks through 200 MB, for some 50 ms (measured), whoever needs a block from it waits.
     """
-    trim = ctypes.CDLL(None).malloc_trim
-    _, floor_bytes = memory_bytes()
     threading.Thread(
         target=_watch_memory,
-        args=(trim, floor_bytes, quiet_seconds),
+        args=(ctypes.CDLL(None), quiet_seconds),
         name="barnabas-memory",
         daemon=True,
     ).start()
 
 
-def _watch_memory(trim: Callable[[int], int], floor_bytes: int, quiet_seconds: float) -> None:
-    watch = MemoryWatch(floor_bytes)
+def _watch_memory(library: ctypes.CDLL, quiet_seconds: float) -> None:
+    watch = MemoryWatch(idle_bytes(library))
+    _, least_bytes = memory_bytes()
     cpu_s = time.process_time()
     while True:
         time.sleep(quiet_seconds)
         before_s, cpu_s = cpu_s, time.process_time()
         _, resident_bytes = memory_bytes()
-        if watch.is_due((cpu_s - before_s) / quiet_seconds, resident_bytes):
-            trim(0)
-            watch.trimmed(resident_bytes, memory_bytes()[1])
+        least_bytes = min(least_bytes, resident_bytes)
+        if resident_bytes - least_bytes < RETURN_FROM_BYTES:
+            continue  # There can be nothing; to ask takes 15 ms where 100,000 blocks are free.
+        found_bytes = idle_bytes(library)
+        if watch.is_due((cpu_s - before_s) / quiet_seconds, found_bytes):
+            library.malloc_trim(0)
+            watch.trimmed(found_bytes, idle_bytes(library))
+
+
+class _MallocInfo(ctypes.Structure):
+    """What ``mallinfo2`` returns."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    ]
+
+
+def idle_bytes(library: ctypes.CDLL) -> int:
+    """Return how much of the process is in memory and not in use by blocks of the C library.
+
+    A glibc before 2.33 does not say what is in use: then it is all that is in memory.
+    """
+    _, resident_bytes = memory_bytes()
+    if not hasattr(library, "mallinfo2"):
+        return resident_bytes
+    library.mallinfo2.restype = _MallocInfo
+    info = library.mallinfo2()
+    used_bytes: int = info.uordblks + info.hblkhd
+    return resident_bytes - used_bytes
 
 
 class MemoryWatch:
     """When freed memory is worth looking for, judged by looks at regular times.
 
-    From outside nobody can tell what is free of what a process has: what was in use when it was
-    looked for may be free an hour later. So it is looked for again, in quiet, less often each time
-    that nothing was found.
+    What is idle is an estimate: freed blocks, but also code, stacks and Python's own arenas, and
+    what was in use there when it was looked for may be free an hour later. So it is looked for
+    again, in quiet, less often each time that nothing was found.
     """
 
-    def __init__(self, resident_bytes: int) -> None:
-        """``resident_bytes`` is what the process has without any load."""
-        self._least_bytes = self._floor_bytes = resident_bytes
+    def __init__(self, idle_bytes: int) -> None:
+        """``idle_bytes`` is what the process has without any load."""
+        self._least_bytes = self._floor_bytes = idle_bytes
         self._looks = 0
         self._looks_since = 0
         self._pause_looks = PAUSE_LOOKS
 
-    def is_due(self, cpu_share: float, resident_bytes: int) -> bool:
+    def is_due(self, cpu_share: float, idle_bytes: int) -> bool:
         """Take a look in; return whether freed memory is to be looked for now."""
-        self._floor_bytes = min(self._floor_bytes, resident_bytes)
-        self._least_bytes = min(self._least_bytes, resident_bytes)
+        self._floor_bytes = min(self._floor_bytes, idle_bytes)
+        self._least_bytes = min(self._least_bytes, idle_bytes)
         self._looks_since += 1
         is_quiet = cpu_share < QUIET_CPU_SHARE
-        if resident_bytes - self._floor_bytes >= RETURN_FROM_BYTES:
+        if idle_bytes - self._floor_bytes >= RETURN_FROM_BYTES:
             self._looks += 1
             return cpu_share < BUSY_CPU_SHARE and (is_quiet or self._looks >= PATIENCE_LOOKS)
         self._looks = 0
         return (
             is_quiet
             and self._looks_since >= self._pause_looks
-            and resident_bytes - self._least_bytes >= RETURN_FROM_BYTES
+            and idle_bytes - self._least_bytes >= RETURN_FROM_BYTES
         )
 
     def trimmed(self, before_bytes: int, after_bytes: int) -> None:
-        """Take in what the process had before freed memory was given back, and what it has now."""
+        """Take in what was idle before freed memory was given back, and what is idle now."""
         found = before_bytes - after_bytes >= RETURN_FROM_BYTES
         self._pause_looks = PAUSE_LOOKS if found else min(2 * self._pause_looks, PAUSE_LOOKS_MOST)
         self._floor_bytes = after_bytes

@@ -1,5 +1,6 @@
 """In processes of their own: these settings are for the whole process."""
 
+import ctypes
 import resource
 import subprocess
 import sys
@@ -66,8 +67,9 @@ def test_freed_memory_stays_with_the_process():
 IN_USE_FIRST = GIVE_BACK.replace("kept = blocks[-1]", "time.sleep(1)\nkept = blocks[-1]")
 
 
-def test_memory_that_was_in_use_at_first_is_given_back_too():
-    tuned, held_bytes, left_bytes = run(IN_USE_FIRST.replace("{work_s}", "0"))
+@pytest.mark.parametrize("work_s", [0.0, 0.005], ids=["quiet", "not busy"])
+def test_memory_that_was_in_use_at_first_is_given_back_too(work_s):
+    tuned, held_bytes, left_bytes = run(IN_USE_FIRST.replace("{work_s}", str(work_s)))
     if tuned == "True":
         assert int(held_bytes) > 150_000_000
         assert int(left_bytes) < 80_000_000
@@ -80,6 +82,20 @@ def test_freed_memory_is_given_back_after_the_load(work_s):
         assert int(held_bytes) > 150_000_000
         assert int(left_bytes) < 80_000_000
 
+
+IDLE = """
+import ctypes
+from barnabas.broker.runtime.process import idle_bytes, tune_allocator
+
+tune_allocator()
+library = ctypes.CDLL(None)
+print(idle_bytes(library))
+blocks = [bytes([1]) * 100_000 for _ in range(2000)]
+print(idle_bytes(library))
+kept = blocks[-1]
+del blocks
+print(idle_bytes(library))
+"""
 
 MEGABYTE = 1 << 20
 
@@ -106,6 +122,13 @@ def test_memory_is_looked_for_again_in_quiet_only():
     assert due_looks(watch, 400, cpu_share=0.1) == [process.PATIENCE_LOOKS - 1]
     assert due_looks(watch, 400, cpu_share=0.9, resident=300 * MEGABYTE) == []
     assert due_looks(watch, 1, resident=300 * MEGABYTE) == [0]
+
+
+def test_blocks_in_use_are_not_idle():
+    idle_bytes, with_blocks_bytes, freed_bytes = map(int, run(IDLE))
+    assert with_blocks_bytes - idle_bytes < 20_000_000
+    if hasattr(ctypes.CDLL(None), "mallinfo2"):
+        assert freed_bytes - with_blocks_bytes > 150_000_000
 
 
 def test_a_process_that_has_not_grown_is_left_alone():
