@@ -50,7 +50,8 @@ from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
 from barnabas.broker.topics.cleaning import LogCleaner
 from barnabas.broker.topics.identity import read_properties, settle_identity
 from barnabas.broker.topics.scrubbing import LogScrubber
-from barnabas.storage.io import FileSystem, LocalFileSystem
+from barnabas.storage.file_system import FileSystem
+from barnabas.storage.io import LocalFileSystem
 from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
 from barnabas.storage.metastore.interface import MetaStore
 from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore

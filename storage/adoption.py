@@ -20,10 +20,10 @@ from barnabas.storage.checkpoint import (
 )
 from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import Corrupt
-from barnabas.storage.io import FileSystem
+from barnabas.storage.file_system import FileSystem
 from barnabas.storage.log_directory import PARTITION_METADATA, LogDirectory
 from barnabas.storage.log_store import CHECKPOINT_NAMES, CLEANER_CHECKPOINT, LOG_START_CHECKPOINT
-from barnabas.storage.producers import CorruptSnapshot, decode_snapshot
+from barnabas.storage.producer_snapshot import CorruptSnapshot, decode_snapshot
 from barnabas.storage.segment import LOG_SUFFIX, SNAPSHOT_SUFFIX, Segment
 
 CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"

@@ -29,7 +29,7 @@ from barnabas.protocol.records import (
     InvalidBatch,
     read_header,
 )
-from barnabas.storage.io import Buffer
+from barnabas.storage.file_system import Buffer
 
 DECOMPRESSED_BYTES_MAX: Final = 128 * 1024 * 1024
 """What a batch may expand to wherever its records are needed."""

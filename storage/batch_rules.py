@@ -31,7 +31,7 @@ from barnabas.protocol.records import InvalidTimestamp as InvalidTimestampType
 from barnabas.storage.batch_contents import Contents, look_here
 from barnabas.storage.config import LOG_APPEND_TIME, LONG_MAX, LogConfig
 from barnabas.storage.errors import CorruptMessage, InvalidRecord, InvalidTimestamp, RecordTooLarge
-from barnabas.storage.io import Buffer
+from barnabas.storage.file_system import Buffer
 
 FEW_RECORDS: Final = 16
 """A batch of so many records is looked into wherever it goes: it costs next to nothing."""

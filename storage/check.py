@@ -11,7 +11,8 @@ from crc32c import crc32c
 from barnabas.protocol.records import BatchHeader
 from barnabas.storage.index import SegmentIndex
 from barnabas.storage.partition_log import PartitionLog
-from barnabas.storage.producers import NO_COORDINATOR_EPOCH, ProducerState
+from barnabas.storage.producer_entry import NO_COORDINATOR_EPOCH
+from barnabas.storage.producers import ProducerState
 from barnabas.storage.repair import is_hole
 from barnabas.storage.segment import Segment
 

@@ -23,7 +23,7 @@ from barnabas.storage.segment import Segment
 
 if TYPE_CHECKING:
     from barnabas.storage.partition_log import PartitionLog
-    from barnabas.storage.producers import ProducerEntry
+    from barnabas.storage.producer_entry import ProducerEntry
 
 _NO_OFFSET: Final = -1
 

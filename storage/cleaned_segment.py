@@ -10,8 +10,8 @@ from typing import Final
 
 from barnabas.protocol.record_filter import placeholder
 from barnabas.protocol.records import NO_PRODUCER_ID, BatchHeader, read_header
+from barnabas.storage.file_system import Buffer, File, FileSystem
 from barnabas.storage.index import AbortedTransaction, SegmentIndex, TransactionIndex
-from barnabas.storage.io import Buffer, File, FileSystem
 from barnabas.storage.segment import (
     INDEX_SUFFIX,
     LOG_SUFFIX,

@@ -46,8 +46,8 @@ from barnabas.storage.cleaned_segment import (
 )
 from barnabas.storage.cleaned_transactions import CleanedTransactions
 from barnabas.storage.errors import Corrupt
+from barnabas.storage.file_system import FileSystem
 from barnabas.storage.index import OffsetIndex
-from barnabas.storage.io import FileSystem
 from barnabas.storage.segment import (
     LOG_SUFFIX,
     OFFSET_DELTA_MAX,

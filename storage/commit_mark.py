@@ -28,7 +28,7 @@ from typing import Final
 from crc32c import crc32c
 
 from barnabas.storage.errors import Corrupt
-from barnabas.storage.io import File, FileSystem
+from barnabas.storage.file_system import File, FileSystem
 
 FILE_NAME: Final = "barnabas-commit-mark"
 MAGIC: Final = b"BARNMARK"

@@ -30,7 +30,7 @@ from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from barnabas.storage.counts import Histogram
-from barnabas.storage.io import Buffer
+from barnabas.storage.file_system import Buffer
 from barnabas.storage.journal import CommitGroup, Operation, SegmentFile, StoredBatches
 from barnabas.storage.journal_files import JournalFiles
 from barnabas.storage.journal_format import GROUP_HEADER_BYTES

@@ -19,7 +19,7 @@ from barnabas.protocol.records import (
     read_marker,
     verify_batch,
 )
-from barnabas.storage.io import File
+from barnabas.storage.file_system import File
 
 _READ_BYTES: Final = 1024 * 1024
 _EXPANDED_BYTES_MAX: Final = 256 * 1024 * 1024

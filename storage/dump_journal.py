@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from barnabas.storage.dump_batches import Problem, Row
-from barnabas.storage.io import File
+from barnabas.storage.file_system import File
 from barnabas.storage.journal_format import (
     BLOCK_BYTES,
     KIND_BATCHES,

@@ -1,16 +1,11 @@
-"""The one module that touches files: what the log needs of an operating system, and Linux's answer.
+"""The one module that touches files: the operating system's, behind ``file_system.py``.
 
 Rules of this file:
 
-1. Everything else in ``storage`` is written against :class:`FileSystem` and :class:`File`, so that
-   tests can swap in ``simulated.py``, a disk that loses, tears and reorders what was not
-   synced.
-2. Errors of the operating system leave as the ``OSError`` they are (ENOSPC, EIO). Nothing here
+1. Errors of the operating system leave as the ``OSError`` they are (ENOSPC, EIO). Nothing here
    retries a failed sync: Linux may have marked the pages clean already, so a second ``fdatasync``
    that succeeds proves nothing (invariant D9).
-3. Calls without a guarantee (:meth:`File.start_writeback`, :meth:`File.allocate`) are best effort
-   and never raise for want of kernel support.
-4. A file may be used by several threads at once (the segment thread writes while the loop reads):
+2. A file may be used by several threads at once (the segment thread writes while the loop reads):
    all access is positional, there is no shared file offset.
 """
 
@@ -19,233 +14,36 @@ import errno
 import fcntl
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from itertools import takewhile
-from typing import Protocol
+from collections.abc import Iterator, Sequence
 
 from barnabas.protocol.buffers import LargeBuffers
-
-Buffer = bytes | bytearray | memoryview
+from barnabas.storage.file_system import AlreadyLocked, Buffer, replace_file
+from barnabas.storage.linux import (
+    FALLOC_FL_KEEP_SIZE,
+    SYNC_FILE_RANGE_WRITE,
+    SYNCED_WHOLE,
+    TELLS_ERRORS_SINCE,
+    cached_pages,
+    file_system_type,
+    library_function,
+    linux_release,
+    syncfs,
+)
 
 IOV_MAX = 1024
 """Buffers one ``pwritev`` or ``writev`` takes on Linux (UIO_MAXIOV)."""
 
 ZERO_CHUNK_BYTES = 1 << 20
-
 REUSED_BYTES_MIN = 64 * 1024
 """From this size on, memory for reading is used again instead of made anew."""
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-
 WINDOW_BYTES = 1 << 20
 """So far ahead of a slow reader the page cache is looked at."""
 
-_CACHESTAT = 451
-"""The number of this system call; the C library has no function for it."""
-
-_SYNC_FILE_RANGE_WRITE = 2
-_FALLOC_FL_KEEP_SIZE = 1
 _UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
-
 _READ_BYTES = 1024 * 1024
 """The files that are read whole are smaller than this."""
-
-_SYNCED_WHOLE = {0xEF53: "ext4", 0x58465342: "xfs", 0x9123683E: "btrfs", 0xF2F52010: "f2fs"}
-"""File systems, by the number that ``statfs`` knows them by, that one call syncs with everything
-in them: files, names and the cache of the device. Of others (NFS, FUSE) that is not known."""
-_STATFS_LONGS = 32
-"""More than any ``struct statfs`` has; the first says of what kind the file system is."""
-_TELLS_ERRORS_SINCE = (5, 8)
-"""Before this Linux, syncing a whole file system did not say that a write had failed (D9)."""
-
-
-class AlreadyLocked(Exception):
-    """Another process holds the lock of this data directory."""
-
-
-class Lock(Protocol):
-    """An exclusive lock, held until released or until the process ends."""
-
-    def release(self) -> None:
-        """Let the next process have it."""
-        ...
-
-
-class Device(Protocol):
-    """The device that holds a directory, to be synced in one call however many files there are."""
-
-    def sync(self) -> None:
-        """Return when everything on it that was written before is on stable storage.
-
-        Raises OSError when any write to it has failed since the device was opened.
-        """
-        ...
-
-    def close(self) -> None:
-        """Let go of it; syncs nothing."""
-        ...
-
-
-class File(Protocol):
-    """One open file; positions and sizes are bytes."""
-
-    def pread(self, size: int, position: int) -> bytes:
-        """Read ``size`` bytes at ``position``; fewer at the end of the file."""
-        ...
-
-    def pread_cached(self, size: int, position: int) -> Buffer | None:
-        """Like :meth:`pread`, but None where the disk would have to be waited for."""
-        ...
-
-    def pread_passing(self, size: int, position: int) -> bytes:
-        """Like :meth:`pread`, but the page cache keeps none of it that it did not have."""
-        ...
-
-    def slice(self, size: int, position: int) -> "FileSlice | None":
-        """These bytes, to be sent as they are; None where the disk would have to be waited for.
-
-        None also where nobody knows, and of a file that is none of the operating system's.
-        """
-        ...
-
-    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
-        """Write all of ``buffers`` one after the other at ``position``, to the page cache."""
-        ...
-
-    def pwritev_durable(self, buffers: Sequence[Buffer], position: int) -> None:
-        """Write all of ``buffers`` and return when these bytes are on stable storage.
-
-        Says nothing about bytes written earlier by other calls.
-        """
-        ...
-
-    def begin_page(self, buffers: Sequence[Buffer], position: int) -> None:
-        """Write one page and have the disk begin with it; durable after :meth:`fdatasync`."""
-        ...
-
-    def fdatasync(self) -> None:
-        """Return when all that was written, and the file's size, are on stable storage."""
-        ...
-
-    def start_writeback(self, position: int, size: int) -> None:
-        """Ask the kernel to start writing this range back; best effort, guarantees nothing."""
-        ...
-
-    def truncate(self, size: int) -> None:
-        """Cut or extend (with zeros) to ``size`` bytes; durable only after :meth:`fdatasync`."""
-        ...
-
-    def allocate(self, position: int, size: int) -> None:
-        """Reserve disk blocks without changing the file's size; best effort."""
-        ...
-
-    def zero_fill(self, size: int) -> None:
-        """Extend the file to ``size`` bytes with zeros that are really written; not synced."""
-        ...
-
-    def reserve(self, size: int) -> None:
-        """Extend the file to ``size`` bytes with blocks of its own; not synced.
-
-        Afterwards writes within it do not fail for want of room. OSError (ENOSPC) leaves the file
-        somewhere between its old size and ``size``.
-        """
-        ...
-
-    def size(self) -> int:
-        """Size of the file in bytes."""
-        ...
-
-    def close(self) -> None:
-        """Give the descriptor back; syncs nothing."""
-        ...
-
-
-class FileSystem(Protocol):
-    """Files and directories by path (``str``, separated by ``/``)."""
-
-    def open(self, path: str, *, create: bool = False) -> File:
-        """Open for reading and writing; FileNotFoundError unless it exists or ``create``."""
-        ...
-
-    def exists(self, path: str) -> bool:
-        """Whether there is a file or directory of this name."""
-        ...
-
-    def is_directory(self, path: str) -> bool:
-        """Whether there is a directory of this name."""
-        ...
-
-    def list_directory(self, path: str) -> list[str]:
-        """Names in a directory, sorted."""
-        ...
-
-    def make_directory(self, path: str, *, exist_ok: bool = False) -> None:
-        """Create a directory and its missing parents."""
-        ...
-
-    def remove_directory(self, path: str) -> None:
-        """Remove an empty directory."""
-        ...
-
-    def rename(self, old: str, new: str) -> None:
-        """Give a file or directory another name, replacing a file of that name."""
-        ...
-
-    def unlink(self, path: str) -> None:
-        """Remove a file; handles that are open on it stay usable."""
-        ...
-
-    def sync_directory(self, path: str) -> None:
-        """Make creations, renames and removals in this directory durable."""
-        ...
-
-    def open_device(self, path: str) -> Device | None:
-        """The device that holds ``path``; None where it cannot be synced as a whole."""
-        ...
-
-    def read_file(self, path: str) -> bytes:
-        """Content of a whole file."""
-        ...
-
-    def write_file_atomically(self, path: str, data: Buffer) -> None:
-        """Replace a file so that a crash leaves the old or the new content; durable on return."""
-        ...
-
-    def free_bytes(self, path: str) -> int:
-        """Bytes this process may still write on the device that holds ``path``."""
-        ...
-
-    def total_bytes(self, path: str) -> int:
-        """Size of the device that holds ``path``."""
-        ...
-
-    def lock(self, path: str) -> Lock:
-        """Take the exclusive lock file ``path``; raises :class:`AlreadyLocked`."""
-        ...
-
-    def join(self, *parts: str) -> str:
-        """Put a path together."""
-        ...
-
-
-def temporary_name(path: str) -> str:
-    """The name under which :meth:`FileSystem.write_file_atomically` prepares a file."""
-    return path + ".tmp"
-
-
-def replace_file(files: FileSystem, path: str, data: Buffer) -> None:
-    """Write, sync, rename, sync the directory: the steps of ``write_file_atomically``."""
-    temporary = temporary_name(path)
-    file = files.open(temporary, create=True)
-    try:
-        file.truncate(0)  # a leftover of a crash may be longer than the new content
-        file.pwritev([data], 0)
-        file.fdatasync()
-    finally:
-        file.close()
-    files.rename(temporary, path)
-    files.sync_directory(path.rpartition("/")[0] or ("/" if path.startswith("/") else "."))
 
 
 def window(buffers: Sequence[Buffer], skip: int) -> list[Buffer]:
@@ -381,9 +179,9 @@ class LocalFile:
 
     def start_writeback(self, position: int, size: int) -> None:
         """Start ``sync_file_range`` without waiting for it."""
-        call = _library_function("sync_file_range")
+        call = library_function("sync_file_range")
         if call is not None:
-            call(self._descriptor, position, size, _SYNC_FILE_RANGE_WRITE)
+            call(self._descriptor, position, size, SYNC_FILE_RANGE_WRITE)
 
     def truncate(self, size: int) -> None:
         """Set the size with ``ftruncate``."""
@@ -391,9 +189,9 @@ class LocalFile:
 
     def allocate(self, position: int, size: int) -> None:
         """Reserve blocks with ``fallocate(KEEP_SIZE)``."""
-        call = _library_function("fallocate")
+        call = library_function("fallocate")
         if call is not None:
-            call(self._descriptor, position, size, _FALLOC_FL_KEEP_SIZE)
+            call(self._descriptor, position, size, FALLOC_FL_KEEP_SIZE)
 
     def zero_fill(self, size: int) -> None:
         """Write zeros from the present end up to ``size``."""
@@ -486,7 +284,7 @@ class LocalDevice:
 
     def sync(self) -> None:
         """``syncfs``; an error here must stop the process (D9)."""
-        if _syncfs()(self._descriptor) != 0:
+        if syncfs()(self._descriptor) != 0:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code), self._path)
 
@@ -563,10 +361,10 @@ class LocalFileSystem:
 
     def open_device(self, path: str) -> LocalDevice | None:
         """A device if Linux syncs this file system as a whole, and says if that went wrong."""
-        if sys.platform != "linux" or _linux_release() < _TELLS_ERRORS_SINCE:
+        if sys.platform != "linux" or linux_release() < TELLS_ERRORS_SINCE:
             return None
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        if _file_system_type(descriptor) in _SYNCED_WHOLE:
+        if file_system_type(descriptor) in SYNCED_WHOLE:
             return LocalDevice(descriptor, path)
         os.close(descriptor)
         return None
@@ -609,101 +407,3 @@ class LocalFileSystem:
     def join(self, *parts: str) -> str:
         """Put a path together as the operating system does."""
         return os.path.join(*parts)
-
-
-class _Range(ctypes.Structure):
-    """``struct cachestat_range``, bytes."""
-
-    _fields_ = (("position", ctypes.c_uint64), ("size", ctypes.c_uint64))
-
-
-class _CacheState(ctypes.Structure):
-    """``struct cachestat``, pages."""
-
-    _fields_ = tuple(
-        (name, ctypes.c_uint64)
-        for name in ("cached", "dirty", "writeback", "evicted", "recently_evicted")
-    )
-
-
-def cached_pages(descriptor: int, size: int, position: int) -> int:
-    """How many pages of a range of a file are in the page cache; -1 if the kernel does not say.
-
-    A page that is being read counts already: it is waited for a moment.
-    """
-    call = _system_call()
-    state = _CacheState()
-    asked = _Range(position, size)
-    if call is None or call(_CACHESTAT, descriptor, ctypes.byref(asked), ctypes.byref(state), 0):
-        return -1
-    cached: int = state.cached
-    return cached
-
-
-@cache
-def _system_call() -> Callable[..., int] | None:
-    """Linux' ``syscall``; None on another system, whose numbers mean something else."""
-    if sys.platform != "linux":
-        return None
-    function = ctypes.CDLL(None, use_errno=True).syscall
-    function.restype = ctypes.c_long
-    function.argtypes = [
-        ctypes.c_long,
-        ctypes.c_uint,
-        ctypes.POINTER(_Range),
-        ctypes.POINTER(_CacheState),
-        ctypes.c_uint,
-    ]
-    return function
-
-
-@cache
-def _syncfs() -> Callable[[int], int]:
-    """Linux' ``syncfs``, which ``os`` lacks."""
-    function: Callable[[int], int] = ctypes.CDLL(None, use_errno=True).syncfs
-    return function
-
-
-@cache
-def _linux_release() -> tuple[int, int]:
-    """Version of the running kernel, as far as it matters."""
-    major, minor, *_ = os.uname().release.split(".")
-    return int(major), int("".join(takewhile(str.isdigit, minor)) or 0)
-
-
-def _file_system_type(descriptor: int) -> int:
-    """The number by which ``statfs`` names the kind of a file system; 0 if it cannot be asked."""
-    function = ctypes.CDLL(None, use_errno=True).fstatfs
-    state = (ctypes.c_long * _STATFS_LONGS)()
-    if function(descriptor, state) != 0:
-        return 0
-    return int(state[0]) & 0xFFFFFFFF
-
-
-_LibraryFunction = Callable[[int, int, int, int], None]
-
-
-@cache
-def _library_function(name: str) -> _LibraryFunction | None:
-    """A Linux call that ``os`` lacks, as ``call(descriptor, position, size, flags)``.
-
-    None where the C library has no such function. Its failures are dropped on purpose: both
-    callers are hints, and an I/O error shows again in the next ``fdatasync``.
-    """
-    function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
-    if function is None:
-        return None
-    if name == "fallocate":  # int fd, int mode, off_t offset, off_t length
-        function.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
-
-        def fallocate(descriptor: int, position: int, size: int, flags: int) -> None:
-            function(descriptor, flags, position, size)
-
-        return fallocate
-    # int fd, off64_t offset, off64_t length, unsigned flags
-    function.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint]
-
-    def sync_file_range(descriptor: int, position: int, size: int, flags: int) -> None:
-        function(descriptor, position, size, flags)
-
-    return sync_file_range

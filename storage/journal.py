@@ -19,7 +19,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Final, Protocol
 
-from barnabas.storage.io import Buffer
+from barnabas.storage.file_system import Buffer
 from barnabas.storage.journal_format import ENTRY
 
 STABLE_BATCH_BYTES: Final = 64 * 1024

@@ -22,7 +22,7 @@ from typing import Final
 
 from barnabas.storage.commit_mark import CommitMark
 from barnabas.storage.errors import Corrupt
-from barnabas.storage.io import Buffer, File, FileSystem
+from barnabas.storage.file_system import Buffer, File, FileSystem
 from barnabas.storage.journal_format import (
     BLOCK_BYTES,
     GROUP_HEADER_BYTES,

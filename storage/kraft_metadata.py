@@ -25,7 +25,7 @@ from barnabas.protocol.records import (
     verify_batch,
 )
 from barnabas.storage.errors import Corrupt
-from barnabas.storage.io import FileSystem
+from barnabas.storage.file_system import FileSystem
 from barnabas.storage.segment import LOG_SUFFIX
 
 DIRECTORY: Final = "__cluster_metadata-0"

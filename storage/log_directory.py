@@ -14,7 +14,7 @@ from barnabas.storage.checkpoint import (
     decode_partition_metadata,
     encode_partition_metadata,
 )
-from barnabas.storage.io import File, FileSystem
+from barnabas.storage.file_system import File, FileSystem
 from barnabas.storage.open_files import OpenFiles
 
 PARTITION_METADATA: Final = "partition.metadata"

@@ -26,7 +26,7 @@ from barnabas.storage.checkpoint import (
 from barnabas.storage.committer import Committer, Listener, until_there_is_room
 from barnabas.storage.config import LogConfig
 from barnabas.storage.counts import Histogram
-from barnabas.storage.io import Device, FileSystem, Lock
+from barnabas.storage.file_system import Device, FileSystem, Lock
 from barnabas.storage.journal import CommitGroup, Journal, Operation
 from barnabas.storage.journal_files import JournalFiles
 from barnabas.storage.log_directory import LogDirectory

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Final
 
 from barnabas.protocol.records import read_header
-from barnabas.storage.io import Buffer
+from barnabas.storage.file_system import Buffer
 from barnabas.storage.journal import StoredBatches
 
 NEXT_OFFSET: Final = attrgetter("next_offset")

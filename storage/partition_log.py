@@ -47,13 +47,14 @@ from barnabas.storage.errors import (
     StorageFull,
     TransactionCoordinatorFenced,
 )
+from barnabas.storage.file_system import Buffer
 from barnabas.storage.index import AbortedTransaction
-from barnabas.storage.io import Buffer
 from barnabas.storage.journal import CommitGroup, Journal, Operation, SegmentFile, StoredBatches
 from barnabas.storage.journal_format import KIND_BATCHES, KIND_LOG_START
 from barnabas.storage.log_directory import LEADER_EPOCH_CHECKPOINT, LogDirectory
 from barnabas.storage.memory_read import NEXT_OFFSET, MemorySlice, read_memory
-from barnabas.storage.producers import ACCEPTED, ProducerState, encode_snapshot
+from barnabas.storage.producer_snapshot import encode_snapshot
+from barnabas.storage.producers import ACCEPTED, ProducerState
 from barnabas.storage.segment import SNAPSHOT_SUFFIX, Segment, file_stem
 from barnabas.storage.segment_read import FileSpan
 from barnabas.storage.segment_swap import CleaningState

@@ -20,7 +20,8 @@ from barnabas.storage.checkpoint import (
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.log_directory import LEADER_EPOCH_CHECKPOINT, LogDirectory
 from barnabas.storage.partition_log import PartitionLog
-from barnabas.storage.producers import CorruptSnapshot, ProducerState, decode_snapshot
+from barnabas.storage.producer_snapshot import CorruptSnapshot, decode_snapshot
+from barnabas.storage.producers import ProducerState
 from barnabas.storage.salvage import Salvage, explain, lost_segments
 from barnabas.storage.segment import (
     LOG_SUFFIX,

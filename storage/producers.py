@@ -16,52 +16,29 @@ Rules of this file:
    idle (S9). Only protocol generation 2 must begin every transaction at sequence 0.
 """
 
-import struct
 from collections import OrderedDict, deque
 from collections.abc import Iterator
-from itertools import chain
 from typing import Final, NamedTuple
 
-from crc32c import crc32c
-
 from barnabas.protocol.records import (
-    MAX_SEQUENCE,
-    NO_SEQUENCE,
     TRANSACTIONAL_BIT,
     BatchHeader,
-    decrement_sequence,
 )
-
-CACHED_BATCHES: Final = 5
-NO_OFFSET: Final = -1
-NO_COORDINATOR_EPOCH: Final = -1
+from barnabas.storage.producer_entry import (
+    CACHED_BATCHES,
+    NO_OFFSET,
+    CachedBatch,
+    CompletedTransaction,
+    ProducerEntry,
+    ProducerRow,
+)
 
 OUT_OF_ORDER_SEQUENCE_NUMBER: Final = 45
 INVALID_PRODUCER_EPOCH: Final = 47
 INVALID_TXN_STATE: Final = 48
 TRANSACTION_COORDINATOR_FENCED: Final = 52
-
 TRANSACTIONS_V2: Final = 2
 _LARGEST_EPOCH: Final = 32_767
-
-
-class CachedBatch(NamedTuple):
-    """One of a producer's last batches; ``timestamp`` is its largest, in ms."""
-
-    last_sequence: int
-    last_offset: int
-    offset_delta: int
-    timestamp: int
-
-    @property
-    def first_sequence(self) -> int:
-        """Sequence of the first record, wrapped (S7)."""
-        return decrement_sequence(self.last_sequence, self.offset_delta)
-
-    @property
-    def base_offset(self) -> int:
-        """Offset of the first record: what a retry is answered with."""
-        return self.last_offset - self.offset_delta
 
 
 class Decision(NamedTuple):
@@ -73,116 +50,10 @@ class Decision(NamedTuple):
 
 ACCEPTED: Final = Decision(0)
 """The verdict on every batch that is new and in order."""
+
 _OUT_OF_ORDER: Final = Decision(OUT_OF_ORDER_SEQUENCE_NUMBER)
 _OLD_EPOCH: Final = Decision(INVALID_PRODUCER_EPOCH)
 _NOT_IN_THIS_TRANSACTION: Final = Decision(INVALID_TXN_STATE)
-
-
-class CompletedTransaction:
-    """A transaction with data here that a marker ended, at ``last_offset``.
-
-    ``last_stable_offset`` is what holds right after the marker: the beginning of the oldest
-    transaction still open, else the offset that follows the marker.
-    """
-
-    __slots__ = ("aborted", "first_offset", "last_offset", "last_stable_offset", "producer_id")
-
-    def __init__(
-        self,
-        producer_id: int,
-        first_offset: int,
-        last_offset: int,
-        last_stable_offset: int,
-        *,
-        aborted: bool,
-    ) -> None:
-        self.producer_id = producer_id
-        self.first_offset = first_offset
-        self.last_offset = last_offset
-        self.last_stable_offset = last_stable_offset
-        self.aborted = aborted
-
-
-class ProducerRow(NamedTuple):
-    """One producer as DescribeProducers shows it; -1 stands for none."""
-
-    producer_id: int
-    epoch: int
-    last_sequence: int
-    last_timestamp: int
-    coordinator_epoch: int
-    transaction_first_offset: int
-
-
-class ProducerEntry:
-    """One producer id on this partition; times in ms."""
-
-    __slots__ = (
-        "append_time_ms",
-        "batches",
-        "coordinator_epoch",
-        "encoded",
-        "epoch",
-        "last_timestamp",
-        "producer_id",
-        "transaction_first_offset",
-    )
-
-    def __init__(self, producer_id: int, epoch: int, append_time_ms: int) -> None:
-        self.producer_id = producer_id
-        self.epoch = epoch
-        self.append_time_ms = append_time_ms
-        self.batches: list[CachedBatch] = []
-        self.coordinator_epoch = NO_COORDINATOR_EPOCH
-        self.transaction_first_offset = NO_OFFSET
-        self.last_timestamp = -1
-        # The entry's two parts of a snapshot, kept until it changes: a roll takes a snapshot on
-        # the loop, and most producers of a busy partition have been idle since the last one.
-        self.encoded: tuple[bytes, bytes] | None = None
-
-    @property
-    def last_sequence(self) -> int:
-        """Last sequence of the present epoch; -1 if none was appended in it."""
-        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
-
-    @property
-    def row(self) -> ProducerRow:
-        """The entry as others may see it."""
-        return ProducerRow(
-            self.producer_id,
-            self.epoch,
-            self.last_sequence,
-            self.last_timestamp,
-            self.coordinator_epoch,
-            self.transaction_first_offset,
-        )
-
-    @property
-    def is_in_transaction(self) -> bool:
-        """Whether it has data here that no marker has decided."""
-        return self.transaction_first_offset != NO_OFFSET
-
-    def duplicate_of(self, header: BatchHeader) -> CachedBatch | None:
-        """The cached batch with the same first and last sequence, if there is one."""
-        if not self.batches:
-            return None
-        last_sequence = header.last_sequence
-        delta = header.last_offset_delta
-        for batch in self.batches:
-            if batch.last_sequence == last_sequence and batch.offset_delta == delta:
-                return batch
-        return None
-
-    def continues(self, sequence: int) -> bool:
-        """Whether ``sequence`` is the one that must come next in this epoch (S1, S7)."""
-        last = self.batches[-1][0] if self.batches else NO_SEQUENCE
-        return sequence == last + 1 or (last == MAX_SEQUENCE and sequence == 0)
-
-    def enter_epoch(self, epoch: int) -> None:
-        """Take over ``epoch``; a new one begins with an empty cache."""
-        if epoch != self.epoch:
-            self.epoch = epoch
-            self.batches.clear()
 
 
 class ProducerState:
@@ -439,127 +310,3 @@ def _marker_epoch_fits(entry: ProducerEntry, epoch: int, transaction_version: in
         # the late marker of an older transaction ending a newer one (M4).
         return entry.transaction_first_offset == NO_OFFSET or epoch == _LARGEST_EPOCH
     return epoch > entry.epoch
-
-
-# ----------------------------------------------------------------------------------- snapshot file
-
-SNAPSHOT_VERSION: Final = 1
-
-_SNAPSHOT_HEAD: Final = struct.Struct(">hI")
-_COUNT: Final = struct.Struct(">i")
-_SNAPSHOT_ENTRY: Final = struct.Struct(">qhiqiqiq")
-_CHECKED_FROM: Final = _SNAPSHOT_HEAD.size
-
-# Behind Kafka's entries, under Kafka's checksum, which covers the rest of the file: what Kafka's
-# format has no room for. Kafka 4.3.0 reads its entries and ignores what follows them.
-_TRAILER_MAGIC: Final = b"BARNPROD"
-_TRAILER_HEAD: Final = struct.Struct(">8sh")
-_TRAILER_VERSION: Final = 1
-_NO_BATCH: Final = CachedBatch(NO_SEQUENCE, NO_OFFSET, 0, -1)
-_TRAILER_ENTRY: Final = struct.Struct(">qb")
-_TRAILER_BATCH: Final = struct.Struct(">iqiq")
-# One call for an entry with all its batches: a roll encodes every producer of the partition.
-_TRAILER_ENTRIES: Final = [
-    struct.Struct(">qb" + "iqiq" * count) for count in range(CACHED_BATCHES + 1)
-]
-
-
-class CorruptSnapshot(Exception):
-    """The bytes are no whole snapshot; fall back to an older one and to replay (D7)."""
-
-
-def encode_snapshot(state: ProducerState) -> bytes:
-    """A ``.snapshot`` file: Kafka's format, then append times and the older cached batches."""
-    head = [_COUNT.pack(len(state))]
-    trailer = [_TRAILER_HEAD.pack(_TRAILER_MAGIC, _TRAILER_VERSION)]
-    for entry in state.entries():
-        encoded = entry.encoded
-        if encoded is None:
-            encoded = entry.encoded = _encode_entry(entry)
-        head.append(encoded[0])
-        trailer.append(encoded[1])
-    body = b"".join(head + trailer)
-    return _SNAPSHOT_HEAD.pack(SNAPSHOT_VERSION, crc32c(body)) + body
-
-
-def _encode_entry(entry: ProducerEntry) -> tuple[bytes, bytes]:
-    """Kafka's entry, and what the trailer has to add to it."""
-    batches = entry.batches
-    sequence, offset, delta, _ = batches[-1] if batches else _NO_BATCH
-    head = _SNAPSHOT_ENTRY.pack(
-        entry.producer_id,
-        entry.epoch,
-        sequence,
-        offset,
-        delta,
-        entry.last_timestamp,
-        entry.coordinator_epoch,
-        entry.transaction_first_offset,
-    )
-    count = len(batches)
-    fields = chain.from_iterable(batches)
-    return head, _TRAILER_ENTRIES[count].pack(entry.append_time_ms, count, *fields)
-
-
-def decode_snapshot(data: bytes, *, append_time_ms: int) -> ProducerState:
-    """Read a ``.snapshot`` file, Kafka's or ours; raises :class:`CorruptSnapshot`.
-
-    ``append_time_ms`` is what producers get whose append time is not in the file.
-    """
-    if len(data) < _CHECKED_FROM + _COUNT.size:
-        raise CorruptSnapshot(f"{len(data)} bytes are too few")
-    version, checksum = _SNAPSHOT_HEAD.unpack_from(data)
-    if version != SNAPSHOT_VERSION:
-        raise CorruptSnapshot(f"version {version} is not {SNAPSHOT_VERSION}")
-    if checksum != crc32c(data[_CHECKED_FROM:]):
-        raise CorruptSnapshot("checksum mismatch")
-    (count,) = _COUNT.unpack_from(data, _CHECKED_FROM)
-    position = _CHECKED_FROM + _COUNT.size
-    end = position + count * _SNAPSHOT_ENTRY.size
-    if count < 0 or end > len(data):
-        raise CorruptSnapshot(f"{count} producers do not fit into {len(data)} bytes")
-    entries = [
-        _decode_entry(fields, append_time_ms)
-        for fields in _SNAPSHOT_ENTRY.iter_unpack(data[position:end])
-    ]
-    _read_trailer(data, end, entries)
-    state = ProducerState()
-    for entry in entries:
-        state.restore(entry)
-    state.restored()
-    return state
-
-
-def _decode_entry(fields: tuple[int, ...], append_time_ms: int) -> ProducerEntry:
-    (producer_id, epoch, sequence, offset, delta, timestamp, coordinator_epoch, first_offset) = (
-        fields
-    )
-    entry = ProducerEntry(producer_id, epoch, append_time_ms)
-    if offset >= 0:
-        entry.batches.append(CachedBatch(sequence, offset, delta, timestamp))
-    entry.last_timestamp = timestamp
-    entry.coordinator_epoch = coordinator_epoch
-    entry.transaction_first_offset = first_offset
-    return entry
-
-
-def _read_trailer(data: bytes, position: int, entries: list[ProducerEntry]) -> None:
-    """Add what the trailer knows; a file of Kafka's, or of a version unknown here, has none."""
-    if len(data) < position + _TRAILER_HEAD.size:
-        return
-    magic, version = _TRAILER_HEAD.unpack_from(data, position)
-    if magic != _TRAILER_MAGIC or version != _TRAILER_VERSION:
-        return
-    position += _TRAILER_HEAD.size
-    try:
-        for entry in entries:
-            entry.append_time_ms, count = _TRAILER_ENTRY.unpack_from(data, position)
-            position += _TRAILER_ENTRY.size
-            end = position + count * _TRAILER_BATCH.size
-            batches = _TRAILER_BATCH.iter_unpack(data[position:end])
-            entry.batches = list(map(CachedBatch._make, batches))
-            if len(entry.batches) != count:
-                raise CorruptSnapshot("the trailer ends too early")
-            position = end
-    except struct.error as error:
-        raise CorruptSnapshot("the trailer ends too early") from error

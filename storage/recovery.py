@@ -27,7 +27,7 @@ from barnabas.protocol.records import iterate_batches
 from barnabas.storage.checkpoint import Checkpoint, SegmentSwap, newest_checkpoint
 from barnabas.storage.committer import apply_operations
 from barnabas.storage.errors import Corrupt, StrayDirectory
-from barnabas.storage.io import FileSystem
+from barnabas.storage.file_system import FileSystem
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.journal_files import JournalFiles
 from barnabas.storage.journal_format import KIND_BATCHES, KIND_LOG_START, Entry

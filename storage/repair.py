@@ -32,7 +32,8 @@ from barnabas.storage.cleaned_segment import (
     SourceSegment,
 )
 from barnabas.storage.damage import DamagedRange
-from barnabas.storage.io import PAGE_BYTES, File
+from barnabas.storage.file_system import File
+from barnabas.storage.io import PAGE_BYTES
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.scrub import Pace, check_segment, plan_check
 from barnabas.storage.segment import Segment

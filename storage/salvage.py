@@ -24,7 +24,7 @@ from barnabas.storage.errors import Corrupt
 from barnabas.storage.index import OffsetIndex
 from barnabas.storage.journal_files import JournalLoss
 from barnabas.storage.partition_log import PartitionLog
-from barnabas.storage.producers import ProducerEntry
+from barnabas.storage.producer_entry import ProducerEntry
 from barnabas.storage.repair import sound_batches
 from barnabas.storage.scrub import SegmentCheck, check_segment, plan_check
 from barnabas.storage.segment import (

@@ -27,6 +27,7 @@ from barnabas.protocol.records import (
     read_header,
 )
 from barnabas.storage.damage import UNREADABLE, DamagedRange, from_offset, with_findings
+from barnabas.storage.file_system import File, FileSystem
 from barnabas.storage.index import (
     NO_TIMESTAMP,
     CorruptIndex,
@@ -36,7 +37,7 @@ from barnabas.storage.index import (
     TransactionIndex,
     index_checksum,
 )
-from barnabas.storage.io import PAGE_BYTES, File, FileSystem
+from barnabas.storage.io import PAGE_BYTES
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.segment import (
     INDEX_SUFFIX,

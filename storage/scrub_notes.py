@@ -17,7 +17,7 @@ from typing import Any, Final
 from crc32c import crc32c
 
 from barnabas.storage.damage import DamagedRange, from_offset, with_findings
-from barnabas.storage.io import FileSystem
+from barnabas.storage.file_system import FileSystem
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.segment import Segment
 

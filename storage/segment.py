@@ -25,6 +25,7 @@ from barnabas.protocol.records import (
 )
 from barnabas.protocol.records import HEADER as BATCH_HEADER
 from barnabas.storage.errors import Corrupt
+from barnabas.storage.file_system import Buffer, File
 from barnabas.storage.index import (
     AbortedTransaction,
     CorruptIndex,
@@ -34,7 +35,6 @@ from barnabas.storage.index import (
     TransactionIndex,
     index_checksum,
 )
-from barnabas.storage.io import Buffer, File
 from barnabas.storage.log_directory import LogDirectory
 from barnabas.storage.segment_read import FileSpan, scan_batches
 

@@ -19,7 +19,8 @@ from barnabas.protocol.records import (
     read_header,
 )
 from barnabas.storage.errors import Corrupt
-from barnabas.storage.io import Buffer, File, FileSlice
+from barnabas.storage.file_system import Buffer, File
+from barnabas.storage.io import FileSlice
 
 Read = Callable[[File, int, int], Buffer | None]
 """``(file, size, position) -> bytes``, fewer at the end; None when the disk would be waited for."""

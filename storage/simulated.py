@@ -18,7 +18,7 @@ from threading import RLock
 from types import UnionType
 from typing import NamedTuple
 
-from barnabas.storage.io import AlreadyLocked, Buffer, replace_file
+from barnabas.storage.file_system import AlreadyLocked, Buffer, replace_file
 from barnabas.storage.platter import (
     SECTOR_BYTES,
     Change,

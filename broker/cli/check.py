@@ -31,7 +31,8 @@ from barnabas.storage.adoption import CLEAN_SHUTDOWN, is_foreign
 from barnabas.storage.check import verify
 from barnabas.storage.committer import Committer, Listener
 from barnabas.storage.errors import StorageError
-from barnabas.storage.io import AlreadyLocked, LocalFileSystem
+from barnabas.storage.file_system import AlreadyLocked
+from barnabas.storage.io import LocalFileSystem
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.log_store import CHECKPOINT_NAMES, LOCK_NAME, LogStore
 from barnabas.storage.metastore.interface import MetaStoreError

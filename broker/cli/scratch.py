@@ -17,7 +17,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from barnabas.storage.io import Buffer, File, LocalFile, LocalFileSystem
+from barnabas.storage.file_system import Buffer, File
+from barnabas.storage.io import LocalFile, LocalFileSystem
 
 CHANGES = "changes"
 DATA = "data"

@@ -53,7 +53,7 @@ def serve(config: BrokerConfig) -> int:
     from barnabas.broker.network.socket_server import ListenError
     from barnabas.protocol.errors import KafkaError
     from barnabas.storage.errors import StorageError
-    from barnabas.storage.io import AlreadyLocked
+    from barnabas.storage.file_system import AlreadyLocked
     from barnabas.storage.metastore.interface import MetaStoreError
 
     try:

@@ -37,7 +37,8 @@ from barnabas.broker.testing.interception import Fault, Interception
 from barnabas.broker.topics.catalogue import new_cluster_id
 from barnabas.protocol.api import Api
 from barnabas.protocol.errors import ErrorCode
-from barnabas.storage.io import FileSystem, LocalFileSystem
+from barnabas.storage.file_system import FileSystem
+from barnabas.storage.io import LocalFileSystem
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.storage.simulated import SimulatedFileSystem
 

@@ -16,7 +16,7 @@ from barnabas.broker.config.topic_configs import TOPIC_CONFIGS
 from barnabas.broker.config.topic_values import check_topic_configs
 from barnabas.broker.config.types import UpdateMode
 from barnabas.storage.adoption import adopt, foreign_topics, highest_producer_id, is_foreign
-from barnabas.storage.io import FileSystem
+from barnabas.storage.file_system import FileSystem
 from barnabas.storage.kraft_metadata import KraftMetadata, read_kraft_metadata
 from barnabas.storage.metastore.interface import MetaStore
 

@@ -32,7 +32,7 @@ from barnabas.storage.segment_swap import discard, take_over
 if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Timer
     from barnabas.broker.runtime.host import Host
-    from barnabas.storage.io import FileSystem
+    from barnabas.storage.file_system import FileSystem
     from barnabas.storage.log_store import LogStore
     from barnabas.storage.partition_log import PartitionLog
 

@@ -17,7 +17,7 @@ from barnabas.storage.checkpoint import (
     encode_meta_properties,
 )
 from barnabas.storage.errors import Corrupt
-from barnabas.storage.io import FileSystem
+from barnabas.storage.file_system import FileSystem
 from barnabas.storage.metastore.interface import IdentityMismatch, MetaStore
 
 META_PROPERTIES = "meta.properties"

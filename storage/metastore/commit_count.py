@@ -7,7 +7,8 @@ it is exact, after a power loss it may be an older one, which promises less.
 """
 
 from barnabas.storage.commit_mark import MARK_BYTES, read_mark, write_mark
-from barnabas.storage.io import File, LocalFileSystem
+from barnabas.storage.file_system import File
+from barnabas.storage.io import LocalFileSystem
 
 SUFFIX = "-mark"
 

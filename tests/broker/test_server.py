@@ -30,7 +30,7 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
 )
 from barnabas.protocol.records import Record, encode_batch
-from barnabas.storage.io import AlreadyLocked
+from barnabas.storage.file_system import AlreadyLocked
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.storage.simulated import SimulatedFileSystem
 from barnabas.testing import Broker

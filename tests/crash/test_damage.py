@@ -10,7 +10,7 @@ from barnabas.storage.config import LogConfig
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.journal_files import JournalFiles
 from barnabas.storage.journal_format import BLOCK_BYTES, MAGIC, padded
-from barnabas.storage.producers import CorruptSnapshot, decode_snapshot
+from barnabas.storage.producer_snapshot import CorruptSnapshot, decode_snapshot
 from tests.crash.checker import digest
 from tests.crash.crashes import Keep
 from tests.storage.golden import unmarked_files

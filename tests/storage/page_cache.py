@@ -2,7 +2,7 @@
 
 import tempfile
 
-from barnabas.storage import io
+from barnabas.storage import io, linux
 
 
 def all_is_cached_where_nobody_knows(monkeypatch):
@@ -10,5 +10,5 @@ def all_is_cached_where_nobody_knows(monkeypatch):
     with tempfile.TemporaryFile() as file:
         file.write(b"x")
         file.flush()
-        if io.cached_pages(file.fileno(), 1, 0) < 0:
+        if linux.cached_pages(file.fileno(), 1, 0) < 0:
             monkeypatch.setattr(io, "cached_pages", lambda *_: 1 << 40)

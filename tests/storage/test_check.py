@@ -6,7 +6,7 @@ import pytest
 
 from barnabas.storage.check import verify
 from barnabas.storage.config import LogConfig
-from barnabas.storage.producers import CachedBatch
+from barnabas.storage.producer_entry import CachedBatch
 from tests.storage.stores import NOW_MS, Host, batch, from_producer
 
 SMALL = LogConfig(segment_bytes=2000, index_interval_bytes=100)

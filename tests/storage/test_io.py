@@ -11,16 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.storage import io
-from barnabas.storage.io import (
-    IOV_MAX,
-    AlreadyLocked,
-    FileSystem,
-    LocalDevice,
-    LocalFile,
-    LocalFileSystem,
-    window,
-)
+from barnabas.storage import io, linux
+from barnabas.storage.file_system import AlreadyLocked, FileSystem, temporary_name
+from barnabas.storage.io import IOV_MAX, LocalDevice, LocalFile, LocalFileSystem, window
 from barnabas.storage.simulated import SimulatedFileSystem
 
 
@@ -228,7 +221,7 @@ def test_write_file_atomically_replaces_the_whole_content(files, root, content):
 
 def test_write_file_atomically_overwrites_a_leftover_of_a_crash(files, root):
     path = files.join(root, "checkpoint")
-    files.open(io.temporary_name(path), create=True).pwritev([b"x" * 100], 0)
+    files.open(temporary_name(path), create=True).pwritev([b"x" * 100], 0)
     files.write_file_atomically(path, b"new")
     assert files.read_file(path) == b"new"
 
@@ -260,7 +253,7 @@ def test_a_device_that_fails_says_so(monkeypatch):
         ctypes.set_errno(errno.EIO)
         return -1
 
-    monkeypatch.setattr(io, "_syncfs", lambda: broken)
+    monkeypatch.setattr(io, "syncfs", lambda: broken)
     with pytest.raises(OSError, match="Input/output error") as caught:
         LocalDevice(0, "/data").sync()
     assert (caught.value.errno, caught.value.filename) == (errno.EIO, "/data")
@@ -279,8 +272,8 @@ def test_only_what_is_known_to_say_errors_is_synced_as_a_whole(
     tmp_path, monkeypatch, release, kind, known
 ):
     monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(release=release))
-    monkeypatch.setattr(io, "_linux_release", io._linux_release.__wrapped__)
-    monkeypatch.setattr(io, "_file_system_type", lambda _descriptor: kind)
+    monkeypatch.setattr(io, "linux_release", linux.linux_release.__wrapped__)
+    monkeypatch.setattr(io, "file_system_type", lambda _descriptor: kind)
     device = LocalFileSystem().open_device(str(tmp_path))
     assert (device is not None) == known
     if device is not None:
@@ -481,12 +474,12 @@ def test_hints_reach_the_kernel_with_their_arguments_in_order(local_file, monkey
         "Library", (), {name: Function(name) for name in ("fallocate", "sync_file_range")}
     )
     monkeypatch.setattr(io.ctypes, "CDLL", lambda *arguments, **options: library)
-    io._library_function.cache_clear()
+    linux.library_function.cache_clear()
     try:
         local_file.allocate(4096, 1 << 20)
         local_file.start_writeback(8192, 512)
     finally:
-        io._library_function.cache_clear()
+        linux.library_function.cache_clear()
     descriptor = local_file._descriptor
     assert calls == [
         ("fallocate", descriptor, 1, 4096, 1 << 20),  # FALLOC_FL_KEEP_SIZE
@@ -501,14 +494,14 @@ def test_allocate_keeps_the_size(local_file):
 
 
 def test_missing_library_calls_are_no_error(local_file, monkeypatch):
-    monkeypatch.setattr(io, "_library_function", lambda name: None)
+    monkeypatch.setattr(io, "library_function", lambda name: None)
     local_file.allocate(0, 4096)
     local_file.start_writeback(0, 4096)
     assert local_file.size() == 0
 
 
 def test_no_such_library_call_is_none():
-    assert io._library_function.__wrapped__("barnabas_no_such_call") is None
+    assert linux.library_function.__wrapped__("barnabas_no_such_call") is None
 
 
 # ---------------------------------------------------------------------- both file systems, in step

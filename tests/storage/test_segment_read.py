@@ -7,9 +7,10 @@ import socket
 import pytest
 
 from barnabas.protocol.records import iterate_batches
-from barnabas.storage import io, segment_read
+from barnabas.storage import io, linux, segment_read
 from barnabas.storage.errors import Corrupt
-from barnabas.storage.io import FileSlice, LocalFileSystem, cached_pages
+from barnabas.storage.io import FileSlice, LocalFileSystem
+from barnabas.storage.linux import cached_pages
 from barnabas.storage.segment_read import FileSpan, read_cached
 from barnabas.storage.simulated import SimulatedFileSystem
 from tests.seeds import SEED
@@ -119,9 +120,9 @@ def test_a_kernel_that_does_not_say_what_it_has(tmp_path, monkeypatch):
     file = LocalFileSystem().open(str(tmp_path / "log"))
     span = FileSpan("log", file, 0, size, *starts[-1], 0, end, size)
     monkeypatch.setattr(io, "cached_pages", cached_pages)
-    monkeypatch.setattr(io, "_CACHESTAT", 100_000)  # no such system call
+    monkeypatch.setattr(linux, "_CACHESTAT", 100_000)  # no such system call
     assert span.slice() is None
-    monkeypatch.setattr(io, "_system_call", lambda: None)
+    monkeypatch.setattr(linux, "_system_call", lambda: None)
     assert span.slice() is None
 
 
