@@ -196,7 +196,7 @@ class BrokerServer:
             self._housekeeping.stop()
         self._close_coordinators()
         await self._cancel_tasks()
-        await self.catalogue.close()
+        await self.catalogue.changes.close()
         is_complete = await self._last_checkpoint()
         if is_complete and self.failure is None:
             self.scrubber.save()
@@ -230,7 +230,7 @@ class BrokerServer:
             self.http.close()
         self._close_coordinators()
         if hasattr(self, "catalogue"):
-            self.catalogue.abandon()
+            self.catalogue.changes.abandon()
         if hasattr(self, "logs"):
             self.logs.abandon()
         self._release()
@@ -331,6 +331,7 @@ class BrokerServer:
         """Return what handlers may ask for, by the names that they ask with."""
         return {
             "catalogue": self.catalogue,
+            "configs": self.catalogue.configs,
             "fetch_sessions": self.fetch_sessions,
             "fetch_waits": self.fetch_waits,
             "groups": self.groups,
@@ -339,6 +340,7 @@ class BrokerServer:
             "inspector": self.inspector,
             "logs": self.logs,
             "markers": self.markers,
+            "producer_ids": self.catalogue.producer_ids,
             "readers": self.readers,
             "routes": self.routes,
             "transactions": self.transactions,

@@ -183,7 +183,7 @@ class Groups(Coordination):
     def consumer_times(self, group_id: str) -> ConsumerTimes:
         """What holds for one consumer group: its own settings, or else the broker's."""
         session_ms, heartbeat_ms, assignment_ms = (
-            self._catalogue.group_value(group_id, f"consumer.{name}.ms")
+            self._catalogue.configs.group_value(group_id, f"consumer.{name}.ms")
             for name in ("session.timeout", "heartbeat.interval", "assignment.interval")
         )
         assert isinstance(session_ms, int)

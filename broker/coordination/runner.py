@@ -66,7 +66,8 @@ from barnabas.storage.partition_log import Appended, PartitionLog
 if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.runtime.clock import Timer as ClockTimer
-    from barnabas.broker.topics.catalogue import Catalogue, Topic
+    from barnabas.broker.topics.catalogue import Catalogue
+    from barnabas.broker.topics.topic import Topic
 
 logger = logging.getLogger(__name__)
 

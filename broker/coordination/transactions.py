@@ -350,7 +350,7 @@ class Transactions(Coordination):
 
     def _take_effect(self, effect: object) -> None:
         if isinstance(effect, TakeProducerId):
-            self._catalogue.take_producer_id(effect.producer_id)
+            self._catalogue.producer_ids.take(effect.producer_id)
         elif isinstance(effect, WriteMarkers):
             self._markers.begin(effect.transactional_id)
         else:
@@ -374,7 +374,7 @@ class Transactions(Coordination):
     @property
     def fresh_producer_id(self) -> int:
         """A producer id that nobody has yet, or -1; it is given away by ``TakeProducerId``."""
-        return self._catalogue.peek_producer_id()
+        return self._catalogue.producer_ids.peek()
 
     def expire_ids(self) -> None:
         """Forget transactional ids that nobody has used for long."""

@@ -17,7 +17,7 @@ from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.config.types import ConfigKey, ConfigType, format_value
 from barnabas.broker.runtime.loggers import ROOT, problem_of, set_levels
 from barnabas.broker.runtime.turns import next_turn
-from barnabas.broker.topics.catalogue import Catalogue, Configs, ConfigsChange
+from barnabas.broker.topics.configs import ConfigsChange, DynamicConfigs
 from barnabas.broker.topics.resources import (
     KINDS,
     ConfigKind,
@@ -25,6 +25,7 @@ from barnabas.broker.topics.resources import (
     check_node_name,
     unknown_resource_type,
 )
+from barnabas.broker.topics.topic import Configs
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.alter_configs import (
     ALTER_CONFIGS,
@@ -65,7 +66,7 @@ class ConfigOperation(IntEnum):
 
 @serves(INCREMENTAL_ALTER_CONFIGS, versions=(0, 1), sliced=True)
 async def incremental_alter_configs(
-    catalogue: Catalogue,
+    configs: DynamicConfigs,
     identity: Identity,
     context: RequestContext,
     request: IncrementalAlterConfigsRequest,
@@ -85,8 +86,8 @@ async def incremental_alter_configs(
                 _alter_loggers(identity, resource, validate_only=request.validate_only)
             else:
                 kind = _kind_of(identity, resource)
-                change = _incremental_change(catalogue, kind, resource)
-                await _alter(catalogue, kind, resource, change, validate_only=request.validate_only)
+                change = _incremental_change(configs, kind, resource)
+                await _alter(configs, kind, resource, change, validate_only=request.validate_only)
         except KafkaError as error:
             response.error_code = error.code
             response.error_message = error.message
@@ -98,7 +99,10 @@ async def incremental_alter_configs(
 
 @serves(ALTER_CONFIGS, versions=(0, 2), sliced=True)
 async def alter_configs(
-    catalogue: Catalogue, identity: Identity, context: RequestContext, request: AlterConfigsRequest
+    configs: DynamicConfigs,
+    identity: Identity,
+    context: RequestContext,
+    request: AlterConfigsRequest,
 ) -> AlterConfigsResponse:
     """Replace all settings of each resource."""
     given = Counter(_identity(resource) for resource in request.resources)
@@ -114,7 +118,7 @@ async def alter_configs(
             kind = _kind_of(identity, resource)
             _check_no_null(config.name for config in resource.configs if config.value is None)
             change = _replacement({each.name: each.value or "" for each in resource.configs})
-            await _alter(catalogue, kind, resource, change, validate_only=request.validate_only)
+            await _alter(configs, kind, resource, change, validate_only=request.validate_only)
         except KafkaError as error:
             response.error_code = error.code
             response.error_message = error.message
@@ -162,7 +166,7 @@ def _check_no_null(names: Iterable[str]) -> None:
 
 
 async def _alter(
-    catalogue: Catalogue,
+    configs: DynamicConfigs,
     kind: ConfigKind,
     resource: Resource,
     change: ConfigsChange,
@@ -171,16 +175,16 @@ async def _alter(
 ) -> None:
     """Make, or only check, one change; raises KafkaError."""
     if validate_only:
-        kind.checked(catalogue, resource.resource_name, change)
+        kind.checked(configs, resource.resource_name, change)
     else:
-        await kind.alter(catalogue, resource.resource_name, change)
+        await kind.alter(configs, resource.resource_name, change)
 
 
 # ------------------------------------------------------------------------------- changes key by key
 
 
 def _incremental_change(
-    catalogue: Catalogue, kind: ConfigKind, resource: AlterConfigsResource
+    configs: DynamicConfigs, kind: ConfigKind, resource: AlterConfigsResource
 ) -> ConfigsChange:
     """Return the function that applies a resource's operations to its settings."""
     _check_no_null_but_deleted(resource)
@@ -189,7 +193,7 @@ def _incremental_change(
         """Return the text of a value that APPEND and SUBTRACT start from."""
         if name in current:
             return current[name]
-        return format_value(kind.value(catalogue, name)) or ""
+        return format_value(kind.value(configs, name)) or ""
 
     def change(current: Configs) -> Configs:
         changed = dict(current)

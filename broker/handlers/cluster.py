@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.api.operations import NOT_ASKED, ON_CLUSTER
-from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.configs import DynamicConfigs
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_cluster import (
     DESCRIBE_CLUSTER,
@@ -32,7 +32,7 @@ def refuse_describe_cluster(
 
 @serves(DESCRIBE_CLUSTER, versions=(0, 2), refuse=refuse_describe_cluster)
 def describe_cluster(
-    catalogue: Catalogue,
+    configs: DynamicConfigs,
     identity: Identity,
     context: RequestContext,
     request: DescribeClusterRequest,
@@ -60,7 +60,7 @@ def describe_cluster(
                 broker_id=identity.node_id,
                 host=host,
                 port=port,
-                rack=catalogue.broker_config.broker_rack,
+                rack=configs.broker_config.broker_rack,
             )
         ],
         cluster_authorized_operations=ON_CLUSTER if asked else NOT_ASKED,

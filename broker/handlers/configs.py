@@ -19,8 +19,10 @@ from barnabas.broker.config.types import ConfigEntry, ConfigSource, ConfigSynony
 from barnabas.broker.handlers.metadata import missing_topic_error
 from barnabas.broker.runtime.loggers import describe_loggers
 from barnabas.broker.runtime.turns import next_turn
-from barnabas.broker.topics.catalogue import CLUSTER_ENTITY, Catalogue, Configs
+from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.configs import CLUSTER_ENTITY
 from barnabas.broker.topics.resources import ResourceType, check_node_name, unknown_resource_type
+from barnabas.broker.topics.topic import Configs
 from barnabas.broker.topics.topic_names import name_problem
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_configs import (
@@ -160,12 +162,14 @@ def _entries(
             topic = catalogue.topic(name)
             if topic is None:
                 raise KafkaError(missing_topic_error(name), name_problem(name))
-            return describe_topic(topic.configs, catalogue.broker_config)
+            return describe_topic(topic.configs, catalogue.configs.broker_config)
         case ResourceType.BROKER:
             if name == CLUSTER_ENTITY:
-                return _cluster_wide_entries(catalogue.broker_overrides.get(CLUSTER_ENTITY, {}))
+                return _cluster_wide_entries(
+                    catalogue.configs.broker_overrides.get(CLUSTER_ENTITY, {})
+                )
             check_node_name(name, identity.node_id)
-            return _broker_entries(catalogue.broker_config)
+            return _broker_entries(catalogue.configs.broker_config)
         case ResourceType.BROKER_LOGGER:
             _check_not_empty(name, "Broker id must not be empty")
             check_node_name(name, identity.node_id)
@@ -175,8 +179,8 @@ def _entries(
             return CLIENT_METRICS_CONFIGS
         case ResourceType.GROUP:
             _check_not_empty(name, "Group name must not be empty")
-            overrides = catalogue.group_overrides.get(name, {})
-            return describe_group(overrides, catalogue.broker_config)
+            overrides = catalogue.configs.group_overrides.get(name, {})
+            return describe_group(overrides, catalogue.configs.broker_config)
     raise unknown_resource_type(resource.resource_type)
 
 
@@ -274,7 +278,7 @@ def _names(catalogue: Catalogue, identity: Identity, kind: ResourceType) -> Iter
         case ResourceType.TOPIC:
             return catalogue.topics
         case ResourceType.GROUP:
-            return catalogue.group_overrides
+            return catalogue.configs.group_overrides
         case ResourceType.CLIENT_METRICS:
             return ()
         case ResourceType.BROKER | ResourceType.BROKER_LOGGER:

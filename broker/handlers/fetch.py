@@ -33,7 +33,8 @@ from barnabas.broker.api.waiting import FetchWaits, ParkedFetch
 from barnabas.broker.runtime.disk_readers import DiskReaders
 from barnabas.broker.runtime.host import Host
 from barnabas.broker.runtime.turns import next_turn
-from barnabas.broker.topics.catalogue import Catalogue, Partition, Topic
+from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.topic import Partition, Topic
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.fetch import (
     FETCH,
@@ -194,7 +195,7 @@ class _Reader:
         )
         self.request = request
         self.plan = plan
-        self._max_bytes = min(request.max_bytes, catalogue.broker_config.fetch_max_bytes)
+        self._max_bytes = min(request.max_bytes, catalogue.configs.broker_config.fetch_max_bytes)
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self.cold: list[tuple[Key, FileSpan]] = []
         """What the last pass met that the disk has to be waited for."""

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final
 from barnabas.broker.api.dispatch import Parked, RequestContext, serves
 from barnabas.broker.api.division import by
 from barnabas.broker.api.storage_errors import error_code_of
-from barnabas.broker.topics.catalogue import Catalogue, Partition
+from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.topic import Partition
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.list_offsets import (
     LIST_OFFSETS,

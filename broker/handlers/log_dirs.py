@@ -11,7 +11,8 @@ import os
 from collections.abc import Iterable
 
 from barnabas.broker.api.dispatch import RequestContext, serves
-from barnabas.broker.topics.catalogue import Catalogue, Partition
+from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.topic import Partition
 from barnabas.protocol.messages.describe_log_dirs import (
     DESCRIBE_LOG_DIRS,
     DescribeLogDirsPartition,

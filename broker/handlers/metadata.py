@@ -17,7 +17,8 @@ from barnabas.broker.api.dispatch import Parked, RequestContext, serves
 from barnabas.broker.api.operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
 from barnabas.broker.runtime.host import Host
 from barnabas.broker.runtime.turns import next_turn
-from barnabas.broker.topics.catalogue import Catalogue, Topic
+from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.topic import Topic
 from barnabas.broker.topics.topic_names import INTERNAL, name_problem
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_topic_partitions import (
@@ -113,7 +114,7 @@ async def _create_then_answer(
     failed: dict[str, ErrorCode] = {}
     for name in names:
         try:
-            await catalogue.create_topic(name, catalogue.broker_config.num_partitions, {})
+            await catalogue.create_topic(name, catalogue.configs.broker_config.num_partitions, {})
         except KafkaError as error:
             failed[name] = error.code
     asked = request.topics or []
@@ -154,7 +155,7 @@ def _topics_to_create(
     }
     if not missing or not request.allow_auto_topic_creation:
         return []
-    if not catalogue.broker_config.auto_create_topics_enable:
+    if not catalogue.configs.broker_config.auto_create_topics_enable:
         return []
     # Internal topics are made by the coordinator that needs them, with partitions of its choice.
     wanted = (name for name in missing if name not in INTERNAL and name_problem(name) is None)
@@ -264,7 +265,7 @@ def _metadata_response(
                 node_id=identity.node_id,
                 host=host,
                 port=port,
-                rack=catalogue.broker_config.broker_rack,
+                rack=catalogue.configs.broker_config.broker_rack,
             )
         ],
         cluster_id=identity.cluster_id,
@@ -302,7 +303,7 @@ def describe_topic_partitions(
     Never creates a topic. ``next_cursor`` says where the next request goes on.
     """
     names = _names_from_cursor(catalogue, request)
-    limit = catalogue.broker_config.max_request_partition_size_limit
+    limit = catalogue.configs.broker_config.max_request_partition_size_limit
     remaining = max(1, min(limit, request.response_partition_limit))
     cursor = request.cursor
     response = DescribeTopicPartitionsResponse()

@@ -12,7 +12,8 @@ import asyncio
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.api.division import by
 from barnabas.broker.api.storage_errors import error_code_of
-from barnabas.broker.topics.catalogue import Catalogue, Partition
+from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.topic import Partition
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_records import (
     DELETE_RECORDS,

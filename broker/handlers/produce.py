@@ -37,7 +37,8 @@ from barnabas.broker.coordination.verification import (
 from barnabas.broker.handlers.produce_shortcut import ProduceShortcut
 from barnabas.broker.runtime import failpoints
 from barnabas.broker.runtime.host import Host
-from barnabas.broker.topics.catalogue import Catalogue, Partition, Topic
+from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.topic import Partition, Topic
 from barnabas.coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2
 from barnabas.protocol.compression import ZSTD
 from barnabas.protocol.errors import ErrorCode

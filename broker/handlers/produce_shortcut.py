@@ -38,7 +38,8 @@ from barnabas.storage.errors import Refused
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from barnabas.broker.topics.catalogue import Catalogue, Topic
+    from barnabas.broker.topics.catalogue import Catalogue
+    from barnabas.broker.topics.topic import Topic
     from barnabas.protocol.frame import FrameBuffer
     from barnabas.storage.journal import CommitGroup
     from barnabas.storage.partition_log import PartitionLog

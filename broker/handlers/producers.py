@@ -14,7 +14,7 @@ from barnabas.broker.api.dispatch import RequestContext, Routes, serves
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.runtime.host import Host
-from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.producer_ids import ProducerIds
 from barnabas.coordinator.transactions.commands import InitProducer
 from barnabas.coordinator.transactions.state import NEVER_MS
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -42,7 +42,7 @@ def refuse_init_producer_id(
 
 @serves(INIT_PRODUCER_ID, versions=(0, 6), refuse=refuse_init_producer_id, short=True)
 async def init_producer_id(
-    catalogue: Catalogue,
+    producer_ids: ProducerIds,
     transactions: Transactions,
     host: Host,
     context: RequestContext,
@@ -55,17 +55,17 @@ async def init_producer_id(
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:
         return await _init_transactional(
-            catalogue, transactions, host, context, request, request.transactional_id
+            producer_ids, transactions, host, context, request, request.transactional_id
         )
     try:
-        producer_id = await catalogue.next_producer_id()
+        producer_id = await producer_ids.next()
     except KafkaError as error:
         raise _no_producer_id(error) from error
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
 
 async def _init_transactional(
-    catalogue: Catalogue,
+    producer_ids: ProducerIds,
     transactions: Transactions,
     host: Host,
     context: RequestContext,
@@ -84,7 +84,7 @@ async def _init_transactional(
         raise KafkaError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
     try:
         await transactions.ensure()
-        await catalogue.ensure_producer_ids()
+        await producer_ids.ensure()
     except KafkaError as error:
         raise _no_producer_id(error) from error
 

@@ -17,12 +17,8 @@ from collections.abc import Sequence
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.config.topic_values import describe_topic
 from barnabas.broker.runtime.turns import next_turn
-from barnabas.broker.topics.catalogue import (
-    PARTITIONS_PER_CHANGE_MAX,
-    Catalogue,
-    Topic,
-    new_topic_id,
-)
+from barnabas.broker.topics.catalogue import PARTITIONS_PER_CHANGE_MAX, Catalogue, new_topic_id
+from barnabas.broker.topics.topic import Topic
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,
@@ -107,7 +103,7 @@ async def _create_topic(
         replication_factor=REPLICATION_FACTOR,
         configs=[
             CreatableTopicConfigs(entry.name, entry.value, entry.read_only, entry.source)
-            for entry in describe_topic(own, catalogue.broker_config)
+            for entry in describe_topic(own, catalogue.configs.broker_config)
         ],
     )
 
@@ -130,7 +126,7 @@ def _partition_count(catalogue: Catalogue, identity: Identity, asked: CreatableT
             "brokers have all their log directories cordoned.",
         )
     if asked.num_partitions == USE_DEFAULT:
-        return catalogue.broker_config.num_partitions
+        return catalogue.configs.broker_config.num_partitions
     return asked.num_partitions
 
 
@@ -201,7 +197,7 @@ async def delete_topics(
     catalogue: Catalogue, context: RequestContext, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse:
     """Delete topics named by name or by id; each succeeds or fails by itself."""
-    if not catalogue.broker_config.delete_topic_enable:
+    if not catalogue.configs.broker_config.delete_topic_enable:
         code = ErrorCode.TOPIC_DELETION_DISABLED
         raise KafkaError(code if context.api_version >= 3 else ErrorCode.INVALID_REQUEST)
     asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]

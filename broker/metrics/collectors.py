@@ -87,7 +87,7 @@ def register_maintenance(metrics: Metrics, cleaner: LogCleaner, scrubber: LogScr
 
 def partition_families(catalogue: Catalogue, node_id: int) -> Iterator[Family]:
     """Yield the series of each partition, unless they are switched off."""
-    if not catalogue.broker_config.metrics_partitions:
+    if not catalogue.configs.broker_config.metrics_partitions:
         return
     yield from kafka_partition_families(catalogue)
     yield from exporter_partition_families(catalogue, node_id)

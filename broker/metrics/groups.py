@@ -40,7 +40,7 @@ def group_families(groups: Groups, catalogue: Catalogue) -> Iterator[Family]:
             f"{doc}, all partitions of a topic.",
             _sums(groups, catalogue, look),
         )
-        if catalogue.broker_config.metrics_partitions:
+        if catalogue.configs.broker_config.metrics_partitions:
             yield Family(family, GAUGE, f"{doc} of a partition.", _each(groups, catalogue, look))
 
 

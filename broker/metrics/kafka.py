@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Routes
     from barnabas.broker.metrics.loop import LoopMonitor
     from barnabas.broker.network.socket_server import SocketServer
-    from barnabas.broker.topics.catalogue import Catalogue, Topic
+    from barnabas.broker.topics.catalogue import Catalogue
+    from barnabas.broker.topics.topic import Topic
     from barnabas.storage.log_store import LogStore
     from barnabas.storage.partition_log import PartitionLog
 

@@ -17,7 +17,8 @@ from barnabas.broker.config.group_configs import GROUP_CONFIGS, effective_group_
 from barnabas.broker.config.topic_configs import TOPIC_CONFIGS
 from barnabas.broker.config.topic_values import effective_value
 from barnabas.broker.config.types import ConfigKey, Value
-from barnabas.broker.topics.catalogue import CLUSTER_ENTITY, Catalogue, Configs, ConfigsChange
+from barnabas.broker.topics.configs import CLUSTER_ENTITY, ConfigsChange, DynamicConfigs
+from barnabas.broker.topics.topic import Configs
 from barnabas.broker.topics.topic_names import name_problem
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -41,10 +42,10 @@ class ConfigKind:
     keys: Mapping[str, ConfigKey]
     check_name: Callable[[str, int], None]
     """Gets the resource's name and the id of this node."""
-    value: Callable[[Catalogue, str], Value]
+    value: Callable[[DynamicConfigs, str], Value]
     """What a key has that the resource has not set."""
-    checked: Callable[[Catalogue, str, ConfigsChange], Configs]
-    alter: Callable[[Catalogue, str, ConfigsChange], Awaitable[None]]
+    checked: Callable[[DynamicConfigs, str, ConfigsChange], Configs]
+    alter: Callable[[DynamicConfigs, str, ConfigsChange], Awaitable[None]]
 
 
 def check_node_name(name: str, node_id: int) -> None:
@@ -87,23 +88,23 @@ KINDS: Final[Mapping[int, ConfigKind]] = {
     ResourceType.TOPIC: ConfigKind(
         TOPIC_CONFIGS,
         _check_topic_name,
-        lambda catalogue, key: effective_value(key, {}, catalogue.broker_config),
-        Catalogue.checked_topic_configs,
-        Catalogue.alter_topic_configs,
+        lambda configs, key: effective_value(key, {}, configs.broker_config),
+        DynamicConfigs.checked_topic_configs,
+        DynamicConfigs.alter_topic_configs,
     ),
     ResourceType.BROKER: ConfigKind(
         BROKER_CONFIGS,
         _check_broker_name,
-        lambda catalogue, key: catalogue.broker_config.value(key),
-        Catalogue.checked_broker_configs,
-        Catalogue.alter_broker_configs,
+        lambda configs, key: configs.broker_config.value(key),
+        DynamicConfigs.checked_broker_configs,
+        DynamicConfigs.alter_broker_configs,
     ),
     ResourceType.GROUP: ConfigKind(
         GROUP_CONFIGS,
         _check_group_name,
-        lambda catalogue, key: effective_group_value(key, {}, catalogue.broker_config),
-        Catalogue.checked_group_configs,
-        Catalogue.alter_group_configs,
+        lambda configs, key: effective_group_value(key, {}, configs.broker_config),
+        DynamicConfigs.checked_group_configs,
+        DynamicConfigs.alter_group_configs,
     ),
 }
 """The kinds whose settings are kept."""

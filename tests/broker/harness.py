@@ -91,7 +91,11 @@ class Administration:
             defaultdict(
                 lambda: None,
                 catalogue=self.catalogue,
-                host=SimpleNamespace(config=self.catalogue.broker_config, spawn=self._spawn),
+                configs=self.catalogue.configs,
+                producer_ids=self.catalogue.producer_ids,
+                host=SimpleNamespace(
+                    config=self.catalogue.configs.broker_config, spawn=self._spawn
+                ),
                 identity=self.metastore.identity,
                 logs=self.logs,
                 routes=self.routes,

@@ -103,7 +103,7 @@ async def test_a_change_goes_on_when_its_client_has_gone(administration):
     creation.cancel()
     with pytest.raises(asyncio.CancelledError):
         await creation
-    await catalogue.close()
+    await catalogue.changes.close()
     assert len(catalogue.topics["a"].partitions) == LOGS_PER_TURN * 2
     assert [topic.name for topic in administration.metastore.load().topics] == ["a"]
 
@@ -114,7 +114,7 @@ async def test_a_refusal_nobody_waits_for_is_no_loose_end(administration):
     creation = asyncio.ensure_future(catalogue.create_topic("a", 1, {}))
     await asyncio.sleep(0)
     creation.cancel()
-    await catalogue.close()
+    await catalogue.changes.close()
     assert creation.cancelled()
 
 
@@ -126,7 +126,7 @@ async def test_an_abandoned_catalogue_commits_nothing_more(administration):
     ]
     while not administration.metastore.load().topics:  # noqa: ASYNC110  nobody else will say so
         await asyncio.sleep(0)
-    catalogue.abandon()
+    catalogue.changes.abandon()
     await asyncio.wait(changes)
     assert all(change.cancelled() for change in changes)
     assert [topic.name for topic in administration.metastore.load().topics] == ["a"]

@@ -129,7 +129,7 @@ class Cell:
 
     def plant(self, transaction: Transaction) -> None:
         transactions = self.served.transactions
-        self.served.broker.server.catalogue.take_producer_id(transaction.producer_id)
+        self.served.broker.server.catalogue.producer_ids.take(transaction.producer_id)
         shard = transactions._shards[transactions.partition_of(self.key)]
         record = shard.machine.record(transaction)
         appended = shard.log.append_records(transactions._batch(Decision(records=(record,))))

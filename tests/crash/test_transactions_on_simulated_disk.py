@@ -83,7 +83,7 @@ class TransactionCrashes:
         await life.catalogue.create_topic(TOPIC, PARTITIONS[TOPIC], {})
         await life.groups.ensure()
         await life.transactions.ensure()
-        await life.catalogue.ensure_producer_ids()
+        await life.catalogue.producer_ids.ensure()
         life.settle()
 
     def _crash_here(self, operation: Operation) -> None:
@@ -102,7 +102,7 @@ class TransactionCrashes:
         """Start on a disk; judge what is found, then what becomes of it."""
         metastore = copy_of(self._metastore)
         life = Life(disk, metastore, self._now_ms)
-        life.catalogue.peek_producer_id = lambda: -1
+        life.catalogue.producer_ids.peek = lambda: -1
         found = life.history()
         found.check()
         life.open()

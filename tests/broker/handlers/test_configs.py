@@ -395,7 +395,7 @@ class TestBrokerSettings:
         await first.catalogue.create_topic("a", 1, {})
         first.stop()
         second = Administration(first.file_system, first.metastore)
-        assert second.catalogue.broker_config.log_retention_ms == 777
+        assert second.catalogue.configs.broker_config.log_retention_ms == 777
         assert second.catalogue.topics["a"].partitions[0].log.config.retention_ms == 777
         second.stop()
 

@@ -7,7 +7,7 @@ import pytest
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.group_configs import GROUP_CONFIGS
 from barnabas.broker.config.types import ConfigSource, Setting
-from barnabas.broker.topics import catalogue as catalogue_module
+from barnabas.broker.topics import configs as configs_module
 from barnabas.broker.topics.resources import ResourceType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.list_config_resources import (
@@ -67,24 +67,24 @@ class TestGroups:
             (SESSION, 8),
             ("group.consumer.session.timeout.ms", 5),
         ]
-        assert administration.catalogue.group_value("g", SESSION) == 50_000
-        assert administration.catalogue.group_value("other", SESSION) == 45_000
+        assert administration.catalogue.configs.group_value("g", SESSION) == 50_000
+        assert administration.catalogue.configs.group_value("other", SESSION) == 45_000
         assert await change(administration, GROUP, "g", (SESSION, DELETE, None)) == (NONE, None)
-        assert administration.catalogue.group_overrides == {}
+        assert administration.catalogue.configs.group_overrides == {}
         assert administration.metastore.load().group_configs == {}
 
     async def test_replacing(self, administration):
         await change(administration, GROUP, "g", (SESSION, SET, "50000"))
         outcome = await replace(administration, GROUP, "g", (HEARTBEAT, "6000"))
         assert outcome == (NONE, None)
-        assert administration.catalogue.group_overrides == {"g": {HEARTBEAT: "6000"}}
+        assert administration.catalogue.configs.group_overrides == {"g": {HEARTBEAT: "6000"}}
 
     async def test_they_are_there_after_a_restart(self):
         first = Administration()
         await change(first, GROUP, "g", (SESSION, SET, "50000"))
         first.stop()
         second = Administration(first.file_system, first.metastore)
-        assert second.catalogue.group_value("g", SESSION) == 50_000
+        assert second.catalogue.configs.group_value("g", SESSION) == 50_000
         second.stop()
 
     @pytest.mark.parametrize(
@@ -159,13 +159,13 @@ class TestGroups:
         }
         config = BrokerConfig(node_id=1).with_settings(narrow)
         second = Administration(first.file_system, first.metastore, config)
-        assert second.catalogue.group_value("g", SESSION) == 55_000
-        assert second.catalogue.group_value("g", HEARTBEAT) == 9_000
+        assert second.catalogue.configs.group_value("g", SESSION) == 55_000
+        assert second.catalogue.configs.group_value("g", HEARTBEAT) == 9_000
         assert (await described(second, GROUP, "g", SESSION)).value == "50000"
         second.stop()
 
     async def test_only_so_many_groups_can_have_settings(self, administration, monkeypatch):
-        monkeypatch.setattr(catalogue_module, "GROUPS_WITH_SETTINGS_MAX", 2)
+        monkeypatch.setattr(configs_module, "GROUPS_WITH_SETTINGS_MAX", 2)
         for group in ("a", "b"):
             assert await change(administration, GROUP, group, (HEARTBEAT, SET, "6000")) == (0, None)
         code, message = await change(administration, GROUP, "c", (HEARTBEAT, SET, "6000"))

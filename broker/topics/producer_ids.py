@@ -1,0 +1,60 @@
+"""Producer ids that were never given away (S10), taken from the MetaStore in blocks."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from barnabas.broker.topics.changes import Changes
+    from barnabas.storage.metastore.interface import MetaStore
+
+LOW: Final = 500
+"""When fewer are left the next block is fetched."""
+
+
+class ProducerIds:
+    """The ids of the present block."""
+
+    def __init__(self, metastore: MetaStore, changes: Changes) -> None:
+        self._metastore = metastore
+        self._changes = changes
+        self._ids: deque[int] = deque()
+        self._is_coming = False
+
+    async def next(self) -> int:
+        """Return a producer id that was never returned before (S10); raises KafkaError."""
+        while not self._ids:
+            await self._changes.run(self._allocate)
+        return self._ids.popleft()
+
+    def peek(self) -> int:
+        """Return a producer id that is free, for ``take``; -1: none is ready.
+
+        The next block is fetched in time, so that there is always one while the disk works.
+        """
+        if len(self._ids) < LOW and not self._is_coming:
+            self._is_coming = True
+            self._changes.begin(self._refill())
+        return self._ids[0] if self._ids else -1
+
+    def take(self, producer_id: int) -> None:
+        """Give away the id that ``peek`` returned."""
+        taken = self._ids.popleft()
+        assert taken == producer_id, (taken, producer_id)
+
+    async def ensure(self) -> None:
+        """Wait until there are producer ids to give away; raises KafkaError."""
+        if not self._ids:
+            await self._refill()
+
+    async def _refill(self) -> None:
+        try:
+            await self._changes.run(self._allocate)
+        finally:
+            self._is_coming = False
+
+    async def _allocate(self) -> None:
+        """Make the next block durable before one id of it is given away."""
+        if len(self._ids) < LOW:
+            self._ids.extend(self._metastore.allocate_producer_ids())

@@ -1,0 +1,65 @@
+"""One topic and its partitions, as requests meet them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from barnabas.broker.topics.topic_names import INTERNAL
+from barnabas.coordinator.transactions.state import TopicPartition
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.metadata import MetadataResponsePartition
+from barnabas.storage.config import LogConfig
+from barnabas.storage.partition_log import PartitionLog
+
+Configs = Mapping[str, str]
+
+NO_EPOCH: Final = -1
+"""What a client says that does not know a partition's leader epoch."""
+
+
+class Partition:
+    """One partition of a topic, and its log."""
+
+    __slots__ = ("index", "log", "partition_id", "place", "topic")
+
+    def __init__(self, topic: Topic, index: int, partition_id: int, log: PartitionLog) -> None:
+        self.topic = topic
+        self.index = index
+        self.partition_id = partition_id
+        self.log = log
+        self.place = TopicPartition(topic.name, index)
+        """What transactions call it."""
+
+    def leader_epoch_error(self, current_leader_epoch: int) -> ErrorCode:
+        """Compare the epoch a client believes in with ours; -1 is no belief (KIP-320)."""
+        ours = self.log.leader_epoch
+        if current_leader_epoch in {NO_EPOCH, ours}:
+            return ErrorCode.NONE
+        if current_leader_epoch < ours:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        return ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+class Topic:
+    """One topic: its partitions by index, its own settings, and what they mean to storage."""
+
+    __slots__ = (
+        "configs",
+        "described",
+        "is_internal",
+        "log_config",
+        "name",
+        "partitions",
+        "topic_id",
+    )
+
+    def __init__(self, name: str, topic_id: bytes, configs: Configs, settings: LogConfig) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.is_internal = name in INTERNAL
+        self.configs = configs
+        self.log_config = settings
+        self.partitions: list[Partition] = []
+        self.described: list[MetadataResponsePartition] = []
+        """What Metadata says of the partitions: kept, because topics can have thousands."""
