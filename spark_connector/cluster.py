@@ -244,7 +244,7 @@ class Cluster(Connections):
     @property
     def node_ids(self) -> list[int]:
         """Every broker that Metadata has named so far."""
-        return sorted(self._nodes)
+        return self._nodes.ids
 
     def refresh(self, topics: Iterable[str], deadline: Deadline) -> MetadataResponse:
         """Ask for metadata; none of the topics is created by asking."""
@@ -256,7 +256,7 @@ class Cluster(Connections):
             "Asking for the cluster's topics", METADATA, request, deadline=deadline
         )
         for broker in response.brokers:
-            self._nodes[broker.node_id] = broker.host, broker.port
+            self._nodes.know(broker.node_id, broker.host, broker.port)
         for topic in response.topics:
             if topic.name is not None and not topic.error_code:
                 self._leaders[topic.name] = {
@@ -348,7 +348,7 @@ class Cluster(Connections):
                     raise NotAllowed(f"The broker does not allow {answer.key}: {name_of(code)}.")
                 if code:
                     raise NotYet(name_of(code))
-                self._nodes[answer.node_id] = answer.host, answer.port
+                self._nodes.know(answer.node_id, answer.host, answer.port)
                 self._coordinators[kind, answer.key] = found[answer.key] = answer.node_id
         return found
 

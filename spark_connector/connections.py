@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from barnabas.broker.client.nodes import Nodes, UnknownNode
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.spark_connector.closing import Closing
 from barnabas.spark_connector.connection import Connection, Disconnected
@@ -41,20 +42,13 @@ class Connections(Closing):
     ) -> None:
         self.servers = bootstrap_servers
         self.request_timeout_ms = request_timeout_ms
-        self._addresses = addresses(bootstrap_servers)
         self._client_id = client_id
         self._timeout_ms = timeout_ms
-        self._nodes: dict[int, tuple[str, int]] = {}
-        self._connections: dict[tuple[int, str], Connection] = {}
-        self._first: Connection | None = None
+        self._nodes = Nodes(addresses(bootstrap_servers), self._connect, Disconnected)
 
     def close(self) -> None:
         """Close all connections; whatever is asked next makes new ones."""
-        connections = [*self._connections.values(), *([self._first] if self._first else [])]
-        self._connections.clear()
-        self._first = None
-        for connection in connections:
-            connection.close()
+        self._nodes.close()
 
     def deadline(self) -> Deadline:
         """As long as one thing may take."""
@@ -64,29 +58,14 @@ class Connections(Closing):
 
     def node(self, node_id: int, lane: str = CONTROL) -> Connection:
         """Return a connection to a broker that Metadata or FindCoordinator named."""
-        connection = self._connections.get((node_id, lane))
-        if connection is None or not connection.is_open:
-            address = self._nodes.get(node_id)
-            if address is None:
-                raise NotYet(f"broker {node_id} is not there")
-            connection = self._connect(address)
-            self._connections[node_id, lane] = connection
-        return connection
+        try:
+            return self._nodes.node(node_id, lane)
+        except UnknownNode as error:
+            raise NotYet(str(error)) from None
 
     def any_node(self) -> Connection:
         """Return a connection to whichever broker takes one; raises Disconnected."""
-        if self._first is None or not self._first.is_open:
-            self._first = self._connect_to_any()
-        return self._first
-
-    def _connect_to_any(self) -> Connection:
-        problems: dict[str, None] = {}
-        for address in dict.fromkeys([*self._addresses, *self._nodes.values()]):
-            try:
-                return self._connect(address)
-            except Disconnected as problem:
-                problems[str(problem)] = None
-        raise Disconnected("; ".join(problems))
+        return self._nodes.any()
 
     def _connect(self, address: tuple[str, int]) -> Connection:
         return Connection(address, self._client_id, self.request_timeout_ms)

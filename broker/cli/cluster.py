@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from barnabas.broker.cli.arguments import Address
 from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.client.nodes import Nodes, UnknownNode
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.protocol.api import Api
 from barnabas.protocol.errors import ErrorCode, KafkaError, Malformed
@@ -106,6 +107,11 @@ class Connection:
         except (OSError, Malformed) as error:
             raise self._failed(error) from None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it can still be used."""
+        return self._client.is_open
+
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
@@ -130,11 +136,10 @@ class Cluster:
     """
 
     def __init__(self, addresses: list[Address], timeout_seconds: float) -> None:
-        self._addresses = addresses
+        self._nodes = Nodes(
+            addresses, lambda address: Connection(address, timeout_seconds), Unreachable
+        )
         self._timeout_seconds = timeout_seconds
-        self._first: Connection | None = None
-        self._nodes: dict[int, Address] = {}
-        self._connections: dict[int, Connection] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -149,27 +154,12 @@ class Cluster:
 
     def disconnect(self) -> None:
         """Close all connections; what is asked next makes new ones."""
-        connections = [*self._connections.values(), *([self._first] if self._first else [])]
-        self._connections.clear()
-        self._first = None
-        for connection in connections:
-            connection.close()
+        self._nodes.close()
 
     @property
     def any_broker(self) -> Connection:
         """The first broker that takes a connection; raises Unreachable."""
-        if self._first is None:
-            self._first = self._connect_to_any()
-        return self._first
-
-    def _connect_to_any(self) -> Connection:
-        problems = []
-        for address in self._addresses:
-            try:
-                return Connection(address, self._timeout_seconds)
-            except Unreachable as problem:
-                problems.append(str(problem))
-        raise Unreachable("; ".join(problems))
+        return self._nodes.any()
 
     def ask(
         self, api: Api[Request, Response], request: Request, at_most: int | None = None
@@ -179,27 +169,26 @@ class Cluster:
 
     def node(self, node_id: int) -> Connection:
         """Return the connection to a broker that Metadata or FindCoordinator named."""
-        connection = self._connections.get(node_id)
-        if connection is None:
-            connection = self.connect(node_id, self._timeout_seconds)
-            self._connections[node_id] = connection
-        return connection
+        try:
+            return self._nodes.node(node_id)
+        except UnknownNode as error:
+            raise Unreachable(str(error)) from None
 
     def connect(self, node_id: int, timeout_seconds: float) -> Connection:
         """Return a new connection to a broker, for the caller to close."""
-        address = self._nodes.get(node_id)
-        if address is None:
-            raise Unreachable(f"broker {node_id} is not there")
-        return Connection(address, timeout_seconds)
+        try:
+            return Connection(self._nodes.address(node_id), timeout_seconds)
+        except UnknownNode as error:
+            raise Unreachable(str(error)) from None
 
     def know(self, node_id: int, host: str, port: int) -> None:
         """Remember where a broker is."""
-        self._nodes[node_id] = host, port
+        self._nodes.know(node_id, host, port)
 
     @property
     def node_ids(self) -> list[int]:
         """Every broker known so far."""
-        return sorted(self._nodes)
+        return self._nodes.ids
 
     def topics(self, names: list[str] | None = None) -> list[MetadataResponseTopic]:
         """Return what Metadata says of topics, of all by default, in the order of their names.

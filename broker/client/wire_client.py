@@ -1,4 +1,4 @@
-"""One blocking connection to a broker: for the command line, for tests, for tools."""
+"""One blocking connection to a broker: for the command line, the Spark sinks, tests and tools."""
 
 from __future__ import annotations
 
@@ -7,8 +7,15 @@ import time
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from barnabas.broker.version import __version__
 from barnabas.protocol.api import Api
-from barnabas.protocol.client import NEED_DATA, AdvertisedVersions, ClientConnection
+from barnabas.protocol.client import (
+    DEFAULT_MAX_FRAME_BYTES,
+    NEED_DATA,
+    AdvertisedVersions,
+    ClientConnection,
+)
+from barnabas.protocol.errors import Malformed
 from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
 
 Request = TypeVar("Request")
@@ -23,7 +30,8 @@ class WireClient:
     """One blocking connection; every wait for the broker is bounded by ``timeout_seconds``.
 
     Raises OSError when the connection is lost, Malformed when an answer is not Kafka's, and
-    KafkaError UNSUPPORTED_VERSION when the two sides have no version in common.
+    KafkaError UNSUPPORTED_VERSION when the two sides have no version in common. After the first two
+    it is closed: whether the last requests arrived is not known.
     """
 
     def __init__(
@@ -31,12 +39,14 @@ class WireClient:
         address: tuple[str, int],
         client_id: str = "barnabas",
         timeout_seconds: float = TIMEOUT_SECONDS,
+        max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
     ) -> None:
-        self._timeout_seconds = timeout_seconds
+        self.timeout_seconds = timeout_seconds
         self._socket = socket.create_connection(address, timeout_seconds)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._connection = ClientConnection(client_id)
+        self._connection = ClientConnection(client_id, max_frame_bytes=max_frame_bytes)
         self._versions: AdvertisedVersions | None = None
+        self._features: dict[str, int] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -52,6 +62,16 @@ class WireClient:
     def close(self) -> None:
         """Close the connection; what was sent still arrives."""
         self._socket.close()
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether it can still be used."""
+        return self._socket.fileno() >= 0
+
+    @property
+    def in_flight(self) -> int:
+        """Return how many requests have no answer yet."""
+        return self._connection.in_flight
 
     def ask(self, api: Api[Request, Response], request: Request, version: int) -> Response:
         """Send a request and return its response."""
@@ -70,12 +90,23 @@ class WireClient:
         _, chunks = self._connection.request(
             api, version, request, expects_response=expects_response
         )
-        self._socket.settimeout(self._timeout_seconds)
-        self._socket.sendall(b"".join(chunks))
+        try:
+            self._socket.settimeout(self.timeout_seconds)
+            self._socket.sendall(b"".join(chunks))
+        except OSError:
+            self.close()
+            raise
 
     def receive(self, api: Api[Any, Response]) -> Response:
         """Return the response to the oldest request without one, which was for ``api``."""
-        deadline = time.monotonic() + self._timeout_seconds
+        try:
+            return self._received(api)
+        except (OSError, Malformed):
+            self.close()
+            raise
+
+    def _received(self, api: Api[Any, Response]) -> Response:
+        deadline = time.monotonic() + self.timeout_seconds
         while (answer := self._connection.next_response()) is NEED_DATA:
             left_seconds = deadline - time.monotonic()
             if left_seconds <= 0:
@@ -90,8 +121,21 @@ class WireClient:
 
     def version_of(self, api: Api[Any, Any], at_most: int | None = None) -> int:
         """Return the highest version of an API that both sides speak."""
+        return self.versions.highest_common(api, at_most=at_most)
+
+    @property
+    def versions(self) -> AdvertisedVersions:
+        """What the broker speaks; it is asked once."""
         if self._versions is None:
-            request = ApiVersionsRequest("barnabas", "0")
+            request = ApiVersionsRequest("barnabas", __version__)
             answer = self.ask(API_VERSIONS, request, _API_VERSIONS_VERSION)
+            self._features = {
+                each.name: each.max_version_level for each in answer.finalized_features
+            }
             self._versions = AdvertisedVersions.from_response(answer)
-        return self._versions.highest_common(api, at_most=at_most)
+        return self._versions
+
+    def feature_level(self, name: str) -> int:
+        """Return the level of a feature that the cluster has finalized; 0 without it."""
+        _ = self.versions  # They come in the same answer.
+        return self._features.get(name, 0)
