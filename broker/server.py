@@ -152,8 +152,8 @@ class BrokerServer:
             await self._first_checkpoint()
             self.stage = Stage.RECOVERED
             await self._create_configured_topics()
-            self.groups.open()
-            self.transactions.open()
+            self.groups.log.open()
+            self.transactions.log.open()
             self.logs.check_space()  # A full disk refuses the first request already.
             self.routes.bind(self._services())
             self.stage = Stage.PREPARED
@@ -247,8 +247,8 @@ class BrokerServer:
 
     async def coordinators_loaded(self) -> None:
         """Return when everything is read that coordinators go by."""
-        await self.groups.replayed.wait()
-        await self.transactions.replayed.wait()
+        await self.groups.log.replayed.wait()
+        await self.transactions.log.replayed.wait()
 
     async def wait_for_failure(self) -> BaseException:
         """Return what ended this broker, if anything ever does."""

@@ -4,11 +4,13 @@ Rules of this folder:
 
 1. ``decide(command, now)`` reads state and never changes it. ``apply(record)`` and ``change`` do,
    and never decide. Start-up replays records through the same ``apply`` that live traffic uses.
-2. A ``Change`` is state that no restart needs (who waits for a rebalance, who was heard of). It is
-   applied together with the decision's records, and never written.
-3. Nothing of a decision is seen by anybody before its records are durable: not the state, not the
-   answer, not the effects. Commands for the same key wait meanwhile
-   (``broker/coordination/runner.py``).
+2. A ``Change`` is state that no restart needs (which member waits for a rebalance, when one was
+   last heard of). It is applied together with the decision's records, and never written.
+3. Nothing of a decision leaves the broker before its records are durable. Inside, it applies as a
+   whole: records, changes, effects. Groups apply it when it is durable, and commands for the same
+   key wait meanwhile (``broker/coordination/durable_runner.py``). Transactions apply it when it is
+   appended, what follows from it is appended behind it, and the answer waits until all of that is
+   durable (``broker/coordination/appended_runner.py``).
 4. Time, member ids and everything random arrive with the command. A timer is an effect that comes
    back as a command. An answer that has to wait is parked under its command's ticket, and given by
    an ``Answer`` effect of a later decision.
@@ -46,7 +48,7 @@ class Record(NamedTuple):
     producer_id: int = NO_PRODUCER_ID
     """Whose open transaction the record is part of."""
     meaning: Any = None
-    """What the value says, as it is kept in memory; None: whoever applies it has to read it."""
+    """What the value says, as it is kept in memory; None: ``apply`` has to read it."""
 
     def encode(self) -> tuple[bytes, bytes | None]:
         """The record's key and value as they stand in the log."""
@@ -121,7 +123,7 @@ class LongDecision(NamedTuple):
 
 
 NOTHING: Final = Decision()
-"""For a command that nobody waits for and that found nothing to do."""
+"""For a command without a client that found nothing to do."""
 
 
 def decode_record(

@@ -1,4 +1,4 @@
-"""The group coordinator of this broker: its topic, its settings, what its machine may look at."""
+"""The group coordinator of this broker: its log and runner, settings, what its machine may see."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.coordination.runner import Coordination
+from barnabas.broker.coordination.coordinator_log import Admit, CoordinatorLog, TopicSettings
+from barnabas.broker.coordination.durable_runner import DurableRunner
+from barnabas.broker.coordination.lanes import Command, Refuse, Respond, Submission
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
-from barnabas.coordinator.decision import Timer
+from barnabas.coordinator.decision import Effect, Timer
 from barnabas.coordinator.groups.commands import Caller, ExpireOffsets, TimerExpired, TopicsDeleted
 from barnabas.coordinator.groups.config import ConsumerTimes, GroupConfig
 from barnabas.coordinator.groups.offset_table import MANY, OffsetTable
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 GROUP_ID_MAX_BYTES: Final = 32_767
 """What the records of ``__consumer_offsets`` can hold."""
 GROUPS_PER_TURN: Final = 64
-"""Groups asked for what has expired before the loop gets a turn."""
+"""Groups looked through for what has expired before the loop gets a turn."""
 
 
 class CatalogueImage:
@@ -57,73 +59,117 @@ class CatalogueImage:
         return 0 if topic is None else len(topic.partitions)
 
 
-class Groups(Coordination):
-    """Runs the group coordinator."""
+class Groups:
+    """The group coordinator: its log, and its runner, which applies decisions when durable."""
 
     def __init__(self, host: Host, catalogue: Catalogue) -> None:
+        self._host = host
+        self._catalogue = catalogue
         self.image = CatalogueImage(catalogue)
-        super().__init__(
+        self.log: CoordinatorLog[GroupShard] = CoordinatorLog(
             GROUP_OFFSETS,
             lambda: GroupShard(group_config(host.config, self.consumer_times)),
-            self._timer_expired,
-            catalogue=catalogue,
-            clock=host.clock,
-            after=host.flush_answers,
-            spawn=host.spawn,
-            on_fatal=host.fatal,
-            batch_max_bytes=host.config.journal_file_bytes // 2,
+            _topic_settings,
+            host,
+            catalogue,
+            on_loaded=self._loaded,
+            on_gone=self._gone,
         )
-        self._host = host
+        self._runner = DurableRunner(self.log, host, self._timer_expired)
+
+    def _loaded(self, effects: tuple[Effect, ...]) -> None:
+        self._runner.take_effects(effects)
+
+    def _gone(self) -> None:
+        self._runner.forget()
 
     def _timer_expired(self, timer: Timer) -> TimerExpired:
         return TimerExpired(timer, self.image)
 
+    def close(self) -> None:
+        """Let no timer run any more: the broker ends."""
+        self._runner.close()
+
+    # ------------------------------------------------------------------------------------ requests
+
     async def ensure(self) -> None:
         """Make ``__consumer_offsets`` unless it is there; raises KafkaError."""
-        config = self._host.config
-        await self.ensure_topic(
-            config.offsets_topic_num_partitions,
-            {
-                "cleanup.policy": "compact",
-                "compression.type": "producer",
-                "segment.bytes": str(config.offsets_topic_segment_bytes),
-            },
-        )
+        await self.log.ensure()
+
+    def is_coordinator(self) -> bool:
+        """Whether groups are served here."""
+        return self.log.is_coordinator()
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether some of the groups are not known yet."""
+        return self.log.is_loading
+
+    def refusal(self, key: str) -> ErrorCode:
+        """Why commands for a group cannot be taken now; NONE if they can."""
+        if len(key) > GROUP_ID_MAX_BYTES // 4 and len(key.encode()) > GROUP_ID_MAX_BYTES:
+            return ErrorCode.INVALID_GROUP_ID
+        return self.log.refusal(key)
+
+    def new_ticket(self) -> int:
+        """A number for a command whose answer may have to wait."""
+        return self._runner.new_ticket()
+
+    def must_wait(self, key: str, command: Command) -> bool:
+        """Whether a command would wait for others of its group, were it submitted now."""
+        return self._runner.must_wait(key, command)
+
+    def submit(
+        self,
+        key: str,
+        command: Command,
+        respond: Respond,
+        refuse: Refuse | None = None,
+        *,
+        ticket: int | None = None,
+        admit: Admit | None = None,
+    ) -> None:
+        """Decide ``command`` when its turn has come; ask ``refusal`` first. See ``Submission``."""
+        self._runner.submit(Submission(key, command, respond, refuse, ticket, admit))
+
+    def machine_of(self, group_id: str) -> GroupShard:
+        """The machine that knows a group, to read from; ask ``refusal`` first."""
+        return self.log.shard_of(group_id).machine
+
+    @property
+    def machines(self) -> list[GroupShard]:
+        """All machines, to read from."""
+        return self.log.machines
 
     def write_marker(self, partition: int, marker: TransactionMarker) -> None:
         """Append the marker of a transaction that committed offsets; raises Refused, KafkaError.
 
-        Readers see the offsets before anybody is told that the marker is there (KAFKA-17507).
+        Readers see the offsets before anything is answered that says of the marker (KAFKA-17507).
         """
-        if not self.is_coordinator() or not self._shards[partition].is_loaded:
+        if not self.is_coordinator() or not self.log.shards[partition].is_loaded:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        shard = self._shards[partition]
+        shard = self.log.shards[partition]
         durable = shard.log.append_marker(marker).durable
 
         def apply() -> None:
-            if not shard.is_gone:
-                self.end_transaction(shard, marker.producer_id, commit=marker.commit)
+            self._runner.end_transaction(shard, marker.producer_id, commit=marker.commit)
 
         if durable is None:
             apply()
         else:
             durable.add_waiter(apply)
 
-    def refusal(self, key: str) -> ErrorCode:
-        """Why commands for a group cannot be taken now; NONE if they can."""
-        if len(key) > GROUP_ID_MAX_BYTES // 4 and len(key.encode()) > GROUP_ID_MAX_BYTES:
-            return ErrorCode.INVALID_GROUP_ID
-        return super().refusal(key)
+    # ------------------------------------------------------------------------------------- upkeep
 
     def expire_offsets(self) -> None:
         """Drop what was not used for long, and empty groups with nothing left."""
-        self._ask_each(self._group_ids(), lambda key: ExpireOffsets(key, self.image))
+        self._submit_each(self._group_ids(), lambda key: ExpireOffsets(key, self.image))
 
     def forget_topic(self, name: str) -> None:
         """Drop the offsets of a topic that was deleted, or everything with the groups' own."""
         if not self.is_coordinator():
             return
-        self._ask_each(
+        self._submit_each(
             self._group_ids(),
             lambda key: TopicsDeleted(key, self.image),
             lambda key: self._offsets_of(key).holds_topic(key, name),
@@ -145,17 +191,15 @@ class Groups(Coordination):
         return False
 
     def _offsets_of(self, group_id: str) -> OffsetTable:
-        machine = self.machine_of(group_id)
-        assert isinstance(machine, GroupShard)
-        return machine.offsets
+        return self.machine_of(group_id).offsets
 
     def _group_ids(self) -> list[str]:
         return [key for machine in self.machines for key in machine.keys()]  # noqa: SIM118
 
-    def _ask_each(
+    def _submit_each(
         self,
         group_ids: list[str],
-        make: Callable[[str], object],
+        make: Callable[[str], Command],
         concerns: Callable[[str], bool] = lambda _group_id: True,
     ) -> None:
         """Submit a command for each group that it ``concerns``, some at a time."""
@@ -177,7 +221,6 @@ class Groups(Coordination):
     def configure(self, config: BrokerConfig) -> None:
         """Use changed settings from the next command on."""
         for machine in self.machines:
-            assert isinstance(machine, GroupShard)
             machine.config = group_config(config, self.consumer_times)
 
     def consumer_times(self, group_id: str) -> ConsumerTimes:
@@ -190,6 +233,12 @@ class Groups(Coordination):
         assert isinstance(heartbeat_ms, int)
         assert isinstance(assignment_ms, int)
         return ConsumerTimes(session_ms, heartbeat_ms, assignment_ms)
+
+
+def _topic_settings(config: BrokerConfig) -> TopicSettings:
+    return TopicSettings(
+        config.offsets_topic_num_partitions, config.offsets_topic_segment_bytes, "producer"
+    )
 
 
 def group_config(

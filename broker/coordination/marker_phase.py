@@ -1,9 +1,9 @@
 """Writes the markers of decided transactions, until every partition has its own (C6).
 
-Usually all markers of a transaction are placed in the turn in which it is decided, in front of the
-record that says it is complete (D5). What cannot be placed then (the disk is full, a partition is
-being closed, ``__consumer_offsets`` is not loaded yet) is tried again for as long as it takes;
-a transaction over very many partitions is given several turns of the loop.
+Usually all markers of a transaction are appended in the turn in which it is decided, in front of
+the record that says it is complete (D5). What cannot be appended then (the disk is full, a
+partition is being closed, ``__consumer_offsets`` is not loaded yet) is tried again for as long as
+it takes; a transaction over very many partitions is given several turns of the loop.
 
 A partition that a later marker has closed already owes nothing: somebody ended the transaction
 there by hand (``kafka-transactions.sh abort`` with later epochs). Where a later transaction is
@@ -15,19 +15,24 @@ Kafka stops sending at both, and the transaction hangs until the next start (KAF
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.runtime.clock import Timer as ClockTimer
+from barnabas.coordinator.transactions.commands import MarkersPlaced, MarkersWritten
 from barnabas.coordinator.transactions.state import TopicPartition, Transaction
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.storage.transaction_marker import TransactionMarker
 
 if TYPE_CHECKING:
+    from barnabas.broker.coordination.appended_runner import AppendedRunner
+    from barnabas.broker.coordination.coordinator_log import CoordinatorLog
     from barnabas.broker.coordination.markers import MarkerWriter
-    from barnabas.broker.coordination.transactions import Transactions
+    from barnabas.broker.coordination.transaction_counts import TransactionCounts
     from barnabas.broker.runtime.host import Host
-    from barnabas.broker.topics.catalogue import Catalogue
+    from barnabas.coordinator.transactions.shard import TransactionShard
+    from barnabas.storage.log_store import LogStore
 
 logger = logging.getLogger(__name__)
 
@@ -56,18 +61,32 @@ class MarkerPhase:
     """The marker phases of one coordinator's transactions."""
 
     def __init__(
-        self, transactions: Transactions, host: Host, catalogue: Catalogue, markers: MarkerWriter
+        self,
+        log: CoordinatorLog[TransactionShard],
+        runner: AppendedRunner[TransactionShard],
+        markers: MarkerWriter,
+        logs: LogStore,
+        host: Host,
+        counts: TransactionCounts,
+        completed: Callable[[str], None],
     ) -> None:
-        self._transactions = transactions
-        self._host = host
-        self._catalogue = catalogue
+        """``completed`` is called with each transactional id whose transaction is complete."""
+        self._log = log
+        self._runner = runner
         self._markers = markers
+        self._logs = logs
+        self._host = host
+        self._counts = counts
+        self._completed = completed
         self._retries: dict[str, _Retry] = {}
         self._closed = False
 
     def begin(self, key: str) -> None:
-        """Place the markers that a decided transaction owes; when all are there, complete it."""
-        self._write(key, self._transactions.awaiting_markers(key))
+        """Append the markers that a decided transaction owes; when all are there, complete it."""
+        self._write(key, self._awaiting(key))
+
+    def _awaiting(self, key: str) -> list[TopicPartition]:
+        return self._log.shard_of(key).machine.awaiting_markers(key)
 
     def forget(self) -> None:
         """Try nothing again: the transactions are gone."""
@@ -86,7 +105,8 @@ class MarkerPhase:
 
         ``refused`` says what happened to one of those that were tried before.
         """
-        transaction = self._transactions.transaction(key)
+        machine = self._log.shard_of(key).machine
+        transaction = machine.transactions.get(key)
         if transaction is None or not transaction.state.is_prepared:
             self._retries.pop(key, None)
             return
@@ -94,62 +114,60 @@ class MarkerPhase:
             transaction.producer_id,
             transaction.producer_epoch,
             commit=transaction.commits,
-            coordinator_epoch=self._transactions.coordinator_epoch,
+            coordinator_epoch=self._logs.leader_epoch,
             transaction_version=transaction.generation,
         )
-        counts = self._transactions.counts
-        placed = []
-        for place in owed[:MARKERS_PER_TURN]:
-            error = self._write_one(place, marker)
+        counts = self._counts
+        marked = []
+        for partition in owed[:MARKERS_PER_TURN]:
+            error = self._write_one(partition, marker)
             if error:
-                refused = f"{place.topic}-{place.partition}: {error.name}"
+                refused = f"{partition.topic}-{partition.partition}: {error.name}"
                 counts.markers_delayed += 1
             else:
-                placed.append(place)
-        counts.markers_written += len(placed)
-        self._transactions.markers_placed(key, placed)
+                marked.append(partition)
+        counts.markers_written += len(marked)
+        machine.change(MarkersPlaced(key, marked))
         if len(owed) > MARKERS_PER_TURN:
             rest = owed[MARKERS_PER_TURN:]
             self._host.loop.call_soon(self._next_turn, key, rest, refused)
-        elif not self._transactions.awaiting_markers(key):
+        elif not machine.awaiting_markers(key):
             self._complete(key, transaction)
         else:
             self._try_again(key, refused)
 
-    def _write_one(self, place: TopicPartition, marker: TransactionMarker) -> ErrorCode:
+    def _write_one(self, partition: TopicPartition, marker: TransactionMarker) -> ErrorCode:
         """Write one marker; NONE also where the partition needs none."""
-        topic, index = place
+        topic, index = partition
         error = self._markers.write(topic, index, marker)
         if not error:
             return error
         if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return ErrorCode.NONE  # It was deleted (M5).
-        if error in _SUPERSEDED and not self._is_open(place, marker):
+        is_superseded = error in _SUPERSEDED
+        if is_superseded and not self._markers.has_open_transaction(
+            topic, index, marker.producer_id
+        ):
             logger.warning(
                 "marker not needed, somebody else ended it partition=%s-%d producer=%d epoch=%d",
-                *place,
+                *partition,
                 marker.producer_id,
                 marker.producer_epoch,
             )
             return ErrorCode.NONE
         return error
 
-    def _is_open(self, place: TopicPartition, marker: TransactionMarker) -> bool:
-        partition = self._catalogue.partition(*place)
-        return partition is not None and partition.log.producers.has_open_transaction(
-            marker.producer_id
-        )
-
     def _complete(self, key: str, transaction: Transaction) -> None:
         try:
-            self._transactions.complete(key, transaction)
+            self._runner.run(key, MarkersWritten(key, *transaction.producer))
         except KafkaError as error:
             self._try_again(key, f"completion: {error.code.name}")
         else:
+            self._completed(key)
             self._retries.pop(key, None)
 
     def _next_turn(self, key: str, owed: list[TopicPartition], refused: str) -> None:
-        if not self._closed and self._transactions.is_coordinator():
+        if not self._closed and self._log.is_coordinator():
             self._write(key, owed, refused)
             self._host.flush_answers()
 
@@ -159,7 +177,7 @@ class MarkerPhase:
             return
         retry.attempts += 1
         if retry.attempts & (retry.attempts - 1) == 0:  # 1, 2, 4, 8 ...: it may take days.
-            owed = len(self._transactions.awaiting_markers(key))
+            owed = len(self._awaiting(key))
             logger.warning(
                 "transaction waits for its markers id=%s missing=%d attempts=%d reason=%s",
                 key,
@@ -172,6 +190,6 @@ class MarkerPhase:
 
     def _retry(self, key: str, retry: _Retry) -> None:
         retry.timer = None
-        if self._transactions.is_coordinator():
+        if self._log.is_coordinator():
             self.begin(key)
             self._host.flush_answers()

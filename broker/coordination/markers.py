@@ -46,3 +46,8 @@ class MarkerWriter:
         if failpoints.ARMED is not None:
             failpoints.ARMED.reached("Marker", self._catalogue.journal)
         return ErrorCode.NONE
+
+    def has_open_transaction(self, topic: str, index: int, producer_id: int) -> bool:
+        """Whether a producer has a transaction open on a partition."""
+        partition = self._catalogue.partition(topic, index)
+        return partition is not None and partition.log.producers.has_open_transaction(producer_id)

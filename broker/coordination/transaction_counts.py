@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from barnabas.coordinator.transactions.commands import Command, InitProducer, TimerExpired
 from barnabas.coordinator.transactions.state import State, Transaction
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.decision import Decision
+    from barnabas.coordinator.transactions.transaction_table import TransactionTable
 
 BY_CLIENT: Final = "client"
 BY_TIMEOUT: Final = "timeout"
@@ -38,13 +42,13 @@ class TransactionCounts:
         self.markers_delayed = 0
         """How often a marker could not be written, and is tried again."""
 
-    def moved(
-        self, before: Transaction | None, after: Transaction | None, command: Command
-    ) -> None:
-        """Count a transition; the abort of nothing (KIP-890) is none."""
-        was_open = before is not None and before.state == State.ONGOING
+    def moves(self, known: TransactionTable, decision: Decision, command: Command) -> None:
+        """Count a transition that is about to happen; the abort of nothing (KIP-890) is none."""
+        after: Transaction | None = decision.records[-1].meaning
         if after is None:
             return
+        before = known.transactions.get(after.transactional_id)
+        was_open = before is not None and before.state == State.ONGOING
         if after.state == State.ONGOING and not was_open:
             self.begun += 1
         elif after.state == State.PREPARE_COMMIT:

@@ -1,18 +1,14 @@
-"""Runs the transaction coordinator: records, markers and completion in one group of the journal.
+"""The transaction coordinator: records, markers and completion in one group of the journal.
 
 Rules of this file:
 
-* **The state moves when a record is placed in the journal, answers wait until it is durable.** The
-  journal is one total order of which a crash leaves a prefix, so a decision can never be durable
-  without what it was decided upon: no data without the record that its partition was added (P1),
-  no marker without its decision, no completion without its markers (D5). Therefore nothing waits
-  between them, and a transaction over any number of partitions ends with one sync. A record that
-  is refused has changed nothing; a journal that fails ends the process (D9).
-* Where markers cannot be placed (the disk is full, a partition is being closed or not loaded yet)
-  the transaction stays prepared, and they are tried again until they are there (C6); see
-  ``broker/coordination/marker_phase.py``.
-* What Apache Kafka refuses with CONCURRENT_TRANSACTIONS, so that its clients sleep and ask again,
-  waits here for the transition in flight, for ``barnabas.transaction.wait.ms`` at most.
+* A decision applies when it is appended (``appended_runner.py``), and everything that follows from
+  it is appended behind it: no data without the record that its partition was added (P1), no marker
+  without its decision, no completion without its markers (D5). Nothing waits between them, and a
+  transaction over any number of partitions ends with one sync.
+* EndTxn goes one way: ``submit``, the runner, the marker phase (``marker_phase.py``), completion,
+  those who waited (``transition_waits.py``); then the answer, when all of it is durable.
+* What Apache Kafka refuses with CONCURRENT_TRANSACTIONS waits here for the transition in flight.
 * "No such partition" is said by the catalogue, which is complete before this starts: a partition
   that is merely not ready is never taken for one that is gone (KAFKA-20734).
 """
@@ -20,28 +16,25 @@ Rules of this file:
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections import deque
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.coordination.appended_runner import AppendedRunner
+from barnabas.broker.coordination.coordinator_log import CoordinatorLog, TopicSettings
 from barnabas.broker.coordination.id_expiration import IdExpiration
 from barnabas.broker.coordination.marker_phase import MarkerPhase
-from barnabas.broker.coordination.runner import RETRY_MS, Coordination
-from barnabas.broker.coordination.shard import Respond, Shard
+from barnabas.broker.coordination.responding import respond_to
 from barnabas.broker.coordination.transaction_clients import TransactionClients
 from barnabas.broker.coordination.transaction_counts import TransactionCounts
-from barnabas.broker.runtime.clock import Timer as ClockTimer
+from barnabas.broker.coordination.transition_waits import TransitionWaits
 from barnabas.broker.topics.topic_names import TRANSACTION_STATE
-from barnabas.coordinator.decision import Decision, Timer
+from barnabas.coordinator.decision import Effect, Timer
 from barnabas.coordinator.transactions.commands import (
     AddPartitions,
     Command,
     Expire,
-    MarkersPlaced,
-    MarkersWritten,
     Outcome,
     TakeProducerId,
     TimerExpired,
@@ -50,8 +43,7 @@ from barnabas.coordinator.transactions.commands import (
 )
 from barnabas.coordinator.transactions.shard import TransactionShard
 from barnabas.coordinator.transactions.state import TopicPartition, Transaction
-from barnabas.protocol.errors import ErrorCode, KafkaError, Malformed
-from barnabas.protocol.messages.transaction_log_record import TRANSACTION_LOG_RECORD
+from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import RequestContext
@@ -60,50 +52,63 @@ if TYPE_CHECKING:
     from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.storage.log_store import LogStore
 
-logger = logging.getLogger(__name__)
-
 IDS_PER_TURN: Final = 256
-"""Transactional ids asked for what has expired before the loop gets a turn."""
+"""Transactional ids looked through for what has expired before the loop gets a turn."""
 TRANSACTIONAL_ID_MAX_BYTES: Final = 32_767
 """What the records of ``__transaction_state`` can hold."""
 
 
-@dataclass(slots=True)
-class _Held:
-    """A request that waits for the transition in flight."""
-
-    then: Callable[[], None]
-    timer: ClockTimer
-
-
-class Transactions(Coordination):
-    """Runs the transaction coordinator."""
+class Transactions:
+    """The transaction coordinator: its log, and its runner, which applies when appended."""
 
     def __init__(
         self, host: Host, catalogue: Catalogue, logs: LogStore, markers: MarkerWriter
     ) -> None:
-        super().__init__(
-            TRANSACTION_STATE,
-            lambda: TransactionShard(host.config.transaction_version),
-            self._timer_expired,
-            catalogue=catalogue,
-            clock=host.clock,
-            after=host.flush_answers,
-            spawn=host.spawn,
-            on_fatal=host.fatal,
-            batch_max_bytes=host.config.journal_file_bytes // 2,
-            latest_counts=True,
-        )
         self._host = host
+        self._catalogue = catalogue
         self._logs = logs
-        self._held: dict[str, deque[_Held]] = {}
-        self._sets_aside = False
-        """Whether a start met ids whose records make no sense."""
-        self._markers = MarkerPhase(self, host, catalogue, markers)
         self.clients = TransactionClients()
         self.counts = TransactionCounts()
+        self._waits = TransitionWaits(host, self.counts)
+        self.log: CoordinatorLog[TransactionShard] = CoordinatorLog(
+            TRANSACTION_STATE,
+            lambda: TransactionShard(host.config.transaction_version),
+            _topic_settings,
+            host,
+            catalogue,
+            on_loaded=self._loaded,
+            on_gone=self._gone,
+            latest_only=True,
+        )
+        self._runner = AppendedRunner(
+            self.log,
+            host,
+            self._timer_expired,
+            on_appended=self.counts.moves,
+            take_effect=self._take_effect,
+        )
+        self._markers = MarkerPhase(
+            self.log, self._runner, markers, logs, host, self.counts, self._waits.release
+        )
+        self._closed = False
         self.held_bytes = 0
         """Records of requests that wait in ``when_decided``; who lets them wait counts."""
+
+    def _loaded(self, effects: tuple[Effect, ...]) -> None:
+        self._runner.take_effects(effects)
+
+    def _gone(self) -> None:
+        self._markers.forget()
+        self._runner.forget()
+        self.clients.clear()
+        self._waits.release_all()
+
+    def close(self) -> None:
+        """Let no timer run any more: the broker ends."""
+        self._closed = True
+        self._markers.close()
+        self._waits.close()
+        self._runner.close()
 
     @property
     def coordinator_epoch(self) -> int:
@@ -112,34 +117,30 @@ class Transactions(Coordination):
 
     async def ensure(self) -> None:
         """Make ``__transaction_state`` unless it is there; raises KafkaError."""
-        config = self._host.config
-        await self.ensure_topic(
-            config.transaction_state_log_num_partitions,
-            {
-                "cleanup.policy": "compact",
-                "compression.type": "uncompressed",
-                "segment.bytes": str(config.transaction_state_log_segment_bytes),
-            },
-        )
+        await self.log.ensure()
 
     # ------------------------------------------------------------------------------------- reading
 
     def transaction(self, transactional_id: str) -> Transaction | None:
         """What is known of a transactional id; ask ``refusal`` first."""
-        return self._machine(transactional_id).transactions.get(transactional_id)
+        return self.log.shard_of(transactional_id).machine.transactions.get(transactional_id)
 
     def awaiting_markers(self, transactional_id: str) -> list[TopicPartition]:
         """The partitions that a decided transaction still owes a marker."""
-        return self._machine(transactional_id).awaiting_markers(transactional_id)
+        return self.log.shard_of(transactional_id).machine.awaiting_markers(transactional_id)
 
     @property
     def all(self) -> list[Transaction]:
         """Every transactional id there is."""
-        machines = cast("list[TransactionShard]", self.machines)
-        return [each for machine in machines for each in machine.transactions.values()]
+        return [each for machine in self.machines for each in machine.transactions.values()]
+
+    @property
+    def machines(self) -> list[TransactionShard]:
+        """All machines, to read from."""
+        return self.log.machines
 
     def when_durable(self, then: Callable[[], None]) -> None:
-        """Call ``then`` when everything that was placed in the journal so far is durable (C14)."""
+        """Call ``then`` when everything that was appended so far is durable (C14)."""
         group = self._logs.journal.newest_group()
         if group is None:
             then()
@@ -147,15 +148,21 @@ class Transactions(Coordination):
             group.add_waiter(then)
 
     async def durable(self) -> None:
-        """Wait until everything that was placed in the journal so far is durable (C14)."""
+        """Wait until everything that was appended so far is durable (C14)."""
         durable: asyncio.Future[None] = self._host.loop.create_future()
         self.when_durable(lambda: None if durable.done() else durable.set_result(None))
         await durable
 
-    def _machine(self, transactional_id: str) -> TransactionShard:
-        return cast("TransactionShard", self.machine_of(transactional_id))
+    # ------------------------------------------------------------------------------------ commands
 
-    # -------------------------------------------------------------------------------------- asking
+    def is_coordinator(self) -> bool:
+        """Whether transactional ids are served here."""
+        return self.log.is_coordinator()
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether some of the transactional ids are not known yet."""
+        return self.log.is_loading
 
     def refusal(self, key: str) -> ErrorCode:
         """Why commands for a transactional id cannot be taken now; NONE if they can."""
@@ -163,22 +170,13 @@ class Transactions(Coordination):
             len(key.encode()) > TRANSACTIONAL_ID_MAX_BYTES
         ):
             return ErrorCode.INVALID_REQUEST
-        code = super().refusal(key)
-        if self._sets_aside and not code and key in self._machine(key).quarantined:
+        log = self.log
+        code = log.refusal(key)
+        if log.replay.has_set_aside and not code and key in log.shard_of(key).machine.quarantined:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return code
 
-    def _set_aside(self, shard: Shard, key: bytes) -> bool:
-        """Refuse one id whose latest record makes no sense, and serve the others."""
-        try:
-            transactional_id = TRANSACTION_LOG_RECORD.decode_key(key).transactional_id
-        except (KafkaError, Malformed):
-            return False
-        cast("TransactionShard", shard.machine).quarantine(transactional_id)
-        self._sets_aside = True
-        return True
-
-    def ask(
+    def submit(
         self,
         make: Callable[[], Command],
         respond: Callable[[Outcome], None],
@@ -193,19 +191,19 @@ class Transactions(Coordination):
         """
         if context is not None:
             respond = partial(self._noted, key, context, respond)
-        self._ask(key, make, respond, None)
+        self._submit(key, make, respond, None)
 
-    async def asked(
+    async def outcome_of(
         self, make: Callable[[], Command], *, key: str, context: RequestContext
     ) -> Outcome:
-        """``ask``, for a handler that waits."""
+        """``submit``, for a handler that waits."""
         found: asyncio.Future[Outcome] = self._host.loop.create_future()
 
-        def answer(outcome: Outcome) -> None:
-            if not found.done():  # Whoever waited may be gone.
+        def respond(outcome: Outcome) -> None:
+            if not found.done():  # The handler may be gone.
                 found.set_result(outcome)
 
-        self.ask(make, answer, key=key, context=context)
+        self.submit(make, respond, key=key, context=context)
         return await found
 
     def _noted(
@@ -221,10 +219,10 @@ class Transactions(Coordination):
 
     def used(self, key: str, context: RequestContext) -> None:
         """Remember who used a transactional id last; it exists, for the request succeeded."""
-        if self._topic is not None:
+        if self.log.shards:
             self.clients.used(key, context)
 
-    def _ask(
+    def _submit(
         self,
         key: str,
         make: Callable[[], Command],
@@ -235,22 +233,16 @@ class Transactions(Coordination):
         outcome = Outcome(code) if code else self.decide_now(key, make())
         wait_ms = self._host.config.transaction_wait_ms
         if outcome.error == ErrorCode.CONCURRENT_TRANSACTIONS and wait_ms:
-            now_ms = self._clock.monotonic() * 1000
+            now_ms = self._host.clock.monotonic() * 1000
             if deadline_ms is None:
                 deadline_ms = now_ms + wait_ms
             if not self.is_deciding(key):
-                # The command itself ended what was open, and that is done: ask again.
+                # The command itself ended what was open, and that is done: decide it again.
                 outcome = self.decide_now(key, make())
             elif now_ms < deadline_ms - 1:
-                self.when_decided(key, partial(self._ask, key, make, respond, deadline_ms))
+                self.when_decided(key, partial(self._submit, key, make, respond, deadline_ms))
                 return
-        self.when_durable(partial(self._respond_outcome, respond, outcome))
-
-    def _respond_outcome(self, respond: Callable[[Outcome], None], outcome: Outcome) -> None:
-        try:
-            respond(outcome)
-        except Exception:  # What was decided is done, and others wait behind this answer.
-            logger.exception("answer failed topic=%s", self.topic_name)
+        self.when_durable(partial(respond_to, respond, outcome, self.log.topic_name))
 
     def is_deciding(self, key: str) -> bool:
         """Whether a decided transaction still waits for its markers."""
@@ -259,78 +251,20 @@ class Transactions(Coordination):
 
     def when_decided(self, key: str, then: Callable[[], None]) -> None:
         """Call ``then`` when the transition in flight is over, or when it was waited for enough."""
-        queue = self._held.setdefault(key, deque())
-
-        def give_up() -> None:
-            self.counts.requests_given_up += 1
-            queue.remove(held)
-            if not queue and self._held.get(key) is queue:
-                del self._held[key]
-            then()
-            self._after()
-
-        timer = self._clock.call_later(self._host.config.transaction_wait_ms, give_up)
-        held = _Held(then, timer)
-        queue.append(held)
-        self.counts.requests_held += 1
+        self._waits.add(key, then)
 
     @property
     def requests_waiting(self) -> int:
         """How many requests wait now until a transaction has ended."""
-        return sum(map(len, self._held.values()))
-
-    def _release(self, key: str) -> None:
-        """Ask for those who waited for a transition that is over now."""
-        for held in self._held.pop(key, ()):
-            held.timer.cancel()
-            held.then()
+        return len(self._waits)
 
     def decide_now(self, key: str, command: Command) -> Outcome:
         """Decide at once; the answer is true when the journal's newest group is durable."""
-        shard = self._shards[self.partition_of(key)]
         try:
-            return cast("Outcome", self._execute(shard, key, command).response or Outcome())
+            outcome: Outcome | None = self._runner.run(key, command).response
         except KafkaError as error:
             return Outcome(error.code)
-
-    def _execute(self, shard: Shard, key: str, command: Command) -> Decision:
-        """Decide, place and apply; raises KafkaError, and then nothing has changed."""
-        decision, appended = self._decide(shard, key, command)
-        base_offset = 0 if appended is None else appended.base_offset
-        try:
-            if decision.records:
-                known = cast("TransactionShard", shard.machine).transactions
-                before = known.get(key)
-                for number, record in enumerate(decision.records):
-                    shard.machine.apply(record, base_offset + number)
-                self.counts.moved(before, known.get(key), command)
-            for change in decision.changes:
-                shard.machine.change(change)
-            self._take_effects(decision.effects)
-        except Exception as error:  # What is in memory is right no more (D9).
-            self._on_fatal(error)
-            raise
-        return decision
-
-    def submit(
-        self,
-        key: str,
-        command: Any,  # noqa: ANN401
-        respond: Respond,
-        refuse: Callable[[ErrorCode], Any] | None = None,
-    ) -> None:
-        """Decide a timer's command; clients' go through ``ask``."""
-        assert refuse is None
-        if self._is_overtaken(command):
-            return
-        try:
-            decision = self._execute(self._shards[self.partition_of(key)], key, command)
-        except KafkaError as error:
-            timer = getattr(command, "timer", None)
-            if isinstance(timer, Timer) and error.code != ErrorCode.NOT_COORDINATOR:
-                self._start_timer(timer, RETRY_MS)
-            return
-        respond(decision.response)
+        return outcome or Outcome()
 
     # -------------------------------------------------------------------------- what writes imply
 
@@ -346,38 +280,25 @@ class Transactions(Coordination):
             return dict.fromkeys(command.partitions, code)
         return dict(self.decide_now(command.transactional_id, command).partition_errors)
 
-    # ------------------------------------------------------------------------------------- markers
+    # --------------------------------------------------------------------------- effects and timers
 
-    def _take_effect(self, effect: object) -> None:
-        if isinstance(effect, TakeProducerId):
-            self._catalogue.producer_ids.take(effect.producer_id)
-        elif isinstance(effect, WriteMarkers):
+    def _take_effect(self, effect: Effect) -> None:
+        if isinstance(effect, WriteMarkers):
             self._markers.begin(effect.transactional_id)
         else:
-            raise NotImplementedError(effect)
-
-    def markers_placed(self, key: str, places: Collection[TopicPartition]) -> None:
-        """Note that partitions of a decided transaction have their marker, or need none."""
-        self._machine(key).change(MarkersPlaced(key, places))
-
-    def complete(self, key: str, transaction: Transaction) -> None:
-        """Note that a transaction has all its markers; raises KafkaError."""
-        shard = self._shards[self.partition_of(key)]
-        self._execute(shard, key, MarkersWritten(key, *transaction.producer))
-        self._release(key)
-
-    # ---------------------------------------------------------------------------------------- time
+            assert isinstance(effect, TakeProducerId), effect
+            self._catalogue.producer_ids.take(effect.producer_id)
 
     def _timer_expired(self, timer: Timer) -> TimerExpired:
         return TimerExpired(timer, self.fresh_producer_id)
 
     @property
     def fresh_producer_id(self) -> int:
-        """A producer id that nobody has yet, or -1; it is given away by ``TakeProducerId``."""
+        """A producer id that no producer has yet, or -1; ``TakeProducerId`` gives it away."""
         return self._catalogue.producer_ids.peek()
 
     def expire_ids(self) -> None:
-        """Forget transactional ids that nobody has used for long."""
+        """Forget transactional ids that were not used for long."""
         pending = [each.transactional_id for each in self.all if each.state.is_idle]
         expiration = IdExpiration(self._host.config)
 
@@ -393,21 +314,10 @@ class Transactions(Coordination):
 
         turn()
 
-    def close(self) -> None:
-        """Let no timer run any more: the broker ends."""
-        self._markers.close()
-        for queue in self._held.values():
-            for held in queue:
-                held.timer.cancel()
-        self._held.clear()
-        super().close()
 
-    def _forget(self) -> None:
-        self._markers.forget()
-        held = [each for queue in self._held.values() for each in queue]
-        self._held.clear()
-        self.clients.clear()
-        super()._forget()
-        for each in held:
-            each.timer.cancel()
-            each.then()
+def _topic_settings(config: BrokerConfig) -> TopicSettings:
+    return TopicSettings(
+        config.transaction_state_log_num_partitions,
+        config.transaction_state_log_segment_bytes,
+        "uncompressed",
+    )

@@ -17,7 +17,6 @@ from barnabas.broker.handlers.groups import caller_of, group_refusal
 from barnabas.broker.topics.catalogue import new_topic_id
 from barnabas.coordinator.groups.commands import ConsumerGroupHeartbeat
 from barnabas.coordinator.groups.consumer import ConsumerGroup, describe
-from barnabas.coordinator.groups.shard import GroupShard
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
@@ -98,7 +97,6 @@ def _described(groups: Groups, group_id: str) -> DescribedGroup:
     if code:
         return DescribedGroup(group_id=group_id, error_code=code)
     machine = groups.machine_of(group_id)
-    assert isinstance(machine, GroupShard)
     group = machine.groups.get(group_id)
     if isinstance(group, ConsumerGroup):
         return describe(group, machine.config, groups.image)

@@ -61,7 +61,6 @@ def list_groups(
     found = [
         group
         for machine in groups.machines
-        if isinstance(machine, GroupShard)
         for group in _groups_of(machine)
         if (not states or group.group_state.lower() in states)
         and (not types or group.group_type in types)
@@ -98,7 +97,6 @@ def _described(groups: Groups, context: RequestContext, group_id: str) -> Descri
     if code:
         return DescribedGroup(error_code=code, group_id=group_id)
     machine = groups.machine_of(group_id)
-    assert isinstance(machine, GroupShard)
     group = machine.groups.get(group_id)
     if isinstance(group, ClassicGroup):
         return describe(group)

@@ -79,7 +79,7 @@ def join_group(
     if not request.member_id:
         new_member_id = f"{request.group_instance_id or caller.client_id}-{uuid.uuid4()}"
     command = JoinGroup(caller, request, groups.new_ticket(), new_member_id, groups.image)
-    groups.submit(request.group_id, command, respond, refuse)
+    groups.submit(request.group_id, command, respond, refuse, ticket=command.ticket)
     return pending
 
 
@@ -116,7 +116,7 @@ def sync_group(
     if code:
         return _refuse_sync(code)
     command = SyncGroup(caller_of(context), request, groups.new_ticket(), groups.image)
-    groups.submit(request.group_id, command, pending.complete, _refuse_sync)
+    groups.submit(request.group_id, command, pending.complete, _refuse_sync, ticket=command.ticket)
     return pending
 
 

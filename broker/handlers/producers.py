@@ -98,7 +98,7 @@ async def _init_transactional(
             transactions.fresh_producer_id,
         )
 
-    outcome = await transactions.asked(command, key=transactional_id, context=context)
+    outcome = await transactions.outcome_of(command, key=transactional_id, context=context)
     code = outcome.error
     if code == ErrorCode.PRODUCER_FENCED and context.api_version < FENCED_SINCE:
         code = ErrorCode.INVALID_PRODUCER_EPOCH

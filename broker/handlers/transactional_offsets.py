@@ -101,9 +101,7 @@ class _Commit:
         self._context = context
         self._request = request
         producer = TransactionalProducer(request.producer_id, request.producer_epoch)
-        self._command = TransactionalOffsetCommit(
-            caller_of(context), known, producer, self.verification_error
-        )
+        self._command = TransactionalOffsetCommit(caller_of(context), known, producer)
 
     def refusal(self) -> ErrorCode:
         """Why nothing can be committed at all; NONE if it can."""
@@ -146,7 +144,13 @@ class _Commit:
         def respond(response: OffsetCommitResponse) -> None:
             pending.complete(_answer(self._context, self._request, response))
 
-        self._groups.submit(self._request.group_id, self._command, respond, refuse)
+        self._groups.submit(
+            self._request.group_id,
+            self._command,
+            respond,
+            refuse,
+            admit=self.verification_error,
+        )
 
     def refused(self, code: ErrorCode) -> TxnOffsetCommitResponse:
         """Return the response to a commit that is refused as a whole."""

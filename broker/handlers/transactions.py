@@ -137,7 +137,7 @@ def _add(
     producer = (asked.producer_id, asked.producer_epoch)
     if asked.verify_only:
         verification = VerifyPartitions(key, *producer, places)
-        transactions.ask(
+        transactions.submit(
             lambda: verification, lambda outcome: respond(_errors(places, outcome)), key=key
         )
         return
@@ -147,7 +147,7 @@ def _add(
         respond(refused | dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         return
     command = AddPartitions(key, *producer, places, CLASSIC)
-    transactions.ask(
+    transactions.submit(
         lambda: command,
         lambda outcome: respond(_errors(places, outcome)),
         key=key,
@@ -208,7 +208,7 @@ async def add_offsets_to_txn(
         frozenset({offsets_partition(catalogue, request.group_id)}),
         CLASSIC,
     )
-    outcome = await transactions.asked(
+    outcome = await transactions.outcome_of(
         lambda: command, key=request.transactional_id, context=context
     )
     return AddOffsetsToTxnResponse(error_code=_sent(outcome.error, context.api_version))
@@ -254,5 +254,5 @@ def end_txn(
     if not key:
         respond(Outcome(ErrorCode.INVALID_REQUEST))
     else:
-        transactions.ask(command, respond, key=key, context=context)
+        transactions.submit(command, respond, key=key, context=context)
     return pending

@@ -121,7 +121,7 @@ def _warnings(broker: Observed) -> dict[str, str]:
     if broker.stage < Stage.PREPARED:
         return {}
     damage = broker.scrubber.describe_damage()
-    unreadable = broker.groups.unreadable + broker.transactions.unreadable
+    unreadable = broker.groups.log.unreadable + broker.transactions.log.unreadable
     found = {} if damage is None else {"damage": damage}
     if unreadable:
         found["coordinators"] = f"cannot be loaded, their keys are refused: {', '.join(unreadable)}"
@@ -137,9 +137,9 @@ def _progress(broker: Observed) -> dict[str, str]:
     if broker.stage is not Stage.LISTENING:
         return {}
     loading = [
-        each.describe_replay()
+        each.log.describe_replay()
         for each in (broker.groups, broker.transactions)
-        if not each.replayed.is_set()
+        if not each.log.replayed.is_set()
     ]
     return {"coordinators": f"loading {'; '.join(loading)}"} if loading else {}
 

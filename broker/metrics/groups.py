@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from barnabas.broker.metrics.families import GAUGE, Family, Sample, labels
-from barnabas.coordinator.groups.shard import GroupShard
 
 if TYPE_CHECKING:
     from barnabas.broker.coordination.groups import Groups
@@ -44,14 +43,8 @@ def group_families(groups: Groups, catalogue: Catalogue) -> Iterator[Family]:
             yield Family(family, GAUGE, f"{doc} of a partition.", _each(groups, catalogue, look))
 
 
-def _shards(groups: Groups) -> Iterator[GroupShard]:
-    for machine in groups.machines:
-        assert isinstance(machine, GroupShard)
-        yield machine
-
-
 def _members(groups: Groups) -> Iterator[Sample]:
-    for shard in _shards(groups):
+    for shard in groups.machines:
         for group_id in shard.keys():  # noqa: SIM118  No mapping: a list of what there is.
             group = shard.groups.get(group_id)
             yield labels(consumergroup=group_id), 0 if group is None else len(group.members)
@@ -59,7 +52,7 @@ def _members(groups: Groups) -> Iterator[Sample]:
 
 def _states(groups: Groups) -> Iterator[Sample]:
     states: Counter[str] = Counter()
-    for shard in _shards(groups):
+    for shard in groups.machines:
         states.update(group.state_name for group in shard.groups.values())
         states[SIMPLE_GROUP_STATE] += sum(
             group_id not in shard.groups for group_id in shard.offsets.group_ids()
@@ -80,7 +73,7 @@ def _topics(
     groups: Groups, catalogue: Catalogue
 ) -> Iterator[tuple[str, str, list[tuple[int, CommittedOffset, PartitionLog]]]]:
     """Yield group, topic and what was committed for the partitions that are still there."""
-    for shard in _shards(groups):
+    for shard in groups.machines:
         for group_id in list(shard.offsets.group_ids()):
             for name, partitions in list(shard.offsets.of_group(group_id).items()):
                 topic = catalogue.topic(name)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.metrics.families import COUNTER, GAUGE, Family, Sample, labels, value
-from barnabas.coordinator.transactions.shard import TransactionShard
 from barnabas.coordinator.transactions.state import State
 
 if TYPE_CHECKING:
@@ -34,26 +33,20 @@ def transaction_families(
     yield _largest_lags(catalogue)
 
 
-def _shards(transactions: Transactions) -> Iterator[TransactionShard]:
-    for machine in transactions.machines:
-        assert isinstance(machine, TransactionShard)
-        yield machine
-
-
 def _state_families(transactions: Transactions, now_ms: int) -> Iterator[Family]:
-    open_now = [each for shard in _shards(transactions) for each in shard.open.values()]
+    open_now = [each for shard in transactions.machines for each in shard.open.values()]
     states = Counter(each.state for each in open_now)
     yield value(
         "barnabas_transactional_ids",
         GAUGE,
         "Transactional ids that are remembered.",
-        sum(len(shard.transactions) for shard in _shards(transactions)),
+        sum(len(shard.transactions) for shard in transactions.machines),
     )
     yield value(
         "barnabas_transactional_ids_unreadable",
         GAUGE,
-        "Transactional ids that are not served: their latest record makes no sense.",
-        sum(len(shard.quarantined) for shard in _shards(transactions)),
+        "Transactional ids that are not served: their latest record cannot be read.",
+        sum(len(shard.quarantined) for shard in transactions.machines),
     )
     yield Family(
         "barnabas_transactions_open",
@@ -119,7 +112,7 @@ def _waiting_families(transactions: Transactions) -> Iterator[Family]:
         (
             "markers_missing",
             "Markers that decided transactions still owe.",
-            sum(shard.owed_markers for shard in _shards(transactions)),
+            sum(shard.owed_markers for shard in transactions.machines),
         ),
     ):
         yield value(f"barnabas_transaction_{name}", GAUGE, doc, number)

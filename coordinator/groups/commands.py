@@ -1,4 +1,4 @@
-"""What the group coordinator may be asked: one command for one group.
+"""What clients and timers want of the group coordinator: one command for one group.
 
 A command carries the decoded request, or its part for this group, and everything the machine may
 not find out by itself: who asks, new member ids, what topics there are.
@@ -6,12 +6,11 @@ not find out by itself: who asks, new member ids, what topics there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from barnabas.coordinator.decision import Timer, TransactionalProducer
-from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 from barnabas.protocol.messages.join_group import JoinGroupRequest
@@ -76,8 +75,22 @@ class NoTopics:
 NO_TOPICS: Final[TopicsImage] = NoTopics()
 
 
+class GroupCommand:
+    """What holds for every command that does not say otherwise."""
+
+    __slots__ = ()
+
+    @property
+    def shares_lane(self) -> bool:
+        """Whether it may be under way beside others of its group that share the lane.
+
+        It reads nothing then that one of them writes, nor the other way round.
+        """
+        return False
+
+
 @dataclass(frozen=True, slots=True)
-class JoinGroup:
+class JoinGroup(GroupCommand):
     """A member of a classic group wants to be in the next generation."""
 
     caller: Caller
@@ -95,7 +108,7 @@ class JoinGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class SyncGroup:
+class SyncGroup(GroupCommand):
     """A member of a classic group brings (the leader) or asks for its assignment."""
 
     caller: Caller
@@ -110,11 +123,11 @@ class SyncGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(GroupCommand):
     """A member of a classic group is alive."""
 
-    shares_lane: ClassVar[bool] = True
-    """It changes nothing that a commit reads, nor the other way round."""
+    shares_lane = True
+    # It changes nothing that a commit reads, nor the other way round.
 
     caller: Caller
     request: HeartbeatRequest
@@ -126,7 +139,7 @@ class Heartbeat:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveGroup:
+class LeaveGroup(GroupCommand):
     """Members of a group leave it."""
 
     caller: Caller
@@ -140,7 +153,7 @@ class LeaveGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerGroupHeartbeat:
+class ConsumerGroupHeartbeat(GroupCommand):
     """A member of a consumer group joins, is alive, reports what it owns, or leaves (KIP-848)."""
 
     caller: Caller
@@ -155,11 +168,11 @@ class ConsumerGroupHeartbeat:
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetCommit:
+class OffsetCommit(GroupCommand):
     """Offsets of one group; topics carry names and ids here, whatever the client sent."""
 
-    shares_lane: ClassVar[bool] = True
-    """No commit reads what another one writes."""
+    shares_lane = True
+    # No commit reads what another one writes.
 
     caller: Caller
     request: OffsetCommitRequest
@@ -171,7 +184,7 @@ class OffsetCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class LongOffsetCommit:
+class LongOffsetCommit(GroupCommand):
     """Offsets of one group, so many that deciding takes long: all are committed, or none.
 
     The response is a list of one for each part, or the ErrorCode that holds for all of them.
@@ -188,18 +201,15 @@ class LongOffsetCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionalOffsetCommit:
+class TransactionalOffsetCommit(GroupCommand):
     """Offsets of one group as part of a producer's transaction (KIP-447)."""
 
-    shares_lane: ClassVar[bool] = True
+    shares_lane = True
 
     caller: Caller
     request: OffsetCommitRequest
     """TxnOffsetCommit, in the words of OffsetCommit."""
     producer: TransactionalProducer
-    admit: Callable[[], ErrorCode]
-    """Asks the transaction coordinator, at the moment of the append; NONE: the transaction is open
-    with this group's offsets in it (P1)."""
 
     @property
     def group_id(self) -> str:
@@ -208,7 +218,7 @@ class TransactionalOffsetCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetFetch:
+class OffsetFetch(GroupCommand):
     """Ask for committed offsets of one group; topics carry names here."""
 
     caller: Caller
@@ -230,7 +240,7 @@ class OffsetFetch:
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetDelete:
+class OffsetDelete(GroupCommand):
     """Forget committed offsets of one group."""
 
     caller: Caller
@@ -243,7 +253,7 @@ class OffsetDelete:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteGroup:
+class DeleteGroup(GroupCommand):
     """Remove an empty group with its offsets. The response is an ErrorCode."""
 
     group_id: str
@@ -252,7 +262,7 @@ class DeleteGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpireOffsets:
+class ExpireOffsets(GroupCommand):
     """Drop what has not been used for the retention time; an empty group goes with its last offset.
 
     Asked from time to time for every group.
@@ -263,7 +273,7 @@ class ExpireOffsets:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicsDeleted:
+class TopicsDeleted(GroupCommand):
     """Topics were deleted: the offsets of those that are not there any more go too."""
 
     group_id: str
@@ -271,7 +281,7 @@ class TopicsDeleted:
 
 
 @dataclass(frozen=True, slots=True)
-class TimerExpired:
+class TimerExpired(GroupCommand):
     """A timer that was scheduled has come."""
 
     timer: Timer

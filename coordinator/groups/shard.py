@@ -50,6 +50,10 @@ class GroupShard(GroupTable):
         """Take in a volatile change."""
         _CHANGERS[type(change)](self, change)
 
+    def set_aside(self, _record_key: bytes) -> bool:
+        """Go on without an unreadable record: not here, it may be any part of a group."""
+        return False
+
     def begin(self, now: Now) -> tuple[Effect, ...]:
         """What is due after a start: the timers of members that were there before."""
         return tuple(

@@ -13,6 +13,8 @@ from barnabas.coordinator.transactions.state import (
     record_of,
     transaction_of,
 )
+from barnabas.protocol.errors import KafkaError, Malformed
+from barnabas.protocol.messages.transaction_log_record import TRANSACTION_LOG_RECORD
 
 _topic = itemgetter(0)
 _partition = itemgetter(1)
@@ -52,10 +54,19 @@ class TransactionTable:
         else:
             self._awaiting.pop(key, None)
 
-    def quarantine(self, transactional_id: str) -> None:
-        """Take in that the latest record of an id makes no sense.
+    def set_aside(self, record_key: bytes) -> bool:
+        """Refuse one id whose latest record cannot be read, and serve the others."""
+        try:
+            transactional_id = TRANSACTION_LOG_RECORD.decode_key(record_key).transactional_id
+        except (KafkaError, Malformed):
+            return False
+        self.quarantine(transactional_id)
+        return True
 
-        Whoever asks has to wait: to know nothing of an id would be to fence nobody (D8).
+    def quarantine(self, transactional_id: str) -> None:
+        """Take in that the latest record of an id cannot be read.
+
+        Its producers have to wait: to know nothing of an id would be to fence nobody (D8).
         """
         self.transactions.pop(transactional_id, None)
         self.open.pop(transactional_id, None)
@@ -79,9 +90,9 @@ class TransactionTable:
         owed = self._awaiting.get(transactional_id)
         if not owed:
             return []
-        places = sorted(owed, key=_partition)
-        places.sort(key=_topic)  # By topic, then by number: tuples compare ten times as slowly.
-        return places
+        partitions = sorted(owed, key=_partition)
+        partitions.sort(key=_topic)  # By topic, then by number: tuples compare ten times as slowly.
+        return partitions
 
     @property
     def owed_markers(self) -> int:

@@ -77,8 +77,8 @@ def test_a_commit_of_very_many_partitions_is_one_decision_that_holds_nobody(brok
         groups = broker.server.groups
         for offset, shape in enumerate([(1, 2001), (1, PARTITIONS), (TOPICS, PARTITIONS)], start=1):
             assert not broker.call(lambda: groups.refusal(GROUP))
-            index = groups.partition_of(GROUP)
-            log = broker.server.catalogue.partition(groups.topic_name, index).log
+            index = groups.log.partition_of(GROUP)
+            log = broker.server.catalogue.partition(groups.log.topic_name, index).log
             before = broker.call(lambda log=log: log.next_offset)
             request = long_commit(GROUP, offset, *shape)
             with loop_lag(broker, f"OffsetCommit of {shape}") as lag:
@@ -201,7 +201,9 @@ def test_a_group_with_very_many_offsets_goes_as_a_whole(broker, filled):
     assert lag.busy_ms < MUCH_MS_MOST
     assert set(error_codes(response)) == {ErrorCode.NONE}
     groups = broker.server.groups
-    log = broker.server.catalogue.partition(groups.topic_name, groups.partition_of(GROUP)).log
+    log = broker.server.catalogue.partition(
+        groups.log.topic_name, groups.log.partition_of(GROUP)
+    ).log
     before = broker.call(lambda: log.next_offset)
     with loop_lag(broker, "DeleteGroups") as lag:
         response = filled.ask(DELETE_GROUPS, DeleteGroupsRequest([GROUP]), 2)
@@ -270,4 +272,4 @@ def in_one_partition(broker: Broker, start: str) -> str:
     """A group's name that falls to the same partition as all others of this function's."""
     groups = broker.server.groups
     names = (f"{start}-{each}" for each in range(10_000))
-    return next(name for name in names if groups.partition_of(name) == 0)
+    return next(name for name in names if groups.log.partition_of(name) == 0)

@@ -48,8 +48,8 @@ async def fill(server: BrokerServer, amount: Amount) -> None:
     await transactions.ensure()
     assert groups.is_coordinator()
     assert transactions.is_coordinator()
-    await _append(server, _committed(_logs_of(server, groups.topic_name), amount.groups))
-    ended = _ended(_logs_of(server, transactions.topic_name), amount.transactional_ids)
+    await _append(server, _committed(_logs_of(server, groups.log.topic_name), amount.groups))
+    ended = _ended(_logs_of(server, transactions.log.topic_name), amount.transactional_ids)
     await _append(server, ended)
 
 

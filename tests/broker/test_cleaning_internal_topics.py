@@ -63,7 +63,7 @@ def state(broker):
     server = broker.server
     (groups,) = server.groups.machines
     (transactions,) = server.transactions.machines
-    records = server.groups.records_replayed + server.transactions.records_replayed
+    records = server.groups.log.replay.records + server.transactions.log.replay.records
     known = {
         "offsets": groups.offsets._by_group,
         "pending": repr(vars(groups.offsets._pending)),

@@ -97,7 +97,7 @@ def test_a_partition_that_is_closed_for_a_while(broker, wire, generation, commit
 def test_offsets_that_are_still_loading(broker, wire, generation):
     producer = begun(wire, generation, PLACES[0])
     assert producer.send_offsets("g", PLACES[0], 7) == NONE
-    shards = broker.server.groups._shards
+    shards = broker.server.groups.log.shards
     for shard in shards:
         shard.is_loaded = False
     assert producer.end() == NONE
@@ -246,7 +246,7 @@ def test_attempts_end_with_the_broker(broker, wire):
     assert list(transactions._markers._retries) == ["id"]
     broker.crash()
     assert transactions._markers._retries == {}
-    assert transactions._timers == {}
+    assert transactions._runner._timers._running == {}
     broker.restart()
     until_complete(broker)
 

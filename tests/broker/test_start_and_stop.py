@@ -139,16 +139,16 @@ async def test_probes_are_told_which_coordinators_still_load_and_which_never_wil
     await server.start()
     await server.groups.ensure()
     assert server.groups.is_coordinator()
-    server.groups.replayed.clear()
+    server.groups.log.replayed.clear()
     status, said = await asyncio.to_thread(ask, server, "/readyz")
     assert (status, said["status"]) == (200, "ok")
     assert said["progress"] == {
         "coordinators": "loading __consumer_offsets: 50 of 50 partitions, 0 records replayed"
     }
-    server.groups.replayed.set()
+    server.groups.log.replayed.set()
     await asyncio.wait_for(server.coordinators_loaded(), 30)
     assert "progress" not in (await asyncio.to_thread(ask, server, "/readyz"))[1]
-    server.groups._shards[7].is_loaded = False
+    server.groups.log.shards[7].is_loaded = False
     status, said = await asyncio.to_thread(ask, server, "/readyz")
     assert (status, said["status"]) == (200, "degraded")
     assert said["warnings"]["coordinators"].endswith("are refused: __consumer_offsets-7")

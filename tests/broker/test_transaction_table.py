@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.broker.coordination.decision_batch import decision_batch
 from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.transactions.commands import Outcome
@@ -130,9 +131,9 @@ class Cell:
     def plant(self, transaction: Transaction) -> None:
         transactions = self.served.transactions
         self.served.broker.server.catalogue.producer_ids.take(transaction.producer_id)
-        shard = transactions._shards[transactions.partition_of(self.key)]
+        shard = transactions.log.shard_of(self.key)
         record = shard.machine.record(transaction)
-        appended = shard.log.append_records(transactions._batch(Decision(records=(record,))))
+        appended = shard.log.append_records(decision_batch(Decision(records=(record,)), 0))
         shard.machine.apply(record, appended.base_offset)
 
     # What comes of it.
@@ -148,7 +149,7 @@ class Cell:
         server.flush_answers()
 
     def is_held(self) -> bool:
-        return self.key in self.served.transactions._held
+        return self.key in self.served.transactions._waits
 
 
 def serve(monkeypatch: pytest.MonkeyPatch, wait_ms: int) -> Iterator[Served]:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.broker.coordination.decision_batch import decision_batch
 from barnabas.coordinator.decision import Decision
 from barnabas.coordinator.transactions.state import (
     CLASSIC,
@@ -343,11 +344,11 @@ def preset_epoch(broker: FailingBroker, producer: Producer, epoch: int) -> None:
 
         def write() -> None:
             transactions = inner.server.transactions
-            shard = transactions._shards[transactions.partition_of(producer.key)]
+            shard = transactions.log.shard_of(producer.key)
             present = transactions.transaction(producer.key)
             assert present is not None
             record = shard.machine.record(present._replace(producer_epoch=epoch))
-            shard.log.append_records(transactions._batch(Decision(records=(record,))))
+            shard.log.append_records(decision_batch(Decision(records=(record,)), 0))
 
         inner.call(write)
 

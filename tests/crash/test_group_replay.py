@@ -117,7 +117,7 @@ def write_groups(server) -> None:
     """Write the records of many groups, one batch for each, as their decisions did."""
     now_ms = server.clock.now_ms()
     assert server.groups.is_coordinator()
-    topic = server.catalogue.topic(server.groups.topic_name)
+    topic = server.catalogue.topic(server.groups.log.topic_name)
     topic_id = server.catalogue.topic(TOPIC).topic_id
     for number in range(GROUPS):
         name = f"group-{number}"
@@ -125,7 +125,7 @@ def write_groups(server) -> None:
             LogRecord(at, now_ms, *record.encode(), ())
             for at, record in enumerate(group_records(name, topic_id, now_ms))
         ]
-        log = topic.partitions[server.groups.partition_of(name)].log
+        log = topic.partitions[server.groups.log.partition_of(name)].log
         log.append_records(memoryview(bytearray(encode_batch(records))))
 
 
@@ -143,10 +143,10 @@ def test_ten_thousand_groups_are_replayed(broker, capsys):
     groups = broker.server.groups
     with capsys.disabled():
         print(
-            f"\n  {GROUPS} groups, {groups.records_replayed} records: "
+            f"\n  {GROUPS} groups, {groups.log.replay.records} records: "
             f"ready after {ready - started:.2f} s, all replayed after {loaded - started:.2f} s"
         )
-    assert groups.records_replayed == GROUPS * (1 + PARTITIONS)
+    assert groups.log.replay.records == GROUPS * (1 + PARTITIONS)
     assert sum(len(machine.keys()) for machine in groups.machines) == GROUPS
     with WireClient(SimpleNamespace(port=broker.address[1])) as client:
         for number in (0, 17, GROUPS - 1):

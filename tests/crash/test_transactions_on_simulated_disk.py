@@ -17,7 +17,7 @@ import pytest
 from barnabas.broker.coordination.marker_phase import MarkerPhase
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.coordinator.transactions import timeouts
-from barnabas.coordinator.transactions.commands import AddPartitions, EndTransaction
+from barnabas.coordinator.transactions.commands import AddPartitions, EndTransaction, MarkersPlaced
 from barnabas.coordinator.transactions.state import (
     CLASSIC,
     TRANSACTIONS_V2,
@@ -154,15 +154,15 @@ async def first_violation(monkeypatch) -> str:
 
 async def test_completion_before_the_markers_is_found_out(monkeypatch):
     def begin(phase: MarkerPhase, key: str) -> None:
-        transactions = phase._transactions
-        transaction, owed = transactions.transaction(key), transactions.awaiting_markers(key)
-        transactions.markers_placed(key, owed)
-        transactions.complete(key, transaction)
+        machine = phase._log.shard_of(key).machine
+        transaction, owed = machine.transactions[key], machine.awaiting_markers(key)
+        machine.change(MarkersPlaced(key, owed))
+        phase._complete(key, transaction)
         for place in owed:
             marker = TransactionMarker(
                 *transaction.producer,
                 commit=transaction.commits,
-                coordinator_epoch=transactions.coordinator_epoch,
+                coordinator_epoch=phase._logs.leader_epoch,
                 transaction_version=transaction.generation,
             )
             phase._markers.write(*place, marker)
@@ -172,12 +172,13 @@ async def test_completion_before_the_markers_is_found_out(monkeypatch):
 
 
 async def test_markers_before_the_decision_are_found_out(monkeypatch):
-    decide = Transactions._decide
+    decide = Transactions.decide_now
 
-    def decide_late(transactions, shard, key, command):
+    def decide_late(transactions, key, command):
         if isinstance(command, EndTransaction):
             present = transactions.transaction(key)
-            decision = shard.machine.decide(command, transactions._now())
+            log = transactions.log
+            decision = log.shard_of(key).machine.decide(command, log.now())
             if present.state == State.ONGOING and decision.records:
                 prepared = transaction_of(decision.records[0])
                 marker = TransactionMarker(
@@ -188,9 +189,9 @@ async def test_markers_before_the_decision_are_found_out(monkeypatch):
                 )
                 for place in present.partitions:
                     transactions._markers._markers.write(*place, marker)
-        return decide(transactions, shard, key, command)
+        return decide(transactions, key, command)
 
-    monkeypatch.setattr(Transactions, "_decide", decide_late)
+    monkeypatch.setattr(Transactions, "decide_now", decide_late)
     assert "(C3)" in await first_violation(monkeypatch)
 
 

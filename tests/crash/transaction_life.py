@@ -87,8 +87,8 @@ class Life:
         self.transactions = self.server.transactions = Transactions(
             self.server, self.catalogue, self.logs, self.markers
         )
-        self.groups.open()
-        self.transactions.open()
+        self.groups.log.open()
+        self.transactions.log.open()
 
     def _spawn(self, coroutine: Any, name: str) -> None:
         coroutine.close()

@@ -117,7 +117,7 @@ class Client:
             else:
                 assert outcome.error == ErrorCode.CONCURRENT_TRANSACTIONS, outcome
 
-        transactions.ask(
+        transactions.submit(
             lambda: InitProducer(
                 self.key, TIMEOUT_MS, fresh_producer_id=transactions.fresh_producer_id
             ),
@@ -161,7 +161,7 @@ class Client:
             else:
                 self._failed(outcome.error)
 
-        life.transactions.ask(lambda: command, answer, key=self.key)
+        life.transactions.submit(lambda: command, answer, key=self.key)
 
     def _write(self, life: Life, place: Place, random: Random) -> None:
         assert self.producer is not None
@@ -219,7 +219,7 @@ class Client:
                 written.values[place].append(value)
 
         command = TransactionalOffsetCommit(
-            Caller("test", "/127.0.0.1", 5), request, TransactionalProducer(*self.producer), allow
+            Caller("test", "/127.0.0.1", 5), request, TransactionalProducer(*self.producer)
         )
         assert life.groups.refusal(self.group) == NONE
         life.groups.submit(
@@ -227,6 +227,7 @@ class Client:
             command,
             lambda response: answer(response.topics[0].partitions[0].error_code),
             answer,
+            admit=allow,
         )
 
     def _end(self, life: Life, *, commit: bool) -> None:
@@ -248,7 +249,7 @@ class Client:
                 self.current = written
                 self._failed(outcome.error)
 
-        life.transactions.ask(lambda: command, answer, key=self.key)
+        life.transactions.submit(lambda: command, answer, key=self.key)
 
     def _failed(self, code: int) -> None:
         """Its time was over, or another took its id: nothing of it may be there in the end."""

@@ -56,7 +56,7 @@ def hang(broker, client, key, topic, partition=0):
     def forget():
         """As if the coordinator's record had never been."""
         transactions = server.transactions
-        machine = transactions.machine_of(key)
+        machine = transactions.log.shard_of(key).machine
         before = machine.transactions[key]
         machine.transactions[key] = before._replace(
             state=type(before.state).COMPLETE_COMMIT, partitions=frozenset()
@@ -189,7 +189,7 @@ def test_no_timeout(own_broker, own_shell):
     own_broker.port = own_broker.address[1]
     with TransactionClient(own_broker) as client:
         client.begin("t", "t", 0)
-        machine = own_broker.server.transactions.machine_of("t")
+        machine = own_broker.server.transactions.log.shard_of("t").machine
         own_broker.call(
             lambda: machine.transactions.update(
                 t=machine.transactions["t"]._replace(timeout_ms=2**31 - 1)
@@ -254,7 +254,7 @@ def test_holders_of_what_is_not_there(shell, topic):
 def test_a_kept_transaction_does_not_hang(shared_broker, shell, client, topic):
     """Its writer was fenced, its coordinator has a later epoch, and will end it all the same."""
     client.begin(topic, topic, 0)
-    machine = shared_broker.server.transactions.machine_of(topic)
+    machine = shared_broker.server.transactions.log.shard_of(topic).machine
 
     def fence():
         before = machine.transactions[topic]

@@ -192,7 +192,7 @@ def test_limits_of_an_answer(filled, monkeypatch):
 
 def test_while_the_state_is_read(broker, filled):
     def load(done):
-        for shard in broker.server.transactions._shards:
+        for shard in broker.server.transactions.log.shards:
             shard.is_loaded = done
 
     broker.call(lambda: load(False))

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from barnabas.coordinator.groups.commands import DeleteGroup
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
@@ -360,8 +361,10 @@ class Occupied:
         self.broker = broker
         self.group = group
         self.groups = broker.server.groups
-        self.shard = self.groups._shards[self.groups.partition_of(group)]
-        self.lane = broker.call(lambda: self.shard.enter_lane(group, object()))
+        self.shard = self.groups.log.shard_of(group)
+        self.runner = self.groups._runner
+        unshared = DeleteGroup(group)
+        self.lane = broker.call(lambda: self.runner._lanes.enter(group, unshared))
 
     def wait_for_next(self) -> None:
         """Return when a command waits behind it."""
@@ -369,8 +372,7 @@ class Occupied:
 
     def leave(self) -> None:
         """Let go on what waits; on the broker's loop."""
-        self.lane.in_flight -= 1
-        self.groups._go_on(self.shard, self.group, self.lane)
+        self.runner._leave(self.shard, self.lane, self.group)
 
 
 @pytest.mark.parametrize("commit", [True, False])
@@ -527,7 +529,7 @@ def test_a_partition_that_is_being_read_is_said_by_version(broker, client):
     producer = client.begin_life("id")
     client.commit_plainly("group", {A: 1})
     broker.call(
-        lambda: [setattr(each, "is_loaded", False) for each in broker.server.groups._shards]
+        lambda: [setattr(each, "is_loaded", False) for each in broker.server.groups.log.shards]
     )
     found = [client.commit(producer, "group", {A: 1}, version)[A] for version in range(6)]
     loading = [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 4

@@ -267,7 +267,7 @@ def test_offsets_are_there_when_their_marker_is_answered(broker, wire, generatio
 
 def test_offsets_that_are_not_loaded_ask_to_come_again(broker, wire):
     assert broker.call(broker.server.groups.is_coordinator)
-    shard = broker.server.groups._shards[0]
+    shard = broker.server.groups.log.shards[0]
     shard.is_loaded = False
     places = {GROUP_OFFSETS: [0, 1]}
     assert ask(wire, marker(7, places)) == [E.NOT_LEADER_OR_FOLLOWER, NONE]

@@ -64,7 +64,7 @@ def test_nothing_has_happened(broker):
 
 def test_an_id_that_cannot_be_read(broker, client):
     client.init("t")
-    machine = broker.server.transactions.machine_of("t")
+    machine = broker.server.transactions.log.shard_of("t").machine
     broker.call(lambda: machine.quarantine("t"))
     assert scrape(broker)("barnabas_transactional_ids_unreadable") == 1
     assert scrape(broker)("barnabas_transactional_ids") == 0

@@ -290,7 +290,7 @@ def command_of(text: str) -> Any:
     if verb == "commit-in-transaction":
         plain = _commit(words)
         producer = TransactionalProducer(PRODUCER, EPOCH)
-        return TransactionalOffsetCommit(plain.caller, plain.request, producer, never_asked)
+        return TransactionalOffsetCommit(plain.caller, plain.request, producer)
     if verb in {"fetch", "fetch-unstable"}:
         return _fetch(words, require_stable=verb == "fetch")
     if verb == "delete-offsets":
@@ -302,11 +302,6 @@ def command_of(text: str) -> Any:
     if verb == "delete-group":
         return DeleteGroup(GROUP)
     return {"expire": ExpireOffsets, "topics-deleted": TopicsDeleted}[verb](GROUP, IMAGE)
-
-
-def never_asked() -> ErrorCode:
-    """Stand for the transaction coordinator, whom only the append asks."""
-    raise AssertionError
 
 
 IDENTITIES = {

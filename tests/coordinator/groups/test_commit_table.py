@@ -29,7 +29,7 @@ from barnabas.protocol.messages.offset_commit import (
 )
 from tests.coordinator.groups import classic_run, consumer_run, test_classic_table
 from tests.coordinator.groups import test_consumer_table as consumer_table
-from tests.coordinator.groups.offset_commands import decided, never_asked
+from tests.coordinator.groups.offset_commands import decided
 
 TABLE = Path(__file__).with_name("commit_table.txt")
 GROUP = classic_run.GROUP
@@ -105,9 +105,7 @@ def outcome(state: str, label: str) -> list[str]:
         identity = identity_of(run, label)
         command: Any = commit_of(identity, version or 5)
         if version is None:
-            command = TransactionalOffsetCommit(
-                command.caller, command.request, PRODUCER, never_asked
-            )
+            command = TransactionalOffsetCommit(command.caller, command.request, PRODUCER)
         decision = run.shard.decide(command, run.now)
         found.append(verdict(decision))
         if version is None and decision.records:

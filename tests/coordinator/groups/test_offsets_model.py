@@ -30,7 +30,7 @@ from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from barnabas.protocol.messages.offset_fetch import OffsetFetchRequestGroup
-from tests.coordinator.groups.offset_commands import Image, never_asked
+from tests.coordinator.groups.offset_commands import Image
 
 CALLER = Caller("", "", 9)
 CONFIG = GroupConfig(offsets_retention_ms=1000)
@@ -120,9 +120,7 @@ class Offsets(RuleBasedStateMachine):
     @rule(group=groups, producer=producers, offsets=places)
     def commit_in_transaction(self, group, producer, offsets):
         request = self.request(group, offsets, "t")
-        command = TransactionalOffsetCommit(
-            CALLER, request, TransactionalProducer(producer, 0), never_asked
-        )
+        command = TransactionalOffsetCommit(CALLER, request, TransactionalProducer(producer, 0))
         if request.topics:
             self.commit_all(command, producer, self.pending.setdefault(producer, {}))
 
@@ -131,9 +129,7 @@ class Offsets(RuleBasedStateMachine):
         """No group has members, so whoever claims to be one is refused (O5)."""
         request = self.request(group, offsets, "z")
         request.generation_id_or_member_epoch = 1
-        command = TransactionalOffsetCommit(
-            CALLER, request, TransactionalProducer(producer, 0), never_asked
-        )
+        command = TransactionalOffsetCommit(CALLER, request, TransactionalProducer(producer, 0))
         assert self.ask(command).records == ()
 
     @rule(producer=producers, commit=st.booleans())

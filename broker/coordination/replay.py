@@ -1,0 +1,151 @@
+"""Reads the partitions of an internal topic into new state machines: at a start.
+
+Every record goes through the same ``apply`` as in live traffic. What cannot be read is never half
+there: the keys of its partition are refused until an operator has looked into it, for state that is
+forgotten means zombies that are not fenced (D8).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Final, Generic
+
+from barnabas.broker.coordination.shard import MachineT, Shard
+from barnabas.coordinator.decision import NO_PRODUCER_ID, decode_record
+from barnabas.protocol.errors import ErrorCode, KafkaError, Malformed
+from barnabas.protocol.records import (
+    CorruptBatch,
+    InvalidBatch,
+    iterate_records,
+    read_marker,
+    sole_record,
+)
+from barnabas.protocol.records import Record as LogRecord
+from barnabas.storage.batch_contents import DECOMPRESSED_BYTES_MAX
+from barnabas.storage.errors import Corrupt
+
+if TYPE_CHECKING:
+    from barnabas.protocol.records import BatchHeader
+    from barnabas.storage.partition_log import PartitionLog
+
+logger = logging.getLogger(__name__)
+
+UNREADABLE: Final = (KafkaError, Malformed, Corrupt, CorruptBatch, InvalidBatch, ValueError)
+"""What comes of a log whose content is wrong; an error of the disk is none of these."""
+
+RECORDS_PER_SLICE: Final = 250
+"""Records replayed before the loop may get a turn: a few milliseconds' work."""
+
+
+class Replay(Generic[MachineT]):
+    """One reading of a topic, and how far it has come."""
+
+    def __init__(
+        self,
+        topic_name: str,
+        shards: list[Shard[MachineT]],
+        make_machine: Callable[[], MachineT],
+        loaded: Callable[[Shard[MachineT]], None],
+        *,
+        latest_only: bool,
+    ) -> None:
+        """``latest_only``: a record says all there is of its key, so the last of each is enough.
+
+        A short transaction leaves four. ``loaded`` is called with each shard that is ready.
+        """
+        self._topic_name = topic_name
+        self._shards = shards
+        self._make_machine = make_machine
+        self._loaded = loaded
+        self._latest_only = latest_only
+        self.partitions = 0
+        """Those that are done."""
+        self.records = 0
+        self.has_set_aside = False
+        """Whether keys were met whose latest record cannot be read."""
+
+    def run(self) -> Iterator[None]:
+        """Read one partition after the other; stops after every batch. Waits for the disk."""
+        for shard in self._shards:
+            log = shard.log
+            log.cleaning.walkers += 1
+            try:
+                yield from self._read(shard, log)
+            except UNREADABLE as error:
+                logger.error("cannot be loaded log=%s reason=%s", log, error)  # noqa: TRY400
+                if isinstance(error, Corrupt):
+                    log.suspect(log.log_start_offset, error)
+                shard.machine = self._make_machine()
+            else:
+                shard.is_loaded = True
+                self._loaded(shard)
+            finally:
+                log.cleaning.walkers -= 1
+            self.partitions += 1
+
+    def _read(self, shard: Shard[MachineT], log: PartitionLog) -> Iterator[None]:
+        latest: dict[bytes, LogRecord] = {}
+        for segment in log.segments:
+            for _, header, batch in segment.scan_checked(0):
+                if header.next_offset <= log.log_start_offset:
+                    continue
+                if header.is_control:
+                    yield from _end_transaction(shard, header, batch)
+                    continue
+                producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
+                for number, stored in enumerate(_records(header, batch), start=1):
+                    if number % RECORDS_PER_SLICE == 0:
+                        yield
+                    if self._latest_only and stored.key is not None:
+                        latest[stored.key] = stored
+                    else:
+                        self._apply(shard, stored, producer_id)
+                yield
+        for stored in latest.values():
+            self._apply(shard, stored, NO_PRODUCER_ID)
+            yield
+
+    def _apply(self, shard: Shard[MachineT], stored: LogRecord, producer_id: int) -> None:
+        if stored.key is None:
+            raise KafkaError(
+                ErrorCode.INVALID_RECORD, f"{shard.log} offset {stored.offset} has no key"
+            )
+        try:
+            record = decode_record(self._topic_name, stored.key, stored.value, producer_id)
+            if record is not None:
+                shard.machine.apply(record, stored.offset)
+        except (KafkaError, Malformed, ValueError) as error:
+            if not shard.machine.set_aside(stored.key):
+                raise
+            self.has_set_aside = True
+            logger.warning(
+                "record cannot be read, its key is refused log=%s offset=%d reason=%s",
+                shard.log,
+                stored.offset,
+                error,
+            )
+            return
+        if record is None:
+            logger.warning(
+                "record of unknown kind skipped log=%s offset=%d", shard.log, stored.offset
+            )
+            return
+        self.records += 1
+
+
+def _end_transaction(
+    shard: Shard[MachineT], header: BatchHeader, batch: memoryview
+) -> Iterator[None]:
+    """Take in a control batch, if it is a marker."""
+    marker = read_marker(batch)
+    if marker is not None:
+        steps = shard.machine.end_transaction(header.producer_id, commit=marker.commit)
+        yield from steps or ()
+
+
+def _records(header: BatchHeader, batch: memoryview) -> Iterable[LogRecord]:
+    sole = sole_record(header, batch)
+    if sole is not None:
+        return (sole,)
+    return iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX)

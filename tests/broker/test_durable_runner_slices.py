@@ -1,0 +1,272 @@
+"""What the runner does in slices: long decisions, and large markers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+
+import pytest
+
+from barnabas.broker.coordination.long_decision import RECORDS_PER_SLICE
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.coordinator.decision import (
+    Decision,
+    LongDecision,
+    Now,
+    Schedule,
+    Timer,
+)
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.records import HEADER_BYTES, encode_batch, iterate_records
+from barnabas.protocol.records import Record as LogRecord
+from tests.broker.toy_coordinator import (
+    MISTAKE,
+    Coordinator,
+    Decide,
+    Do,
+    Toy,
+    get,
+    put,
+    record_of,
+)
+
+
+@pytest.fixture
+def opened() -> Coordinator:
+    coordinator = Coordinator()
+    coordinator.log.open()
+    return coordinator
+
+
+# ------------------------------------------------------------------------------------ large markers
+
+
+async def runs(coordinator: Coordinator, turns: int) -> asyncio.Task[None]:
+    """Run what was spawned for some turns of the loop."""
+    task = asyncio.ensure_future(coordinator.spawned.pop(0))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    return task
+
+
+def end_transaction(coordinator: Coordinator, producer_id: int, *, commit: bool = True) -> None:
+    (shard,) = coordinator.log.shards
+    coordinator.runner.end_transaction(shard, producer_id, commit=commit)
+
+
+def test_a_small_marker_is_taken_in_at_once(opened):
+    end_transaction(opened, 0)
+    opened.submit(get("k"))
+    assert (opened.toy.changes, opened.answers, opened.spawned) == ([(0, True)], ["nothing"], [])
+
+
+@pytest.mark.parametrize("turns", range(8))
+async def test_nothing_is_read_before_the_last_part_of_a_large_marker(opened, turns, monkeypatch):
+    monkeypatch.setattr("barnabas.broker.runtime.turns.SLICE_SECONDS", 0)
+    opened.submit(put("k", 1, "in flight"))
+    end_transaction(opened, 2)
+    end_transaction(opened, 3, commit=False)
+    assert opened.runner.must_wait("other", Do(get("other")))
+    opened.submit(get("p2"), "p2")
+    opened.submit(get("p3"), "p3")
+    opened.submit(put("other", 4, "put"), "other")
+    opened.submit(get("other"), "other")
+    task = await runs(opened, turns)
+    assert not task.done()
+    opened.sync()
+    opened.submit(get("k"))
+    assert opened.answers == ["in flight"]
+    await task
+    assert opened.toy.changes == [(2, True), (3, False)]
+    assert opened.answers == ["in flight", 2, 3, 1]
+    assert opened.flushed == 1
+    opened.sync()
+    assert opened.answers == ["in flight", 2, 3, 1, "put", 4]
+    assert not opened.runner._lanes
+    assert not opened.runner.must_wait("other", Do(get("other")))
+
+
+async def test_who_waits_in_a_lane_goes_on_in_order_behind_a_large_marker(opened, monkeypatch):
+    monkeypatch.setattr("barnabas.broker.runtime.turns.SLICE_SECONDS", 0)
+    opened.submit(put("k", 1, "first"))
+    opened.submit(get("k"))
+    opened.submit(put("k", 2, "second"))
+    end_transaction(opened, 3)
+    opened.sync()
+    opened.submit(get("k"))
+    assert opened.answers == ["first"]
+    task = await runs(opened, 20)
+    assert task.done()
+    opened.sync()
+    assert opened.answers == ["first", 1, "second", 2]
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_long_decision_looks_at_nothing_while_a_marker_is_taken_in(
+    opened, turns, monkeypatch
+):
+    monkeypatch.setattr("barnabas.broker.runtime.turns.SLICE_SECONDS", 0)
+    seen: list[int] = []
+
+    def look(toy: Toy, _now: Now) -> Decision:
+        def steps() -> Generator[None, None, LongDecision]:
+            for _ in range(3):
+                yield
+                seen.append(toy.numbers.get("p3", 0))
+            return LongDecision("looked")
+
+        return Decision(steps=steps())
+
+    opened.submit(look)
+    looking = await runs(opened, turns)
+    end_transaction(opened, 3)
+    ending = await runs(opened, 1)
+    await asyncio.gather(looking, ending)
+    assert opened.answers == ["looked"]
+    assert set(seen) <= {0, 3}, "a part of the transaction was seen"
+
+
+@pytest.mark.parametrize("turns", range(4))
+async def test_a_topic_that_goes_takes_what_waits_for_a_marker_along(turns, monkeypatch):
+    monkeypatch.setattr("barnabas.broker.runtime.turns.SLICE_SECONDS", 0)
+    opened = await asyncio.to_thread(Coordinator)
+    opened.log.open()
+    opened.submit(take(1, 2))
+    looking = await runs(opened, 1)
+    end_transaction(opened, 5)
+    opened.submit(get("k"))
+    opened.submit(put("other", 1), "other")
+    ending = await runs(opened, turns)
+    await asyncio.to_thread(opened.delete_topic)
+    assert not opened.log.is_coordinator()
+    while not (looking.done() and ending.done()):
+        await asyncio.sleep(0)
+        opened.sync()
+    assert opened.answers == [ErrorCode.NOT_COORDINATOR] * 3
+    assert opened.fatal == []
+
+
+async def test_a_mistake_in_taking_in_a_large_marker_stops_the_broker(opened):
+    end_transaction(opened, MISTAKE)
+    opened.submit(get("k"))
+    await runs(opened, 3)
+    assert [type(each) for each in opened.fatal] == [AssertionError]
+    assert opened.answers == []
+
+
+# ----------------------------------------------------------------------------------- long decisions
+
+
+def take(*numbers: int, key: str = "k", fails: bool = False) -> Decide:
+    """A decision in as many steps as there are numbers; each is a record."""
+
+    def decide(_toy: Toy, _now: Now) -> Decision:
+        def steps() -> Generator[None, None, LongDecision]:
+            for _ in numbers:
+                yield
+            if fails:
+                raise ZeroDivisionError
+            records = tuple(record_of(key, number) for number in numbers)
+            return LongDecision("long", records, (Schedule(Timer(key, "long"), 1 << 40),))
+
+        return Decision(steps=steps())
+
+    return decide
+
+
+async def ends(coordinator: Coordinator, *, syncs: bool = True) -> None:
+    """Run what was spawned to its end, with a disk that answers at once."""
+    task = asyncio.ensure_future(coordinator.spawned.pop())
+    while not task.done():
+        await asyncio.sleep(0)
+        if syncs:
+            coordinator.sync()
+    await task
+
+
+async def test_a_long_decision_has_its_key_for_itself(opened):
+    opened.submit(put("k", 1), shares_lane=True)
+    opened.submit(take(2, 3, 4))
+    assert opened.spawned == []
+    opened.sync()
+    opened.submit(get("k"), shares_lane=True)
+    opened.submit(put("k", 5, "last"), shares_lane=True)
+    opened.submit(get("other"), "other")
+    assert opened.answers == ["done", "nothing"]
+    await ends(opened)
+    opened.sync()
+    assert opened.answers == ["done", "nothing", "long", 4, "last"]
+    assert opened.flushed == 1
+    assert opened.toy.offsets == [0, 1, 2, 3, 4]
+    assert [*opened.runner._timers._running] == [Timer("k", "long")]
+    assert len(opened.runner._lanes) == 0
+
+
+async def test_a_long_decision_is_one_batch_and_applied_in_slices(opened):
+    numbers = range(3 * RECORDS_PER_SLICE)
+    opened.log._batch_max_bytes = 1 << 20
+    opened.submit(take(*numbers))
+    await ends(opened)
+    assert (opened.answers, opened.toy.numbers) == (["long"], {"k": numbers[-1]})
+    log = opened.administration.catalogue.partition(GROUP_OFFSETS, 0).log
+    ((_, header, batch),) = log.segments[0].scan_checked(0)
+    written = [*iterate_records(batch, limit_bytes=1 << 20)]
+    whole = [
+        LogRecord(number, header.base_timestamp, *record_of("k", number).encode(), ())
+        for number in numbers
+    ]
+    assert written == whole
+    assert bytes(batch[HEADER_BYTES:]) == encode_batch(whole)[HEADER_BYTES:]
+    again = opened.restarted()
+    assert again.toy.numbers == opened.toy.numbers
+    assert again.log.replay.records == len(numbers)
+
+
+async def test_nothing_of_a_long_decision_is_left_that_is_too_large(opened):
+    opened.submit(take(*range(1000)))
+    opened.submit(get("k"))
+    await ends(opened)
+    assert opened.answers == [ErrorCode.UNKNOWN_SERVER_ERROR, "nothing"]
+    assert opened.administration.catalogue.partition(GROUP_OFFSETS, 0).log.next_offset == 0
+
+
+async def test_a_mistake_in_a_step_fails_its_command_alone(opened, caplog):
+    opened.submit(take(1, 2, fails=True))
+    opened.submit(put("k", 7))
+    await ends(opened)
+    opened.sync()
+    assert opened.answers == [ErrorCode.UNKNOWN_SERVER_ERROR, "done"]
+    assert "command failed" in caplog.text
+    assert opened.fatal == []
+
+
+async def test_a_mistake_in_taking_in_a_long_decision_stops_the_broker(opened):
+    opened.submit(take(1, -2))
+    await ends(opened)
+    assert [type(each) for each in opened.fatal] == [AssertionError]
+    assert opened.answers == []
+
+
+@pytest.mark.parametrize("turns", range(8))
+async def test_a_long_decision_whose_topic_goes_comes_to_nothing(turns, monkeypatch):
+    monkeypatch.setattr("barnabas.broker.coordination.long_decision.RECORDS_PER_SLICE", 1)
+    monkeypatch.setattr("barnabas.broker.runtime.turns.SLICE_SECONDS", 0)
+    opened = await asyncio.to_thread(Coordinator)
+    opened.log.open()
+    opened.submit(take(1, 2, 3))
+    opened.submit(get("k"))
+    task = asyncio.ensure_future(opened.spawned.pop())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+        opened.sync()
+    assert not task.done()
+    await asyncio.to_thread(opened.delete_topic)
+    assert not opened.log.is_coordinator()
+    while not task.done():
+        await asyncio.sleep(0)
+        opened.sync()
+    await task
+    first, second = opened.answers
+    assert first == ErrorCode.NOT_COORDINATOR
+    assert second in {ErrorCode.NOT_COORDINATOR, "nothing"}
+    assert opened.fatal == []

@@ -1,0 +1,224 @@
+"""A coordinator over a toy of a state machine, whose journal commits when the test says ``sync``.
+
+The toy's records are offset commits: a key has one number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Final
+
+from barnabas.broker.coordination.coordinator_log import Admit, CoordinatorLog, TopicSettings
+from barnabas.broker.coordination.durable_runner import DurableRunner
+from barnabas.broker.coordination.lanes import Submission
+from barnabas.broker.runtime.clock import ManualClock
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.coordinator.decision import (
+    Decision,
+    Effect,
+    Now,
+    Record,
+    Schedule,
+    Timer,
+)
+from barnabas.protocol.messages.offset_commit_record import (
+    OFFSET_COMMIT_RECORD,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from tests.broker.harness import Administration
+from tests.storage.engines import InlineEngine
+
+MISTAKE: Final = 1000
+"""A producer whose marker cannot be taken in."""
+
+Decide = Callable[["Toy", Now], Decision]
+
+
+@dataclass(frozen=True)
+class Do:
+    """A command that is decided by a function of the test's."""
+
+    decide: Decide
+    shares_lane: bool = False
+
+
+@dataclass(frozen=True)
+class Expired:
+    """A timer that has come; adds one to its key."""
+
+    timer: Timer
+    shares_lane: bool = False
+
+
+class Toy:
+    """Numbers by key, a list of what was changed, and answers that wait."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.offsets: list[int] = []
+        self.changes: list[object] = []
+        self.timers: tuple[Timer, ...] = ()
+
+    def decide(self, command: Any, now: Now) -> Decision:
+        if isinstance(command, Expired):
+            return put(command.timer.key, self.numbers.get(command.timer.key, 0) + 1)(self, now)
+        return command.decide(self, now)
+
+    def apply(self, record: Record, offset: int) -> None:
+        if record.value is None:
+            self.numbers.pop(record.key.group, None)
+        else:
+            assert record.value.offset >= 0, "a mistake in apply"
+            self.numbers[record.key.group] = record.value.offset
+        self.offsets.append(offset)
+
+    def end_transaction(self, producer_id: int, *, commit: bool) -> Iterator[None] | None:
+        """As many steps as the producer's number says, counted in its key."""
+        if producer_id == 0:
+            self.changes.append((producer_id, commit))
+            return None
+        return self._end(producer_id, commit=commit)
+
+    def _end(self, producer_id: int, *, commit: bool) -> Iterator[None]:
+        for number in range(producer_id):
+            assert producer_id < MISTAKE, "a mistake in taking in a marker"
+            self.numbers[f"p{producer_id}"] = number + 1
+            yield
+        self.changes.append((producer_id, commit))
+
+    def change(self, change: object) -> None:
+        assert change != "mistake"
+        self.changes.append(change)
+
+    def begin(self, now: Now) -> tuple[Schedule, ...]:
+        return tuple(
+            Schedule(Timer(key, "begun"), now.tick_ms + 1000)
+            for key, number in self.numbers.items()
+            if number == 99
+        )
+
+    def set_aside(self, record_key: bytes) -> bool:
+        """Whether the key of a record says so."""
+        return b"aside" in record_key
+
+    def keys(self) -> list[str]:
+        return list(self.numbers)
+
+
+def record_of(key: str, number: int | None) -> Record:
+    value = None if number is None else OffsetCommitValue(number)
+    return Record(OFFSET_COMMIT_RECORD, OffsetCommitKey(key, "topic", 0), value, 4)
+
+
+def put(key: str, number: int | None, response: object = "done", **more: Any) -> Decide:
+    return lambda _toy, _now: Decision(response, (record_of(key, number),), **more)
+
+
+def get(key: str) -> Decide:
+    return lambda toy, _now: Decision(toy.numbers.get(key, "nothing"))
+
+
+def say(**more: Any) -> Decide:
+    return lambda _toy, _now: Decision(**more)
+
+
+def fail(_toy: Toy, _now: Now) -> Decision:
+    raise ZeroDivisionError
+
+
+def schedule(name: str, after_ms: int, **more: Any) -> Decide:
+    return lambda _toy, now: Decision(
+        "ok", effects=(Schedule(Timer("k", name), now.tick_ms + after_ms),), **more
+    )
+
+
+class Coordinator:
+    """A log on a simulated disk and a runner, as a coordinator has them."""
+
+    def __init__(
+        self,
+        partitions: int = 1,
+        administration: Administration | None = None,
+        *,
+        clock: ManualClock | None = None,
+        latest_only: bool = False,
+    ) -> None:
+        self.administration = administration or Administration(engine=InlineEngine())
+        if administration is None:
+            self.create_topic(partitions)
+        self.clock = clock or ManualClock(1_000_000)
+        self.fatal: list[BaseException] = []
+        self.flushed = 0
+        self.spawned: list[Any] = []
+        self.answers: list[object] = []
+        self.host: Any = SimpleNamespace(
+            clock=self.clock,
+            config=SimpleNamespace(journal_file_bytes=20_000),
+            spawn=lambda coroutine, _name: self.spawned.append(coroutine),
+            fatal=self.fatal.append,
+            flush_answers=self._count_flush,
+        )
+        self.log: CoordinatorLog[Toy] = CoordinatorLog(
+            GROUP_OFFSETS,
+            Toy,
+            lambda _config: TopicSettings(3, 1 << 20, "producer"),
+            self.host,
+            self.administration.catalogue,
+            on_loaded=self._loaded,
+            on_gone=self._gone,
+            latest_only=latest_only,
+        )
+        self.runner = self.make_runner()
+
+    def make_runner(self) -> Any:
+        return DurableRunner(self.log, self.host, Expired)
+
+    def _loaded(self, effects: tuple[Effect, ...]) -> None:
+        self.runner.take_effects(effects)
+
+    def _gone(self) -> None:
+        self.runner.forget()
+
+    def _count_flush(self) -> None:
+        self.flushed += 1
+
+    def create_topic(self, partitions: int) -> None:
+        catalogue = self.administration.catalogue
+        asyncio.run(
+            catalogue.create_topic(GROUP_OFFSETS, partitions, {"cleanup.policy": "compact"})
+        )
+
+    def delete_topic(self) -> None:
+        catalogue = self.administration.catalogue
+        asyncio.run(catalogue.delete_topic(catalogue.topic(GROUP_OFFSETS).topic_id))
+
+    @property
+    def toy(self) -> Any:
+        (machine,) = self.log.machines
+        return machine
+
+    def submit(
+        self,
+        decide: Decide,
+        key: str = "k",
+        *,
+        ticket: int | None = None,
+        admit: Admit | None = None,
+        **more: Any,
+    ) -> None:
+        command = Do(decide, **more)
+        self.runner.submit(
+            Submission(key, command, self.answers.append, lambda code: code, ticket, admit)
+        )
+
+    def sync(self) -> None:
+        self.administration.step()
+
+    def restarted(self, **more: Any) -> Coordinator:
+        again = type(self)(administration=self.administration, **more)
+        again.log.open()
+        return again
