@@ -48,7 +48,7 @@ class Housekeeping:
         self._scrubber = scrubber
         self._timers: dict[str, Timer] = {}
         self._stopped = False
-        self._told_full = False
+        self._reported_full = False
 
     def start(self) -> None:
         """Look at the space, and start every timer."""
@@ -99,8 +99,8 @@ class Housekeeping:
     def _look_at_space(self) -> None:
         logs = self._logs
         logs.check_space()
-        if logs.full != self._told_full:
-            self._told_full = logs.full
+        if logs.full != self._reported_full:
+            self._reported_full = logs.full
             if logs.full:
                 logger.warning(
                     "disk full, appends are refused directory=%s (%s)",

@@ -60,7 +60,7 @@ from barnabas.storage.recovery import RecoveryProgress, RecoveryReport, lock_dir
 
 logger = logging.getLogger("barnabas.broker.server")
 
-PROGRESS_TOLD_EVERY_S: Final = 5
+PROGRESS_LOGGED_EVERY_S: Final = 5
 """How often the log says how far a recovery has come."""
 
 COLLECT_EVERY: Final = 10_000
@@ -115,7 +115,7 @@ class BrokerServer:
         self.stage = Stage.OPENING
         self.recovery: RecoveryProgress | None = None
         """How far recovery has come, once it has begun."""
-        self._progress_told_s = 0.0
+        self._progress_logged_s = 0.0
         self.http: HttpServer | None = None
         self.failure: BaseException | None = None
         self._given_metastore = metastore
@@ -352,13 +352,13 @@ class BrokerServer:
         if self._gives_up:
             raise RecoveryGivenUp
         now_s = self.clock.monotonic()
-        if now_s - self._progress_told_s >= PROGRESS_TOLD_EVERY_S:
-            self._progress_told_s = now_s
+        if now_s - self._progress_logged_s >= PROGRESS_LOGGED_EVERY_S:
+            self._progress_logged_s = now_s
             logger.info("recovering %s", progress.describe())
 
     def _open_storage(self) -> RecoveryReport:
         config = self.config
-        self._progress_told_s = self.clock.monotonic()
+        self._progress_logged_s = self.clock.monotonic()
         self.logs = LogStore(
             self.file_system,
             config.data_directory,

@@ -142,9 +142,9 @@ def _kafka_offsets(lines: list[str]) -> SourceOffsets:
     """Pick out the sources that look like Kafka's: {topic: {partition: offset}}."""
     offsets: SourceOffsets = {}
     for line in lines:
-        for place, offset in _kafka_offset(line).items():
+        for topic_partition, offset in _kafka_offset(line).items():
             # Two sources of one topic: the group has read what both have.
-            offsets[place] = min(offset, offsets.get(place, offset))
+            offsets[topic_partition] = min(offset, offsets.get(topic_partition, offset))
     return offsets
 
 

@@ -132,7 +132,7 @@ class Cluster(Connections):
     def ask_leader(
         self,
         what: str,
-        place: tuple[str, int],
+        topic_partition: tuple[str, int],
         api: Api[Request, Response],
         request: Request,
         *,
@@ -144,7 +144,7 @@ class Cluster(Connections):
         deadline = deadline or self.deadline()
 
         def attempt() -> Response:
-            connection = self.node(self.leader(*place, deadline))
+            connection = self.node(self.leader(*topic_partition, deadline))
             return self._passed(connection.ask(api, request, at_most), error_of)
 
         return self.until(what, deadline, attempt)

@@ -140,7 +140,9 @@ class TransactionalProducer:
     def _known(self, offsets: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
         counts = self._cluster.existing(topic for topic, _ in offsets)
         return {
-            place: offset for place, offset in offsets.items() if place[1] < counts.get(place[0], 0)
+            topic_partition: offset
+            for topic_partition, offset in offsets.items()
+            if topic_partition[1] < counts.get(topic_partition[0], 0)
         }
 
     def _add_group(self, group_id: str) -> None:
@@ -230,10 +232,10 @@ class TransactionalProducer:
         if self._sender is not None:
             self._sender.begin_next(self.identity)
 
-    def _add_partitions(self, places: list[TopicPartition]) -> None:
+    def _add_partitions(self, topic_partitions: list[TopicPartition]) -> None:
         """Name partitions ahead of their data (classic protocol)."""
         topics: dict[str, list[int]] = {}
-        for topic, partition in places:
+        for topic, partition in topic_partitions:
             topics.setdefault(topic, []).append(partition)
         what = f"Adding partitions to the transaction {self._id}"
         answer = self._cluster.ask_coordinator(

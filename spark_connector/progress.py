@@ -117,7 +117,9 @@ def _lag(latest: object, end: object) -> int | None:
     ahead, done = _offsets(latest), _offsets(end)
     if ahead is None or done is None:
         return None
-    return sum(max(0, offset - done.get(place, 0)) for place, offset in ahead.items())
+    return sum(
+        max(0, offset - done.get(topic_partition, 0)) for topic_partition, offset in ahead.items()
+    )
 
 
 def _offsets(found: object) -> dict[tuple[str, str], int] | None:

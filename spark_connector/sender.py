@@ -83,16 +83,18 @@ class Sender:
 
     def send(self, batch: EncodedBatch) -> None:
         """Send a batch, or keep it until it fills a request."""
-        place = TopicPartition(batch.topic, batch.partition)
-        sequence = self._sequences.get(place, 0)
+        topic_partition = TopicPartition(batch.topic, batch.partition)
+        sequence = self._sequences.get(topic_partition, 0)
         stamp(batch, *self._identity, sequence)
-        self._sequences[place] = increment_sequence(sequence, batch.record_count)
-        node_id = self._leader(place)
+        self._sequences[topic_partition] = increment_sequence(sequence, batch.record_count)
+        node_id = self._leader(topic_partition)
         collected = self._collected.setdefault(node_id, {})
         size = sum(len(each.records) for each in collected.values())
-        if collected and (place in collected or size + len(batch.records) > REQUEST_BYTES):
+        if collected and (
+            topic_partition in collected or size + len(batch.records) > REQUEST_BYTES
+        ):
             self._dispatch(node_id)
-        self._collected.setdefault(self._leader(place), {})[place] = batch
+        self._collected.setdefault(self._leader(topic_partition), {})[topic_partition] = batch
 
     def flush(self) -> None:
         """Return when every batch is acknowledged."""
@@ -113,15 +115,15 @@ class Sender:
                     break
         self._in_flight.clear()
 
-    def _leader(self, place: TopicPartition) -> int:
+    def _leader(self, topic_partition: TopicPartition) -> int:
         """The leader that this partition's batches go to until something goes wrong."""
-        node_id = self._leaders.get(place)
+        node_id = self._leaders.get(topic_partition)
         if node_id is None:
             deadline = self._cluster.deadline()
             node_id = self._cluster.until(
-                self.what, deadline, lambda: self._cluster.leader(*place, deadline)
+                self.what, deadline, lambda: self._cluster.leader(*topic_partition, deadline)
             )
-            self._leaders[place] = node_id
+            self._leaders[topic_partition] = node_id
         return node_id
 
     # ----------------------------------------------------------------------------- the usual way
@@ -171,16 +173,16 @@ class Sender:
         return connection.receive(PRODUCE)
 
     def _add(self, batches: Batches) -> None:
-        new = [place for place in batches if place not in self._added]
+        new = [topic_partition for topic_partition in batches if topic_partition not in self._added]
         if new and self._add_partitions is not None:
             self._add_partitions(new)
         self._added.update(new)
 
     def _request(self, batches: Batches) -> ProduceRequest:
         topics: dict[str, list[PartitionProduceData]] = {}
-        for place, batch in batches.items():
-            data = PartitionProduceData(place.partition, memoryview(batch.records))
-            topics.setdefault(place.topic, []).append(data)
+        for topic_partition, batch in batches.items():
+            data = PartitionProduceData(topic_partition.partition, memoryview(batch.records))
+            topics.setdefault(topic_partition.topic, []).append(data)
         return ProduceRequest(
             self._transactional_id,
             _ALL_REPLICAS,
@@ -199,16 +201,23 @@ class Sender:
         answered = set()
         for topic in answer.responses:
             for partition in topic.partition_responses:
-                place = TopicPartition(topic.name, partition.index)
-                answered.add(place)
+                topic_partition = TopicPartition(topic.name, partition.index)
+                answered.add(topic_partition)
                 code = ErrorCode(partition.error_code)
                 if code in {ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}:
                     continue
-                follows = code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and place in failed_before
+                follows = (
+                    code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+                    and topic_partition in failed_before
+                )
                 if not code.retriable and not follows:
-                    raise self._refused(code, batches[place])
-                failed[place] = batches[place]
-        return failed | {place: each for place, each in batches.items() if place not in answered}
+                    raise self._refused(code, batches[topic_partition])
+                failed[topic_partition] = batches[topic_partition]
+        return failed | {
+            topic_partition: each
+            for topic_partition, each in batches.items()
+            if topic_partition not in answered
+        }
 
     def _refused(self, code: ErrorCode, batch: EncodedBatch) -> Exception:
         if code in _TOO_LARGE:
@@ -224,15 +233,15 @@ class Sender:
     def _send_again(self, failed: Batches) -> None:
         """Send everything again that is not acknowledged, then go on as usual."""
         waiting: dict[TopicPartition, collections.deque[EncodedBatch]] = {}
-        for place, batch in failed.items():
-            waiting.setdefault(place, collections.deque()).append(batch)
+        for topic_partition, batch in failed.items():
+            waiting.setdefault(topic_partition, collections.deque()).append(batch)
         for node_id in list(self._in_flight):
-            for place, batch in self._drain(node_id, frozenset(waiting)):
-                waiting.setdefault(place, collections.deque()).append(batch)
+            for topic_partition, batch in self._drain(node_id, frozenset(waiting)):
+                waiting.setdefault(topic_partition, collections.deque()).append(batch)
         self._in_flight.clear()
         for batches in self._collected.values():
-            for place, batch in batches.items():
-                waiting.setdefault(place, collections.deque()).append(batch)
+            for topic_partition, batch in batches.items():
+                waiting.setdefault(topic_partition, collections.deque()).append(batch)
         self._collected.clear()
         self._leaders.clear()
         deadline = self._cluster.deadline()
@@ -249,14 +258,14 @@ class Sender:
     ) -> list[tuple[TopicPartition, EncodedBatch]]:
         """Take the answers that still come from a broker; return what is not acknowledged."""
         failed: list[tuple[TopicPartition, EncodedBatch]] = []
-        places = set(failed_before)
+        topic_partitions = set(failed_before)
         for batches in self._in_flight.get(node_id, ()):
             try:
-                bad = self._failed(self._answer(node_id), batches, places)
+                bad = self._failed(self._answer(node_id), batches, topic_partitions)
             except (Disconnected, NotYet):
                 bad = batches
             failed += bad.items()
-            places.update(bad)
+            topic_partitions.update(bad)
         return failed
 
     def _round(
@@ -266,9 +275,9 @@ class Sender:
     ) -> None:
         """Send the first waiting batch of each partition and take the answers."""
         requests: dict[int, Batches] = {}
-        for place, batches in waiting.items():
-            node_id = self._cluster.leader(*place, deadline)
-            requests.setdefault(node_id, {})[place] = batches[0]
+        for topic_partition, batches in waiting.items():
+            node_id = self._cluster.leader(*topic_partition, deadline)
+            requests.setdefault(node_id, {})[topic_partition] = batches[0]
         bad = 0
         for node_id, chosen in requests.items():
             self._add(chosen)
@@ -276,9 +285,9 @@ class Sender:
             answer = connection.ask(PRODUCE, self._request(chosen), self._at_most)
             failed = self._failed(answer, chosen)
             bad += len(failed)
-            for place in chosen.keys() - failed.keys():
-                waiting[place].popleft()
-                if not waiting[place]:
-                    del waiting[place]
+            for topic_partition in chosen.keys() - failed.keys():
+                waiting[topic_partition].popleft()
+                if not waiting[topic_partition]:
+                    del waiting[topic_partition]
         if bad:
             raise NotYet(f"{bad} partitions cannot be written at the moment")

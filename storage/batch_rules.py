@@ -58,7 +58,7 @@ class BatchRules:
         self._plausible_until_ms = -1
 
     def check(self, batch: Buffer, contents: Contents | None = None) -> BatchHeader:
-        """Return the header of a batch that may enter; raises a ``Refused`` otherwise.
+        """Return the header of a batch that may enter; raises a ``Rejected`` otherwise.
 
         Raises TooMuchToLookHere where ``contents`` must be given, and are not.
         """

@@ -109,7 +109,10 @@ class _IndexEntries:
 
     def problems(self) -> list[str]:
         """Name the entries that no batch has proved."""
-        wrong = [f"offset index: {offset} at {place}" for offset, place in self._offsets.items()]
+        wrong = [
+            f"offset index: {offset} at {entry_position}"
+            for offset, entry_position in self._offsets.items()
+        ]
         wrong += [f"time index: {time} at {offset}" for offset, time in sorted(self._wrong_times)]
         return [f"{self._path}: wrong entry in its {each}" for each in wrong[:_ENTRIES_NAMED]]
 

@@ -60,7 +60,7 @@ def survey(log: "PartitionLog", now_ms: int) -> Cleanable | None:
         or log.closed
         or cleaning.failure is not None
         or cleaning.swaps_under_way
-        or cleaning.walkers
+        or cleaning.scans
         or len(log.segments) == 1
     ):
         return None

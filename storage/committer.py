@@ -41,7 +41,7 @@ _HAND_OVER_SECONDS: Final = 0.2
 from the loop, and what came in between goes to a segment in one write. Readers do not wait for it:
 memory has what is not in the segments yet. A checkpoint does, and has it begin at once."""
 
-_TOLD_BYTES_MIN: Final = 4 * 1024 * 1024
+_REPORTED_BYTES_MIN: Final = 4 * 1024 * 1024
 """So much is written before the loop hears that memory can let go of it. Who has to wait until the
 backlog is smaller waits for so much, not for all of it."""
 
@@ -84,17 +84,17 @@ class Committer:
         flush_times: Histogram | None = None,
         flush_batches: Histogram | None = None,
         *,
-        told_bytes_min: int = _TOLD_BYTES_MIN,
+        reported_bytes_min: int = _REPORTED_BYTES_MIN,
     ) -> None:
         """``files`` must have been started. What a flush took, and held, is counted if asked.
 
-        ``told_bytes_min``: how much goes to the segments before the listener hears of it.
+        ``reported_bytes_min``: how much goes to the segments before the listener hears of it.
         """
         self._files = files
         self._listener = listener
         self._unwritten: deque[CommitGroup] = deque()
         self._lacks_spare = False
-        self._told_bytes_min = told_bytes_min
+        self._reported_bytes_min = reported_bytes_min
         self._flush_times = flush_times or Histogram()
         self._flush_batches = flush_batches or Histogram(shift=0)
         # Each of the two is changed by one thread at a time: by who commits, by who writes.
@@ -251,7 +251,7 @@ class Committer:
         groups: list[CommitGroup] = []
         runs = _SegmentRuns()
         size = 0
-        while len(groups) < waiting and size < self._told_bytes_min:
+        while len(groups) < waiting and size < self._reported_bytes_min:
             group = self._unwritten.popleft()
             groups.append(group)
             size += group.body_bytes

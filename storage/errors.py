@@ -10,55 +10,55 @@ class StorageError(Exception):
     """Base of everything storage raises on purpose."""
 
 
-class Refused(StorageError):
+class Rejected(StorageError):
     """One append or read was refused; the log is unchanged."""
 
 
-class OffsetOutOfRange(Refused):
+class OffsetOutOfRange(Rejected):
     """The offset lies before the log start or after the log end."""
 
 
-class RecordTooLarge(Refused):
+class RecordTooLarge(Rejected):
     """The batch is larger than ``max.message.bytes`` of its topic."""
 
 
-class InvalidRecord(Refused):
+class InvalidRecord(Rejected):
     """The batch breaks a rule of the format or of its topic (a null key on a compacted topic)."""
 
 
-class CorruptMessage(Refused):
+class CorruptMessage(Rejected):
     """The batch's checksum or framing is wrong."""
 
 
-class InvalidTimestamp(Refused):
+class InvalidTimestamp(Rejected):
     """The batch's timestamp is farther from the broker's clock than its topic allows."""
 
 
-class OutOfOrderSequence(Refused):
+class OutOfOrderSequence(Rejected):
     """The batch does not continue its producer's sequence (S5, S6)."""
 
 
-class InvalidProducerEpoch(Refused):
+class InvalidProducerEpoch(Rejected):
     """The batch carries an epoch older than the one known for its producer (S8)."""
 
 
-class InvalidTransactionState(Refused):
+class InvalidTransactionState(Rejected):
     """The batch does not fit its producer's transaction on this partition (P4)."""
 
 
-class TransactionCoordinatorFenced(Refused):
+class TransactionCoordinatorFenced(Rejected):
     """The marker comes from an older coordinator epoch than one already seen (M3)."""
 
 
-class StorageFull(Refused):
+class StorageFull(Rejected):
     """The disk holds no more than the emergency reserve; reads go on (D10)."""
 
 
-class OffsetOffline(Refused):
+class OffsetOffline(Rejected):
     """The offset lies in a damaged range; what is before and behind it can be read."""
 
 
-class LogClosed(Refused):
+class LogClosed(Rejected):
     """The partition was deleted or the store is shutting down."""
 
 

@@ -63,7 +63,7 @@ class JournalFile:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupPlace:
+class GroupPosition:
     """A verified group header and where its group starts."""
 
     journal_file: JournalFile
@@ -323,8 +323,8 @@ class JournalFiles:
         for header, _ in self.replay(from_sequence):
             first = header.sequence + 1
         ends: dict[int, int] = {}
-        for place in self._groups_from(first):
-            for entry in self._entries(place) or ():
+        for found in self._groups_from(first):
+            for entry in self._entries(found) or ():
                 if entry.kind == KIND_BATCHES:
                     known = ends.get(entry.partition_id, 0)
                     ends[entry.partition_id] = max(known, entry.next_offset)
@@ -333,7 +333,7 @@ class JournalFiles:
 
     def _last_readable(self, from_sequence: int) -> int:
         """The highest sequence there is from one on; 0 if there is none."""
-        sequences = (place.header.sequence for place in self._groups_from(from_sequence))
+        sequences = (found.header.sequence for found in self._groups_from(from_sequence))
         return max(sequences, default=0)
 
     def replay(self, from_sequence: int) -> Iterator[tuple[GroupHeader, list[Entry]]]:
@@ -346,20 +346,20 @@ class JournalFiles:
         """
         expected = from_sequence
         previous_crc: int | None = None
-        place = self._find(expected)
+        found = self._find(expected)
         end: tuple[str, int] | None = None
-        while place is not None:
-            entries = self._entries(place)
-            chained = previous_crc is None or place.header.previous_crc == previous_crc
-            end = (place.journal_file.path, place.position)
+        while found is not None:
+            entries = self._entries(found)
+            chained = previous_crc is None or found.header.previous_crc == previous_crc
+            end = (found.journal_file.path, found.position)
             if entries is None or not chained:
                 break
-            yield place.header, entries
+            yield found.header, entries
             expected += 1
-            previous_crc = place.header.crc
-            after = place.position + place.header.padded_bytes
-            end = (place.journal_file.path, after)
-            place = self._header_at(place.journal_file, after, expected) or self._find(expected)
+            previous_crc = found.header.crc
+            after = found.position + found.header.padded_bytes
+            end = (found.journal_file.path, after)
+            found = self._header_at(found.journal_file, after, expected) or self._find(expected)
         # One is skipped for good: a torn group may carry ``expected`` in its header.
         self.next_sequence = expected + 1
         if self._is_given_up:
@@ -379,22 +379,22 @@ class JournalFiles:
         firsts = (self._header_at(journal_file, 0, None) for journal_file in self._files)
         return any(first is not None and first.header.sequence >= sequence for first in firsts)
 
-    def _find(self, sequence: int) -> GroupPlace | None:
+    def _find(self, sequence: int) -> GroupPosition | None:
         """The group with ``sequence``, if any file holds a good header of it."""
         firsts = [self._header_at(journal_file, 0, None) for journal_file in self._files]
         candidates = [first for first in firsts if first and first.header.sequence <= sequence]
         if not candidates:
             return None
         # Sequences rise from file to file: only the youngest that is old enough can hold it.
-        place: GroupPlace | None = max(candidates, key=lambda found: found.header.sequence)
-        while place is not None and place.header.sequence < sequence:
-            after = place.position + place.header.padded_bytes
-            place = self._header_at(place.journal_file, after, place.header.sequence + 1)
-        return place
+        found: GroupPosition | None = max(candidates, key=lambda found: found.header.sequence)
+        while found is not None and found.header.sequence < sequence:
+            after = found.position + found.header.padded_bytes
+            found = self._header_at(found.journal_file, after, found.header.sequence + 1)
+        return found
 
     def _header_at(
         self, journal_file: JournalFile, position: int, sequence: int | None
-    ) -> GroupPlace | None:
+    ) -> GroupPosition | None:
         prefix = memoryview(journal_file.file.pread(BLOCK_BYTES, position))
         size = table_bytes(prefix)
         if size is None:
@@ -405,29 +405,29 @@ class JournalFiles:
         header = decode_header(view)
         if header is None or (sequence is not None and header.sequence != sequence):
             return None
-        return GroupPlace(journal_file, position, header)
+        return GroupPosition(journal_file, position, header)
 
-    def _entries(self, place: GroupPlace) -> list[Entry] | None:
-        view = memoryview(place.journal_file.file.pread(place.header.group_bytes, place.position))
-        return decode_entries(view, place.header)
+    def _entries(self, found: GroupPosition) -> list[Entry] | None:
+        view = memoryview(found.journal_file.file.pread(found.header.group_bytes, found.position))
+        return decode_entries(view, found.header)
 
     def _refuse_later_groups(self, expected: int, end: tuple[str, int] | None) -> None:
-        for place in self._groups_from(expected + 1):
-            path, damaged = end or (place.journal_file.path, 0)
+        for found in self._groups_from(expected + 1):
+            path, damaged = end or (found.journal_file.path, 0)
             raise Corrupt(
                 path,
                 damaged,
-                f"group {expected} is unreadable, yet group {place.header.sequence} "
-                f"at byte {place.position} of {place.journal_file.path} is whole",
+                f"group {expected} is unreadable, yet group {found.header.sequence} "
+                f"at byte {found.position} of {found.journal_file.path} is whole",
             )
 
-    def _groups_from(self, sequence: int) -> Iterator[GroupPlace]:
+    def _groups_from(self, sequence: int) -> Iterator[GroupPosition]:
         """Every group with a good header and this sequence or a later one, wherever it is."""
         for journal_file in self._files:
             for position in self._positions_of_magic(journal_file.file):
-                place = self._header_at(journal_file, position, None)
-                if place is not None and place.header.sequence >= sequence:
-                    yield place
+                found = self._header_at(journal_file, position, None)
+                if found is not None and found.header.sequence >= sequence:
+                    yield found
 
     def _refuse_marked_groups(self, expected: int, end: tuple[str, int] | None) -> None:
         marked = self._mark.sequence

@@ -43,7 +43,7 @@ from barnabas.storage.errors import (
     OffsetOffline,
     OffsetOutOfRange,
     OutOfOrderSequence,
-    Refused,
+    Rejected,
     StorageFull,
     TransactionCoordinatorFenced,
 )
@@ -63,7 +63,7 @@ from barnabas.storage.transaction_marker import TransactionMarker
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
 
-_PRODUCER_REFUSALS: Final[dict[int, type[Refused]]] = {
+_PRODUCER_REFUSALS: Final[dict[int, type[Rejected]]] = {
     45: OutOfOrderSequence,
     47: InvalidProducerEpoch,
     48: InvalidTransactionState,
@@ -173,7 +173,7 @@ class PartitionLog:
         self.config = config
         self._rules = BatchRules(f"{self.topic}-{self.partition}", config, self.now_ms)
         for segment in self.segments[-1:]:
-            segment.look_again()
+            segment.check_room_again()
 
     # Appending
 
@@ -185,11 +185,11 @@ class PartitionLog:
         transaction_version: int = 0,
         contents: Contents | None = None,
     ) -> Appended:
-        """Append one client batch as received; raises a ``Refused`` and then changed nothing.
+        """Append one client batch as received; raises a ``Rejected`` and then changed nothing.
 
         ``stable``: the batch's memory is its own and stays untouched, so it may be kept and its
         header patched in place; otherwise it is copied before this returns.
-        ``transaction_version``: the generation that brought the batch into its transaction, if it
+        ``transaction_version``: the one that brought the batch into its transaction, if it
         is part of one. That it is must be known to the caller: the coordinator was asked (P1).
         ``contents``: what is in the batch, if that is known. Raises TooMuchToLookHere where it has
         to be, and is not.
@@ -242,7 +242,7 @@ class PartitionLog:
         for batch in batches:
             try:
                 header = self._check_client_batch(batch)
-            except (Refused, TooMuchToLookHere):
+            except (Rejected, TooMuchToLookHere):
                 break
             has_producer = header[9] >= 0
             if has_producer and producers.check(header) is not ACCEPTED:
@@ -513,7 +513,7 @@ class PartitionLog:
     def take_dirty_segments(self) -> set[Segment]:
         """Segments written since the last call; the next append marks the active one again."""
         dirty, self.dirty_segments = self.dirty_segments, set()
-        self.active.look_again()
+        self.active.check_room_again()
         return dirty
 
     def roll(self, group: CommitGroup) -> Segment:

@@ -13,7 +13,7 @@ Rules of this file:
 4. A producer is forgotten by the broker's clock, never by a timestamp that a client chose, and
    never while its transaction is open (T2).
 5. An unknown producer may begin with any sequence: its state may have been forgotten while it was
-   idle (S9). Only protocol generation 2 must begin every transaction at sequence 0.
+   idle (S9). Only transaction version 2 must begin every transaction at sequence 0.
 """
 
 from collections import OrderedDict, deque
@@ -106,7 +106,7 @@ class ProducerState:
     ) -> Decision:
         """Judge a client's data batch that carries a producer id, before it is placed.
 
-        ``transaction_version`` is the generation that brought the batch into its transaction;
+        ``transaction_version`` is the one that brought the batch into its transaction;
         ``lowest_sequence`` the lowest that is waiting for the coordinator's word, if any is.
         """
         (_, _, _, _, _, attributes, _, _, _, producer_id, epoch, sequence, _) = header

@@ -305,8 +305,8 @@ class _Walk:
 
     def _note(self, base: int, end: int, position: int, end_position: int, reason: str) -> None:
         segment = self._plan.base_offset
-        for place, error in self._source.failures:
-            if position < place + PAGE_BYTES and place < end_position:
+        for entry_position, error in self._source.failures:
+            if position < entry_position + PAGE_BYTES and entry_position < end_position:
                 reason = f"{UNREADABLE}{error}"
         self.damaged.append(DamagedRange(base, end, segment, position, end_position, reason))
 
@@ -446,9 +446,9 @@ class _IndexFiles:
         (Kafka of old noted the last offset of all that it wrote at once.)
         """
         while self._offset_entry is not None and self._offset_entry[1] <= position:
-            offset, place = self._offset_entry
-            if place < position:
-                self._unproved.append(place)
+            offset, entry_position = self._offset_entry
+            if entry_position < position:
+                self._unproved.append(entry_position)
             elif offset < header.base_offset:
                 self._wrong.add(INDEX_SUFFIX)
             self._offset_entry = next(self._offsets, None)
@@ -471,11 +471,14 @@ class _IndexFiles:
     def wrong(self, damaged: list[DamagedRange]) -> list[str]:
         """Which files contradict the log. Of what is damaged nobody can say."""
         if self._offset_entry is not None:
-            self._unproved += [self._offset_entry[1], *(place for _, place in self._offsets)]
+            self._unproved += [
+                self._offset_entry[1],
+                *(entry_position for _, entry_position in self._offsets),
+            ]
         begins = [each.position for each in damaged]
-        for place in self._unproved:
-            at = bisect_right(begins, place) - 1
-            if at < 0 or place >= damaged[at].end_position:
+        for entry_position in self._unproved:
+            at = bisect_right(begins, entry_position) - 1
+            if at < 0 or entry_position >= damaged[at].end_position:
                 self._wrong.add(INDEX_SUFFIX)
                 break
         if not damaged and (self._is_ahead or self._last_timestamp != self._max_timestamp):

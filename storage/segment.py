@@ -154,7 +154,7 @@ class Segment:
         self._room_bytes = min(segment_bytes, indexed_bytes)
         self._room_until_ms = self.first_timestamp_ms + segment_ms if self.size_bytes else -1
 
-    def look_again(self) -> None:
+    def check_room_again(self) -> None:
         """Let the next batch be looked at closely."""
         self._room_bytes = 0
 

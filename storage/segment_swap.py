@@ -67,7 +67,7 @@ class CleaningState:
     pending: list[PendingSwap] = field(default_factory=list)
     swaps_under_way: int = 0
     """How many segments' files do not have their names yet."""
-    walkers: int = 0
+    scans: int = 0
     """How many walk over the segments and may not find others under their feet."""
     passes: int = 0
     """How many passes this process has planned."""
@@ -101,7 +101,7 @@ def take_over(log: "PartitionLog", group: "CleanedGroup") -> bool:
 
     Then the group's files are of no use: ``discard`` them.
     """
-    if log.cleaning.walkers or log.closed:
+    if log.cleaning.scans or log.closed:
         return False
     if group.changed and not _replace(log, group):
         return False

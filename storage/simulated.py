@@ -4,7 +4,7 @@ Rules of this file:
 
 1. It answers as the operating system would, errors included; one suite of tests runs on both.
 2. Only ``fdatasync``, durable writes and ``sync_directory`` promise anything, and only about their
-   own file, range or directory. What survives of the rest is up to ``barnabas.storage.platter``.
+   own file, range or directory. What survives of the rest is up to ``barnabas.storage.unsynced``.
 3. Changes are counted (:attr:`SimulatedFileSystem.operations`), so that a test can run a scenario
    once, then crash it after each single change.
 """
@@ -19,7 +19,7 @@ from types import UnionType
 from typing import NamedTuple
 
 from barnabas.storage.file_system import AlreadyLocked, Buffer, replace_file
-from barnabas.storage.platter import (
+from barnabas.storage.unsynced import (
     SECTOR_BYTES,
     Change,
     Directory,

@@ -45,8 +45,8 @@ class Asked:
     topic: str
     topic_id: bytes
     request: FetchPartition
-    told_high_watermark: int = -1
-    told_log_start: int = -1
+    sent_high_watermark: int = -1
+    sent_log_start: int = -1
 
     @property
     def key(self) -> Key:

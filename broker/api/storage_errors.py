@@ -5,7 +5,7 @@ from __future__ import annotations
 from barnabas.protocol.errors import ErrorCode
 from barnabas.storage import errors
 
-_CODES: dict[type[errors.Refused], ErrorCode] = {
+_CODES: dict[type[errors.Rejected], ErrorCode] = {
     errors.OffsetOutOfRange: ErrorCode.OFFSET_OUT_OF_RANGE,
     errors.RecordTooLarge: ErrorCode.MESSAGE_TOO_LARGE,
     errors.InvalidRecord: ErrorCode.INVALID_RECORD,
@@ -21,7 +21,7 @@ _CODES: dict[type[errors.Refused], ErrorCode] = {
     errors.LogClosed: ErrorCode.NOT_LEADER_OR_FOLLOWER,
 }
 
-_COORDINATOR_CODES: dict[type[errors.Refused], ErrorCode] = {
+_COORDINATOR_CODES: dict[type[errors.Rejected], ErrorCode] = {
     errors.StorageFull: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     errors.LogClosed: ErrorCode.NOT_COORDINATOR,
     # Of a transaction's offsets: it was ended behind the coordinator's back, by an operator.
@@ -29,11 +29,11 @@ _COORDINATOR_CODES: dict[type[errors.Refused], ErrorCode] = {
 }
 
 
-def error_code_of(error: errors.Refused) -> ErrorCode:
+def error_code_of(error: errors.Rejected) -> ErrorCode:
     """Return what a client is told about a refusal; every kind has its row."""
     return _CODES[type(error)]
 
 
-def coordinator_error_of(error: errors.Refused) -> ErrorCode:
+def coordinator_error_of(error: errors.Rejected) -> ErrorCode:
     """Return what a client is told when its coordinator's records were refused: to try again."""
     return _COORDINATOR_CODES.get(type(error), ErrorCode.UNKNOWN_SERVER_ERROR)

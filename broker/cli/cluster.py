@@ -32,7 +32,7 @@ class Unreachable(CommandError):
     """No broker answered, or a connection broke; another attempt may succeed."""
 
 
-class Refused(CommandError):
+class Rejected(CommandError):
     """A broker answered with an error; ``code`` says which."""
 
     def __init__(self, subject: str, code: int, message: str | None = None) -> None:
@@ -48,15 +48,15 @@ class Partition(NamedTuple):
     leader_id: int
 
     @property
-    def place(self) -> tuple[str, int]:
+    def topic_partition(self) -> tuple[str, int]:
         """Topic and number: what it is called, whoever leads it."""
         return self.topic, self.number
 
 
 def check(subject: str, code: int, message: str | None = None) -> None:
-    """Raise Refused unless ``code`` says that all is well."""
+    """Raise Rejected unless ``code`` says that all is well."""
     if code:
-        raise Refused(subject, code, message)
+        raise Rejected(subject, code, message)
 
 
 class Connection:
@@ -205,7 +205,7 @@ class Cluster:
         return sorted(response.topics, key=lambda topic: topic.name or "")
 
     def partitions(self, topic: str) -> list[Partition]:
-        """Return a topic's partitions with their leaders; raises Refused."""
+        """Return a topic's partitions with their leaders; raises Rejected."""
         (found,) = self.topics([topic])
         check(topic, found.error_code)
         return [Partition(topic, each.partition_index, each.leader_id) for each in found.partitions]

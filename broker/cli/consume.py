@@ -18,10 +18,10 @@ from barnabas.broker.cli.group_reader import GroupReader
 from barnabas.broker.cli.offsets import (
     ISOLATION,
     LATEST,
-    Place,
+    TopicPartition,
     offsets_at,
+    partition_text,
     patiently,
-    place_text,
 )
 from barnabas.broker.cli.output import Progress, count_text
 from barnabas.broker.cli.record_text import (
@@ -138,7 +138,7 @@ def _consumer(cluster: Cluster, arguments: argparse.Namespace, where: Where) -> 
     isolation, timeout_seconds = arguments.isolation, arguments.timeout
     _partitions(cluster, arguments)  # A topic that is not there is told at once.
 
-    def look_up() -> tuple[dict[Place, int], dict[Place, int]]:
+    def look_up() -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
         partitions = _partitions(cluster, arguments)
         ends = offsets_at(cluster, partitions, LATEST, isolation)
         return where.positions(cluster, partitions, isolation), ends
@@ -159,6 +159,6 @@ def _partitions(cluster: Cluster, arguments: argparse.Namespace) -> list[Partiti
         return found
     wanted = set(arguments.partition)
     for number in sorted(wanted - {each.number for each in found}):
-        place = place_text((arguments.topic, number))
-        raise CommandError(f"{place}: the topic has only {len(found)} partitions")
+        topic_partition = partition_text((arguments.topic, number))
+        raise CommandError(f"{topic_partition}: the topic has only {len(found)} partitions")
     return [each for each in found if each.number in wanted]

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from barnabas.broker.cli.cluster import Cluster, Connection, Refused, check
+from barnabas.broker.cli.cluster import Cluster, Connection, Rejected, check
 from barnabas.broker.cli.errors import CommandError
-from barnabas.broker.cli.offsets import ISOLATION, Place, patiently, place_text
+from barnabas.broker.cli.offsets import ISOLATION, TopicPartition, partition_text, patiently
 from barnabas.broker.client.topic_reader import (
     EXPANDED_BYTES,
     FETCH_BY_NAME,
@@ -52,16 +52,16 @@ class Consumer:
     def __init__(
         self,
         cluster: Cluster,
-        positions: Mapping[Place, int],
+        positions: Mapping[TopicPartition, int],
         *,
         isolation: str,
         timeout_seconds: float,
-        ends: Mapping[Place, int] | None = None,
+        ends: Mapping[TopicPartition, int] | None = None,
     ) -> None:
         self._cluster = cluster
         self._isolation = isolation
         self._timeout_seconds = timeout_seconds
-        self._leaders: dict[Place, int] | None = None
+        self._leaders: dict[TopicPartition, int] | None = None
         self.positions = dict(positions)
         self.ends = dict(ends or {})
 
@@ -70,11 +70,11 @@ class Consumer:
         """Whether every partition has been read to where it should be."""
         return not self._wanted()
 
-    def _wanted(self) -> list[Place]:
+    def _wanted(self) -> list[TopicPartition]:
         return [
-            place
-            for place, offset in self.positions.items()
-            if place not in self.ends or offset < self.ends[place]
+            topic_partition
+            for topic_partition, offset in self.positions.items()
+            if topic_partition not in self.ends or offset < self.ends[topic_partition]
         ]
 
     def printed(self) -> None:
@@ -85,43 +85,50 @@ class Consumer:
 
     def poll(self) -> Iterator[ReceivedRecord]:
         """Yield what one round of fetches brings, perhaps nothing; raises CommandError."""
-        for place, data in patiently(self._cluster, self._timeout_seconds, self._fetch):
-            yield from self._records(place, data)
+        for topic_partition, data in patiently(self._cluster, self._timeout_seconds, self._fetch):
+            yield from self._records(topic_partition, data)
 
     # ---------------------------------------------------------------------------------- fetch
 
-    def _fetch(self) -> list[tuple[Place, PartitionData]]:
+    def _fetch(self) -> list[tuple[TopicPartition, PartitionData]]:
         """Ask every leader at once, then take the answers."""
         wanted = self._wanted()
         try:
             leaders = self._leaders = self._leaders or self._look_up()
-            by_leader: dict[int, list[Place]] = defaultdict(list)
-            for place in wanted:
-                if leaders[place] < 0:
-                    raise Refused(place_text(place), ErrorCode.LEADER_NOT_AVAILABLE)
-                by_leader[leaders[place]].append(place)
-            asked = [(self._cluster.node(leader), places) for leader, places in by_leader.items()]
-            for broker, places in asked:
-                broker.send(FETCH, self._request(places), FETCH_BY_NAME)
+            by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
+            for topic_partition in wanted:
+                if leaders[topic_partition] < 0:
+                    raise Rejected(partition_text(topic_partition), ErrorCode.LEADER_NOT_AVAILABLE)
+                by_leader[leaders[topic_partition]].append(topic_partition)
+            asked = [
+                (self._cluster.node(leader), topic_partitions)
+                for leader, topic_partitions in by_leader.items()
+            ]
+            for broker, topic_partitions in asked:
+                broker.send(FETCH, self._request(topic_partitions), FETCH_BY_NAME)
             return [answer for broker, _ in asked for answer in self._answers(broker)]
         except CommandError:
             self._leaders = None
             raise
 
-    def _look_up(self) -> dict[Place, int]:
-        """Return who leads the partitions; raises Refused if one of them is not there any more."""
+    def _look_up(self) -> dict[TopicPartition, int]:
+        """Return who leads the partitions; raises Rejected if one of them is not there any more."""
         topics = sorted({topic for topic, _ in self.positions})
-        found: dict[Place, int] = {}
+        found: dict[TopicPartition, int] = {}
         for topic in topics:
-            found |= {each.place: each.leader_id for each in self._cluster.partitions(topic)}
-        for place in self.positions:
-            if place not in found:
-                raise Refused(place_text(place), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            found |= {
+                each.topic_partition: each.leader_id for each in self._cluster.partitions(topic)
+            }
+        for topic_partition in self.positions:
+            if topic_partition not in found:
+                raise Rejected(
+                    partition_text(topic_partition), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                )
         return found
 
-    def _request(self, places: list[Place]) -> FetchRequest:
+    def _request(self, topic_partitions: list[TopicPartition]) -> FetchRequest:
         topics: dict[str, list[FetchPartition]] = defaultdict(list)
-        for topic, number in places:
+        for topic, number in topic_partitions:
             topics[topic].append(
                 FetchPartition(
                     number,
@@ -139,23 +146,27 @@ class Consumer:
             topics=[FetchTopic(topic, partitions=each) for topic, each in topics.items()],
         )
 
-    def _answers(self, broker: Connection) -> list[tuple[Place, PartitionData]]:
+    def _answers(self, broker: Connection) -> list[tuple[TopicPartition, PartitionData]]:
         response = broker.receive(FETCH)
         check(broker.name, response.error_code)
         answers = []
         for topic in response.responses:
             for data in topic.partitions:
-                place = topic.topic, data.partition_index
+                topic_partition = topic.topic, data.partition_index
                 if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-                    offset = self.positions[place]
-                    raise CommandError(f"{place_text(place)}: offset {offset} is not there")
-                check(place_text(place), data.error_code)
-                answers.append((place, data))
+                    offset = self.positions[topic_partition]
+                    raise CommandError(
+                        f"{partition_text(topic_partition)}: offset {offset} is not there"
+                    )
+                check(partition_text(topic_partition), data.error_code)
+                answers.append((topic_partition, data))
         return answers
 
     # -------------------------------------------------------------------------------- records
 
-    def _records(self, place: Place, data: PartitionData) -> Iterator[ReceivedRecord]:
+    def _records(
+        self, topic_partition: TopicPartition, data: PartitionData
+    ) -> Iterator[ReceivedRecord]:
         records = data.records
         if records is None or not len(records):
             return
@@ -163,28 +174,32 @@ class Consumer:
             ((each.first_offset, each.producer_id) for each in data.aborted_transactions or ()),
             reverse=True,
         )
-        position, end = self.positions[place], self.ends.get(place)
+        position, end = self.positions[topic_partition], self.ends.get(topic_partition)
         try:
             for batch, header in visible_batches(records, aborted):
                 if header.last_offset < position:
                     continue
                 verify_batch(batch)
                 for record in iterate_records(batch, limit_bytes=EXPANDED_BYTES):
-                    if record.offset < self.positions[place]:
+                    if record.offset < self.positions[topic_partition]:
                         continue
                     if end is not None and record.offset >= end:
                         break
                     # Before it is handed out: whoever stops after this record has had it.
-                    self.positions[place] = record.offset + 1
+                    self.positions[topic_partition] = record.offset + 1
                     yield ReceivedRecord(
-                        *place,
+                        *topic_partition,
                         record.offset,
                         record.timestamp,
                         record.key,
                         record.value,
                         tuple(record.headers),
                     )
-            self.positions[place] = max(self.positions[place], next_offset(records, position))
+            self.positions[topic_partition] = max(
+                self.positions[topic_partition], next_offset(records, position)
+            )
         except (CorruptBatch, InvalidBatch) as problem:
-            offset = self.positions[place]
-            raise CommandError(f"{place_text(place)} at offset {offset}: {problem}") from None
+            offset = self.positions[topic_partition]
+            raise CommandError(
+                f"{partition_text(topic_partition)} at offset {offset}: {problem}"
+            ) from None

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, TypeVar
 
-from barnabas.broker.cli.cluster import Cluster, Connection, Refused, Unreachable, check
+from barnabas.broker.cli.cluster import Cluster, Connection, Rejected, Unreachable, check
 from barnabas.broker.cli.group_protocol import (
     decode_assignment,
     decode_subscription,
@@ -25,7 +25,7 @@ from barnabas.broker.cli.group_protocol import (
     share_out,
 )
 from barnabas.broker.cli.group_view import by_topic, committed_offsets, coordinators
-from barnabas.broker.cli.offsets import Place, patiently, place_text
+from barnabas.broker.cli.offsets import TopicPartition, partition_text, patiently
 from barnabas.protocol.api import Api
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
@@ -112,7 +112,7 @@ class GroupMember:
         return answer
 
     def _check(self, code: int) -> None:
-        """Raise Rebalancing or Refused for an error code; look for the coordinator if it moved."""
+        """Raise Rebalancing or Rejected for an error code; look for the coordinator if it moved."""
         if code in _FORGOTTEN:
             self._generation = -1
             if code != ErrorCode.ILLEGAL_GENERATION:
@@ -130,7 +130,7 @@ class GroupMember:
 
     # ----------------------------------------------------------------------------------- join
 
-    def join(self) -> list[Place]:
+    def join(self) -> list[TopicPartition]:
         """Join, wait for the others, and return what this member is to read."""
         while True:
             try:
@@ -141,7 +141,7 @@ class GroupMember:
             self._heartbeat_due_s = time.monotonic() + HEARTBEAT_SECONDS
             return assigned
 
-    def _join_once(self) -> list[Place]:
+    def _join_once(self) -> list[TopicPartition]:
         request = JoinGroupRequest(
             self._group_id,
             SESSION_TIMEOUT_MS,
@@ -160,7 +160,7 @@ class GroupMember:
         self._member_id, self._generation = joined.member_id, joined.generation_id
         return self._sync(joined)
 
-    def _sync(self, joined: JoinGroupResponse) -> list[Place]:
+    def _sync(self, joined: JoinGroupResponse) -> list[TopicPartition]:
         is_leader = joined.leader == joined.member_id
         request = SyncGroupRequest(
             self._group_id,
@@ -206,7 +206,7 @@ class GroupMember:
         request = HeartbeatRequest(self._group_id, self._generation, self._member_id, None)
         self._check(self._ask(HEARTBEAT, request).error_code)
 
-    def committed(self) -> dict[Place, int]:
+    def committed(self) -> dict[TopicPartition, int]:
         """Return the offsets that the group has committed."""
         return patiently(
             self._cluster,
@@ -214,15 +214,15 @@ class GroupMember:
             self._committed_once,
         )
 
-    def _committed_once(self) -> dict[Place, int]:
+    def _committed_once(self) -> dict[TopicPartition, int]:
         return self._with_coordinator(lambda broker: committed_offsets(broker, self._group_id))
 
-    def commit(self, offsets: Mapping[Place, int]) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit offsets; raises Rebalancing where this member may not do it any more."""
         if offsets:
             patiently(self._cluster, self._timeout_seconds, lambda: self._commit_once(offsets))
 
-    def _commit_once(self, offsets: Mapping[Place, int]) -> None:
+    def _commit_once(self, offsets: Mapping[TopicPartition, int]) -> None:
         topics = [
             OffsetCommitRequestTopic(
                 name=topic,
@@ -242,12 +242,12 @@ class GroupMember:
                     self._check(each.error_code)
                 # A commit during a rebalance counts, as long as the generation is the same.
                 if each.error_code != ErrorCode.REBALANCE_IN_PROGRESS:
-                    check(place_text((topic.name, each.partition_index)), each.error_code)
+                    check(partition_text((topic.name, each.partition_index)), each.error_code)
 
     def leave(self) -> None:
         """Leave at once, so that the others need not wait for the session to end."""
         if self._member_id:
             members = [MemberIdentity(self._member_id, None, None)]
-            with suppress(Unreachable, Refused):  # Then the end of the session does it.
+            with suppress(Unreachable, Rejected):  # Then the end of the session does it.
                 self._ask(LEAVE_GROUP, LeaveGroupRequest(self._group_id, "", members))
         self._disconnect()

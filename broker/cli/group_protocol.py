@@ -8,8 +8,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
-from barnabas.broker.cli.cluster import Refused
-from barnabas.broker.cli.offsets import Place
+from barnabas.broker.cli.cluster import Rejected
+from barnabas.broker.cli.offsets import TopicPartition
 from barnabas.protocol.api import prefix
 from barnabas.protocol.errors import ErrorCode, KafkaError, Malformed
 from barnabas.protocol.messages.consumer_protocol_assignment import (
@@ -51,7 +51,7 @@ def encode_assignment(partitions: Mapping[str, list[int]]) -> bytes:
     return _VERSION.pack(0) + b"".join(CONSUMER_PROTOCOL_ASSIGNMENT.encode(assignment, 0))
 
 
-def decode_assignment(data: bytes | memoryview) -> list[Place]:
+def decode_assignment(data: bytes | memoryview) -> list[TopicPartition]:
     """Read an assignment; what is not one holds no partitions."""
     if len(data) < _VERSION.size:
         return []
@@ -70,14 +70,14 @@ def decode_assignment(data: bytes | memoryview) -> list[Place]:
 
 
 def decode_subscription(data: bytes | memoryview) -> list[str]:
-    """Read which topics a member wants; raises Refused where nobody could tell."""
+    """Read which topics a member wants; raises Rejected where nobody could tell."""
     try:
         version = min(prefix(bytes(data)), CONSUMER_PROTOCOL_SUBSCRIPTION.max_version)
         subscription, _ = CONSUMER_PROTOCOL_SUBSCRIPTION.decode_part(
             memoryview(data), _VERSION.size, version
         )
     except (Malformed, KafkaError):
-        raise Refused(
+        raise Rejected(
             "group", ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "a member's topics cannot be read"
         ) from None
     return list(dict.fromkeys(subscription.topics))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from barnabas.broker.cli.cluster import Cluster, Partition
 from barnabas.broker.cli.consumer import WAIT_MS, Consumer
 from barnabas.broker.cli.group_member import GroupMember, Rebalancing
-from barnabas.broker.cli.offsets import LATEST, Place, offsets_at, patiently
+from barnabas.broker.cli.offsets import LATEST, TopicPartition, offsets_at, patiently
 from barnabas.broker.cli.where import Where
 from barnabas.broker.client.topic_reader import ReceivedRecord
 
@@ -40,8 +40,8 @@ class GroupReader:
         self._timeout_seconds = timeout_seconds
         self._to_the_end = to_the_end
         self._member = GroupMember(cluster, group_id, topic, timeout_seconds)
-        self._printed: dict[Place, int] = {}
-        self._committed: dict[Place, int] = {}
+        self._printed: dict[TopicPartition, int] = {}
+        self._committed: dict[TopicPartition, int] = {}
         self._commit_due_s = 0.0
         self._consumer = self._join()
 
@@ -79,9 +79,9 @@ class GroupReader:
     def _commit(self) -> None:
         self._commit_due_s = time.monotonic() + COMMIT_SECONDS
         news = {
-            place: offset
-            for place, offset in self._printed.items()
-            if self._committed.get(place) != offset
+            topic_partition: offset
+            for topic_partition, offset in self._printed.items()
+            if self._committed.get(topic_partition) != offset
         }
         self._member.commit(news)
         self._committed |= news
@@ -93,10 +93,10 @@ class GroupReader:
             return  # Others have the partitions already, and read again what we could not commit.
 
     def _join(self) -> Consumer:
-        places = self._member.join()
+        topic_partitions = self._member.join()
         self._committed = self._member.committed()
         positions, ends = patiently(
-            self._cluster, self._timeout_seconds, lambda: self._positions(places)
+            self._cluster, self._timeout_seconds, lambda: self._positions(topic_partitions)
         )
         self._printed = {}
         self._commit_due_s = time.monotonic() + COMMIT_SECONDS
@@ -108,14 +108,20 @@ class GroupReader:
             ends=ends if self._to_the_end else None,
         )
 
-    def _positions(self, places: list[Place]) -> tuple[dict[Place, int], dict[Place, int]]:
-        assigned = set(places)
+    def _positions(
+        self, topic_partitions: list[TopicPartition]
+    ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+        assigned = set(topic_partitions)
         partitions = [
-            each for each in self._cluster.partitions(self._topic) if each.place in assigned
+            each
+            for each in self._cluster.partitions(self._topic)
+            if each.topic_partition in assigned
         ]
-        fresh: list[Partition] = [each for each in partitions if each.place not in self._committed]
+        fresh: list[Partition] = [
+            each for each in partitions if each.topic_partition not in self._committed
+        ]
         positions = self._where.positions(self._cluster, fresh, self._isolation)
         for each in partitions:
-            positions.setdefault(each.place, self._committed.get(each.place, 0))
+            positions.setdefault(each.topic_partition, self._committed.get(each.topic_partition, 0))
         ends = offsets_at(self._cluster, partitions, LATEST, self._isolation)
         return positions, ends

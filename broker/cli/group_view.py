@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from barnabas.broker.cli.cluster import Cluster, Connection, Refused, check
+from barnabas.broker.cli.cluster import Cluster, Connection, Rejected, check
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.group_protocol import decode_assignment
-from barnabas.broker.cli.offsets import Place, place_text
+from barnabas.broker.cli.offsets import TopicPartition, partition_text
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
@@ -45,7 +45,7 @@ class Member:
     instance_id: str | None
     client_id: str
     host: str
-    partitions: list[Place]
+    partitions: list[TopicPartition]
 
 
 @dataclass
@@ -59,12 +59,16 @@ class GroupView:
     epoch: int | None
     coordinator: int
     members: list[Member]
-    offsets: dict[Place, int] = field(default_factory=dict)
+    offsets: dict[TopicPartition, int] = field(default_factory=dict)
 
     @property
-    def owners(self) -> dict[Place, Member]:
+    def owners(self) -> dict[TopicPartition, Member]:
         """Who reads what."""
-        return {place: member for member in self.members for place in member.partitions}
+        return {
+            topic_partition: member
+            for member in self.members
+            for topic_partition in member.partitions
+        }
 
 
 def list_groups(cluster: Cluster, states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
@@ -82,7 +86,7 @@ def list_groups(cluster: Cluster, states: Sequence[str], types: Sequence[str]) -
 def coordinators(
     cluster: Cluster, keys: Iterable[str], key_type: int = GROUP_KEY
 ) -> dict[str, int]:
-    """Return the node id of the coordinator of groups, or other keys; raises Refused."""
+    """Return the node id of the coordinator of groups, or other keys; raises Rejected."""
     if not cluster.any_broker.speaks(FIND_COORDINATOR, _BATCHED_SINCE):
         what = "groups" if key_type == GROUP_KEY else "transactions"
         raise CommandError(f"{what}: the broker speaks Kafka's protocol of before 3.0")
@@ -96,13 +100,13 @@ def coordinators(
 
 
 def view_group(cluster: Cluster, group_id: str) -> GroupView:
-    """Return all there is to know of a group; Refused GROUP_ID_NOT_FOUND where it is not there."""
+    """Return all there is to know of a group; Rejected GROUP_ID_NOT_FOUND where it is not there."""
     node_id = coordinators(cluster, [group_id])[group_id]
     broker = cluster.node(node_id)
     view = _consumer_group(broker, group_id, node_id) or _classic_group(broker, group_id, node_id)
     view.offsets = committed_offsets(broker, group_id)
     if view.state == _DEAD and not view.offsets:
-        raise Refused(group_id, ErrorCode.GROUP_ID_NOT_FOUND)
+        raise Rejected(group_id, ErrorCode.GROUP_ID_NOT_FOUND)
     return view
 
 
@@ -136,7 +140,7 @@ def _consumer_group(broker: Connection, group_id: str, node_id: int) -> GroupVie
     )
 
 
-def _places(assignment: Assignment) -> list[Place]:
+def _places(assignment: Assignment) -> list[TopicPartition]:
     return sorted(
         (topic.topic_name, number)
         for topic in assignment.topic_partitions
@@ -165,26 +169,26 @@ def _classic_group(broker: Connection, group_id: str, node_id: int) -> GroupView
     )
 
 
-def committed_offsets(broker: Connection, group_id: str) -> dict[Place, int]:
-    """Return every offset that a group has committed; raises Refused."""
+def committed_offsets(broker: Connection, group_id: str) -> dict[TopicPartition, int]:
+    """Return every offset that a group has committed; raises Rejected."""
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group_id, topics=None)])
     (group,) = broker.ask(OFFSET_FETCH, request, OFFSET_FETCH_BY_NAME).groups
     if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         return {}
     check(group_id, group.error_code)
-    found: dict[Place, int] = {}
+    found: dict[TopicPartition, int] = {}
     for topic in group.topics:
         for each in topic.partitions:
-            place = topic.name, each.partition_index
-            check(place_text(place), each.error_code)
+            topic_partition = topic.name, each.partition_index
+            check(partition_text(topic_partition), each.error_code)
             if each.committed_offset != _NO_OFFSET:
-                found[place] = each.committed_offset
+                found[topic_partition] = each.committed_offset
     return found
 
 
-def by_topic(places: Iterable[Place]) -> dict[str, list[int]]:
+def by_topic(topic_partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     """Gather partitions by topic, in order."""
     found: dict[str, list[int]] = defaultdict(list)
-    for topic, number in sorted(places):
+    for topic, number in sorted(topic_partitions):
         found[topic].append(number)
     return found

@@ -11,7 +11,7 @@ from barnabas.broker.cli.arguments import (
     addresses,
     topic_partitions,
 )
-from barnabas.broker.cli.cluster import Cluster, Connection, Partition, Refused, check
+from barnabas.broker.cli.cluster import Cluster, Connection, Partition, Rejected, check
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.group_view import (
     GroupView,
@@ -23,10 +23,10 @@ from barnabas.broker.cli.group_view import (
 from barnabas.broker.cli.offsets import (
     EARLIEST,
     LATEST,
-    Place,
+    TopicPartition,
     offsets_at,
+    partition_text,
     patiently,
-    place_text,
 )
 from barnabas.broker.cli.output import count_text, print_json, print_pairs, print_table
 from barnabas.broker.cli.where import Where
@@ -77,9 +77,9 @@ def _add_describe(parser: argparse.ArgumentParser) -> None:
 def _add_seek(parser: argparse.ArgumentParser) -> None:
     parser.usage = "barnabas groups seek GROUP (--to WHERE | --by N) [options]"
     parser.add_argument("group", metavar="GROUP", help=argparse.SUPPRESS)
-    place = parser.add_mutually_exclusive_group(required=True)
-    place.add_argument("--to", metavar="WHERE", help="beginning, end, N, -N (last N), @TIME")
-    place.add_argument("--by", type=int, metavar="N", help="so many on, or back if N is negative")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--to", metavar="WHERE", help="beginning, end, N, -N (last N), @TIME")
+    where.add_argument("--by", type=int, metavar="N", help="so many on, or back if N is negative")
     parser.add_argument(
         "-t", "--topic", type=topic_partitions, action="append", default=[], metavar="TOPIC[:N,N]",
         help="only these (default: all it has read)",
@@ -155,8 +155,8 @@ def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 def _describe(cluster: Cluster, group_id: str) -> dict[str, Any]:
     view = view_group(cluster, group_id)
-    places = sorted({*view.offsets, *view.owners})
-    partitions = _partitions(cluster, places)
+    topic_partitions = sorted({*view.offsets, *view.owners})
+    partitions = _partitions(cluster, topic_partitions)
     starts = offsets_at(cluster, partitions, EARLIEST, _UNCOMMITTED)
     ends = offsets_at(cluster, partitions, LATEST, _UNCOMMITTED)
     return {
@@ -166,18 +166,24 @@ def _describe(cluster: Cluster, group_id: str) -> dict[str, Any]:
         "coordinator": view.coordinator,
         "assignor": view.assignor or None,
         "epoch": view.epoch,
-        "lag": sum(filter(None, (_lag(view, place, ends) for place in places))),
+        "lag": sum(
+            filter(
+                None, (_lag(view, topic_partition, ends) for topic_partition in topic_partitions)
+            )
+        ),
         "partitions": [
             {
-                "topic": place[0],
-                "partition": place[1],
-                "committed_offset": view.offsets.get(place),
-                "start_offset": starts.get(place),
-                "end_offset": ends.get(place),
-                "lag": _lag(view, place, ends),
-                "member": view.owners[place].member_id if place in view.owners else None,
+                "topic": topic_partition[0],
+                "partition": topic_partition[1],
+                "committed_offset": view.offsets.get(topic_partition),
+                "start_offset": starts.get(topic_partition),
+                "end_offset": ends.get(topic_partition),
+                "lag": _lag(view, topic_partition, ends),
+                "member": view.owners[topic_partition].member_id
+                if topic_partition in view.owners
+                else None,
             }
-            for place in places
+            for topic_partition in topic_partitions
         ],
         "members": [
             {
@@ -195,19 +201,21 @@ def _describe(cluster: Cluster, group_id: str) -> dict[str, Any]:
     }
 
 
-def _lag(view: GroupView, place: Place, ends: dict[Place, int]) -> int | None:
+def _lag(
+    view: GroupView, topic_partition: TopicPartition, ends: dict[TopicPartition, int]
+) -> int | None:
     """How much is left to read; None where the group has not begun or the log is gone."""
-    committed, end = view.offsets.get(place), ends.get(place)
+    committed, end = view.offsets.get(topic_partition), ends.get(topic_partition)
     return None if committed is None or end is None else max(end - committed, 0)
 
 
-def _partitions(cluster: Cluster, places: list[Place]) -> list[Partition]:
+def _partitions(cluster: Cluster, topic_partitions: list[TopicPartition]) -> list[Partition]:
     """Return those of the places that are there and have a leader."""
-    wanted, found = set(places), []
-    names = sorted({topic for topic, _ in places})
+    wanted, found = set(topic_partitions), []
+    names = sorted({topic for topic, _ in topic_partitions})
     for topic in cluster.topics(names) if names else []:
         if topic.error_code not in {ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}:
-            raise Refused(topic.name or "", topic.error_code)
+            raise Rejected(topic.name or "", topic.error_code)
         found += [
             Partition(topic.name or "", each.partition_index, each.leader_id)
             for each in topic.partitions
@@ -261,7 +269,7 @@ def seek(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Commit other offsets for a group that nobody is in; one that is not there is made so."""
     _chosen(cluster, arguments.topic)  # A topic that is not there is told at once.
 
-    def work_out() -> tuple[dict[Place, int], dict[Place, int]]:
+    def work_out() -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
         return _offsets_to_commit(cluster, arguments, arguments.to)
 
     old, new = patiently(cluster, arguments.timeout, work_out)
@@ -269,12 +277,12 @@ def seek(cluster: Cluster, arguments: argparse.Namespace) -> None:
         patiently(cluster, arguments.timeout, lambda: _commit(cluster, arguments.group, new))
     moves = [
         {
-            "topic": place[0],
-            "partition": place[1],
-            "old_offset": old.get(place),
-            "new_offset": new[place],
+            "topic": topic_partition[0],
+            "partition": topic_partition[1],
+            "old_offset": old.get(topic_partition),
+            "new_offset": new[topic_partition],
         }
-        for place in sorted(new)
+        for topic_partition in sorted(new)
     ]
     if arguments.format == "json":
         print_json({"group": arguments.group, "changed": not arguments.dry_run, "offsets": moves})
@@ -290,7 +298,7 @@ def seek(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 def _offsets_to_commit(
     cluster: Cluster, arguments: argparse.Namespace, where: Where | None
-) -> tuple[dict[Place, int], dict[Place, int]]:
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
     """Return the old and the new offsets of what is to be moved; raises CommandError."""
     group_id = arguments.group
     old = _offsets_of_idle_group(cluster, group_id)
@@ -305,17 +313,21 @@ def _offsets_to_commit(
     ends = offsets_at(cluster, partitions, LATEST, _UNCOMMITTED)
     new = {}
     for partition in partitions:
-        place = partition.place
-        if place not in old:
-            raise CommandError(f"{place_text(place)}: the group has no offset to move by")
-        new[place] = min(max(old[place] + arguments.by, starts[place]), ends[place])
+        topic_partition = partition.topic_partition
+        if topic_partition not in old:
+            raise CommandError(
+                f"{partition_text(topic_partition)}: the group has no offset to move by"
+            )
+        new[topic_partition] = min(
+            max(old[topic_partition] + arguments.by, starts[topic_partition]), ends[topic_partition]
+        )
     return old, new
 
 
-def _offsets_of_idle_group(cluster: Cluster, group_id: str) -> dict[Place, int]:
+def _offsets_of_idle_group(cluster: Cluster, group_id: str) -> dict[TopicPartition, int]:
     try:
         view = view_group(cluster, group_id)
-    except Refused as problem:
+    except Rejected as problem:
         if problem.code != ErrorCode.GROUP_ID_NOT_FOUND:
             raise
         return {}
@@ -327,18 +339,18 @@ def _offsets_of_idle_group(cluster: Cluster, group_id: str) -> dict[Place, int]:
 
 def _chosen(cluster: Cluster, topics: list[tuple[str, list[int]]]) -> list[Partition]:
     """Return the partitions that were named; raises CommandError for one that is not there."""
-    chosen: dict[Place, Partition] = {}
+    chosen: dict[TopicPartition, Partition] = {}
     for topic, numbers in topics:
         found = {each.number: each for each in cluster.partitions(topic)}
         for number in numbers or found:
             if number not in found:
-                place = place_text((topic, number))
-                raise CommandError(f"{place}: the topic has only {len(found)} partitions")
+                topic_partition = partition_text((topic, number))
+                raise CommandError(f"{topic_partition}: the topic has only {len(found)} partitions")
             chosen[topic, number] = found[number]
     return list(chosen.values())
 
 
-def _commit(cluster: Cluster, group_id: str, offsets: dict[Place, int]) -> None:
+def _commit(cluster: Cluster, group_id: str, offsets: dict[TopicPartition, int]) -> None:
     request = OffsetCommitRequest(
         group_id,
         -1,
@@ -359,7 +371,7 @@ def _commit(cluster: Cluster, group_id: str, offsets: dict[Place, int]) -> None:
     broker = _coordinator(cluster, group_id)
     for topic in broker.ask(OFFSET_COMMIT, request, OFFSET_COMMIT_BY_NAME).topics:
         for each in topic.partitions:
-            check(place_text((topic.name, each.partition_index)), each.error_code)
+            check(partition_text((topic.name, each.partition_index)), each.error_code)
 
 
 def _coordinator(cluster: Cluster, group_id: str) -> Connection:
@@ -376,7 +388,7 @@ def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
     for group_id in dict.fromkeys(arguments.groups):
         try:
             patiently(cluster, arguments.timeout, partial(_delete, cluster, group_id))
-        except Refused as problem:
+        except Rejected as problem:
             if not (arguments.if_exists and problem.code == ErrorCode.GROUP_ID_NOT_FOUND):
                 problems.append(str(problem))
                 continue

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from barnabas.broker.cli.cluster import Cluster, Partition, Refused, Unreachable, check
+from barnabas.broker.cli.cluster import Cluster, Partition, Rejected, Unreachable, check
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.list_offsets import (
     LIST_OFFSETS,
@@ -17,7 +17,7 @@ from barnabas.protocol.messages.list_offsets import (
 )
 
 T = TypeVar("T")
-Place = tuple[str, int]
+TopicPartition = tuple[str, int]
 """Topic and partition."""
 
 LATEST, EARLIEST = -1, -2
@@ -28,24 +28,26 @@ _PAUSE_MAX_SECONDS = 1.0
 
 def offsets_at(
     cluster: Cluster, partitions: Iterable[Partition], timestamp: int, isolation: str
-) -> dict[Place, int]:
+) -> dict[TopicPartition, int]:
     """Return the first offset at or after ``timestamp`` (ms, LATEST or EARLIEST) of partitions.
 
-    -1 where there is no such record. Raises Unreachable and Refused.
+    -1 where there is no such record. Raises Unreachable and Rejected.
     """
     by_leader: dict[int, list[Partition]] = defaultdict(list)
     for partition in partitions:
         if partition.leader_id < 0:
-            raise Refused(place_text(partition.place), ErrorCode.LEADER_NOT_AVAILABLE)
+            raise Rejected(
+                partition_text(partition.topic_partition), ErrorCode.LEADER_NOT_AVAILABLE
+            )
         by_leader[partition.leader_id].append(partition)
-    found: dict[Place, int] = {}
+    found: dict[TopicPartition, int] = {}
     for leader_id, led in by_leader.items():
         request = _request(led, timestamp, ISOLATION[isolation])
         for topic in cluster.node(leader_id).ask(LIST_OFFSETS, request).topics:
             for each in topic.partitions:
-                place = topic.name, each.partition_index
-                check(place_text(place), each.error_code)
-                found[place] = each.offset
+                topic_partition = topic.name, each.partition_index
+                check(partition_text(topic_partition), each.error_code)
+                found[topic_partition] = each.offset
     return found
 
 
@@ -57,9 +59,9 @@ def _request(partitions: list[Partition], timestamp: int, level: int) -> ListOff
     return ListOffsetsRequest(-1, level, wanted)
 
 
-def place_text(place: Place) -> str:
+def partition_text(topic_partition: TopicPartition) -> str:
     """Write a partition as people do: ``orders-0``."""
-    return f"{place[0]}-{place[1]}"
+    return f"{topic_partition[0]}-{topic_partition[1]}"
 
 
 def patiently(cluster: Cluster, timeout_seconds: float, attempt: Callable[[], T]) -> T:
@@ -72,8 +74,8 @@ def patiently(cluster: Cluster, timeout_seconds: float, attempt: Callable[[], T]
     while True:
         try:
             return attempt()
-        except (Unreachable, Refused) as problem:
-            if isinstance(problem, Refused) and not problem.code.retriable:
+        except (Unreachable, Rejected) as problem:
+            if isinstance(problem, Rejected) and not problem.code.retriable:
                 raise
             if time.monotonic() + pause_seconds > deadline:
                 raise

@@ -16,7 +16,7 @@ from barnabas.broker.cli.arguments import (
 )
 from barnabas.broker.cli.cluster import Cluster
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
-from barnabas.broker.cli.offsets import place_text
+from barnabas.broker.cli.offsets import partition_text
 from barnabas.broker.cli.output import Progress, count_text, print_json
 from barnabas.broker.cli.producer import ALL, LEADER, NOBODY, Producer, ProducerOptions
 from barnabas.broker.cli.record_text import (
@@ -212,7 +212,8 @@ def _print_written(producer: Producer, arguments: argparse.Namespace) -> None:
     if not partitions:
         print("nothing to write")
     for each in partitions:
-        place = place_text((arguments.topic, each["partition"] or 0))
+        topic_partition = partition_text((arguments.topic, each["partition"] or 0))
         offsets = f", offsets {each['first_offset']} to {each['last_offset']}"
         known = each["first_offset"] is not None
-        print(f"{place}: {count_text(each['records'] or 0, 'record')}{offsets if known else ''}")
+        count = count_text(each["records"] or 0, "record")
+        print(f"{topic_partition}: {count}{offsets if known else ''}")

@@ -18,9 +18,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from barnabas.broker.cli.cluster import Cluster, Connection, Partition, Refused, Unreachable, check
+from barnabas.broker.cli.cluster import Cluster, Connection, Partition, Rejected, Unreachable, check
 from barnabas.broker.cli.errors import CommandError
-from barnabas.broker.cli.offsets import patiently, place_text
+from barnabas.broker.cli.offsets import partition_text, patiently
 from barnabas.broker.cli.record_text import NewRecord
 from barnabas.protocol.compression import NONE
 from barnabas.protocol.errors import ErrorCode
@@ -148,8 +148,8 @@ class Producer:
         count = len(self._partitions)
         if record.partition is not None:
             if record.partition >= count:
-                place = place_text((self._topic, record.partition))
-                raise CommandError(f"{place}: the topic has only {count} partitions")
+                topic_partition = partition_text((self._topic, record.partition))
+                raise CommandError(f"{topic_partition}: the topic has only {count} partitions")
             return record.partition
         if record.key is not None:
             return (murmur2(record.key) & 0x7FFF_FFFF) % count
@@ -170,7 +170,7 @@ class Producer:
         for leader, batches in by_leader.items():
             try:
                 self._deliver_to(self._cluster.node(leader), batches)
-            except (Unreachable, Refused) as problem:
+            except (Unreachable, Rejected) as problem:
                 self._stale = True
                 problems.append(problem)
         _raise_worst(problems)
@@ -179,7 +179,7 @@ class Producer:
         leader = self._partitions[number].leader_id
         if leader < 0:
             self._stale = True
-            raise Refused(place_text((self._topic, number)), ErrorCode.LEADER_NOT_AVAILABLE)
+            raise Rejected(partition_text((self._topic, number)), ErrorCode.LEADER_NOT_AVAILABLE)
         return leader
 
     def _deliver_to(self, broker: Connection, batches: list[_Batch]) -> None:
@@ -225,7 +225,7 @@ class Producer:
             )
         return batch.encoded
 
-    def _take(self, batch: _Batch, answer: PartitionProduceResponse) -> Refused | None:
+    def _take(self, batch: _Batch, answer: PartitionProduceResponse) -> Rejected | None:
         """Take the answer for a batch; return what is wrong with it, if anything."""
         code = answer.error_code
         # A repetition of what was written long ago: it is there, nobody remembers at which offset.
@@ -235,7 +235,7 @@ class Producer:
         if code == ErrorCode.MESSAGE_TOO_LARGE and len(batch.records) > 1:
             self._cut(batch)
             return None
-        return Refused(place_text((self._topic, batch.partition)), code, answer.error_message)
+        return Rejected(partition_text((self._topic, batch.partition)), code, answer.error_message)
 
     def _done(self, batch: _Batch, base_offset: int) -> None:
         lane = self._lanes[batch.partition]
@@ -267,7 +267,7 @@ def _raise_worst(problems: Sequence[CommandError]) -> None:
 
 
 def _may_pass(problem: CommandError) -> bool:
-    return not isinstance(problem, Refused) or problem.code.retriable
+    return not isinstance(problem, Rejected) or problem.code.retriable
 
 
 def _size(record: NewRecord) -> int:

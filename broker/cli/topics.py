@@ -12,7 +12,7 @@ from barnabas.broker.cli.arguments import (
     addresses,
     positive_number,
 )
-from barnabas.broker.cli.cluster import Cluster, Refused, check
+from barnabas.broker.cli.cluster import Cluster, Rejected, check
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.offsets import EARLIEST, LATEST, offsets_at, patiently
 from barnabas.broker.cli.output import print_json, print_pairs, print_table, uuid_text
@@ -327,12 +327,12 @@ def create(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 def _check_visible(cluster: Cluster, names: list[str]) -> None:
-    """Raise Refused until every topic can be used: Kafka's own metadata follows a little later."""
+    """Raise Rejected until every topic can be used: Kafka's own metadata follows a little later."""
     for topic in cluster.topics(names) if names else []:
         check(topic.name or "", topic.error_code)
         for each in topic.partitions:
             if each.leader_id < 0:
-                raise Refused(topic.name or "", ErrorCode.LEADER_NOT_AVAILABLE)
+                raise Rejected(topic.name or "", ErrorCode.LEADER_NOT_AVAILABLE)
 
 
 def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 from barnabas.broker.cli.cluster import Cluster, Partition, check
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.group_view import coordinators
-from barnabas.broker.cli.offsets import place_text
+from barnabas.broker.cli.offsets import partition_text
 from barnabas.broker.cli.transaction_view import (
     ONGOING,
     PREPARED,
@@ -50,7 +50,7 @@ def check_open(transaction: Transaction) -> None:
 
 
 def abort_everywhere(cluster: Cluster, transaction: Transaction) -> None:
-    """Fence the producer of a transactional id; raises Refused while that is under way."""
+    """Fence the producer of a transactional id; raises Rejected while that is under way."""
     key = transaction.transactional_id
     request = InitProducerIdRequest(key, min(transaction.timeout_ms, _TIMEOUT_MS))
     node_id = coordinators(cluster, [key], TRANSACTION_KEY)[key]
@@ -75,11 +75,11 @@ def abort_hanging(cluster: Cluster, partition: Partition, start_offset: int) -> 
     for answer in broker.ask(WRITE_TXN_MARKERS, WriteTxnMarkersRequest([marker])).markers:
         for topic in answer.topics:
             for each in topic.partitions:
-                check(place_text((topic.name, each.partition_index)), each.error_code)
+                check(partition_text((topic.name, each.partition_index)), each.error_code)
 
 
 def _hanging(cluster: Cluster, partition: Partition, start_offset: int) -> OpenTransaction:
-    name = place_text(partition.place)
+    name = partition_text(partition.topic_partition)
     found = open_transactions(cluster, [partition])
     for each in found:
         if each.start_offset != start_offset:

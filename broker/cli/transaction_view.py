@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
-from barnabas.broker.cli.cluster import Cluster, Connection, Partition, Refused, check
+from barnabas.broker.cli.cluster import Cluster, Connection, Partition, Rejected, check
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.group_view import coordinators
-from barnabas.broker.cli.offsets import LATEST, Place, offsets_at, place_text
+from barnabas.broker.cli.offsets import LATEST, TopicPartition, offsets_at, partition_text
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
@@ -59,7 +59,7 @@ class Transaction:
     producer_epoch: int
     timeout_ms: int
     start_ms: int | None
-    partitions: list[Place]
+    partitions: list[TopicPartition]
     coordinator: int
     client: str | None
     host: str | None
@@ -83,7 +83,7 @@ class Filters(NamedTuple):
 class OpenTransaction(NamedTuple):
     """What a partition's leader knows of a transaction that is open on it."""
 
-    place: Place
+    topic_partition: TopicPartition
     producer: ProducerState
     transaction: Transaction | None
     """None: it hangs."""
@@ -97,7 +97,7 @@ class OpenTransaction(NamedTuple):
 class HeldPartition(NamedTuple):
     """A partition whose readers of committed records wait; the first transaction holds them."""
 
-    place: Place
+    topic_partition: TopicPartition
     stable_offset: int
     end_offset: int
     transactions: list[OpenTransaction]
@@ -143,7 +143,7 @@ def _passes(transaction: Transaction, filters: Filters) -> bool:
 
 
 def describe_transactions(cluster: Cluster, ids: Sequence[str]) -> list[Transaction]:
-    """Describe transactional ids, in their order; raises Refused."""
+    """Describe transactional ids, in their order; raises Rejected."""
     by_node: dict[int, list[str]] = defaultdict(list)
     for key, node_id in coordinators(cluster, ids, TRANSACTION_KEY).items():
         by_node[node_id].append(key)
@@ -154,7 +154,7 @@ def describe_transactions(cluster: Cluster, ids: Sequence[str]) -> list[Transact
     }
     for key in ids:
         if key not in found:
-            raise Refused(key, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+            raise Rejected(key, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
     return [found[key] for key in ids]
 
 
@@ -190,13 +190,20 @@ def held_partitions(cluster: Cluster, partitions: Sequence[Partition]) -> list[H
     """Return those of the partitions whose last stable offset waits for a transaction."""
     stable = offsets_at(cluster, partitions, LATEST, "read_committed")
     ends = offsets_at(cluster, partitions, LATEST, "read_uncommitted")
-    behind = [each for each in partitions if stable[each.place] < ends[each.place]]
-    by_place: dict[Place, list[OpenTransaction]] = defaultdict(list)
+    behind = [
+        each for each in partitions if stable[each.topic_partition] < ends[each.topic_partition]
+    ]
+    by_partition: dict[TopicPartition, list[OpenTransaction]] = defaultdict(list)
     for each in open_transactions(cluster, behind):
-        by_place[each.place].append(each)
+        by_partition[each.topic_partition].append(each)
     return [
-        HeldPartition(place, stable[place], ends[place], by_place[place])
-        for place in sorted(by_place)
+        HeldPartition(
+            topic_partition,
+            stable[topic_partition],
+            ends[topic_partition],
+            by_partition[topic_partition],
+        )
+        for topic_partition in sorted(by_partition)
     ]
 
 
@@ -211,33 +218,40 @@ def open_transactions(cluster: Cluster, partitions: Iterable[Partition]) -> list
         return []
     owners = _owners(cluster, {producer.producer_id for _, producer in found})
     known = [
-        OpenTransaction(place, producer, _owner(place, producer, owners))
-        for place, producer in found
+        OpenTransaction(topic_partition, producer, _owner(topic_partition, producer, owners))
+        for topic_partition, producer in found
     ]
-    doubtful = {each.place for each in known if each.transaction is None}
+    doubtful = {each.topic_partition for each in known if each.transaction is None}
     if doubtful:
-        again = _open_producers(cluster, [each for each in partitions if each.place in doubtful])
-        still_open = {_identity(place, producer) for place, producer in again}
+        again = _open_producers(
+            cluster, [each for each in partitions if each.topic_partition in doubtful]
+        )
+        still_open = {_identity(topic_partition, producer) for topic_partition, producer in again}
         known = [
             each
             for each in known
-            if each.transaction is not None or _identity(each.place, each.producer) in still_open
+            if each.transaction is not None
+            or _identity(each.topic_partition, each.producer) in still_open
         ]
-    return sorted(known, key=lambda each: (each.place, each.start_offset))
+    return sorted(known, key=lambda each: (each.topic_partition, each.start_offset))
 
 
-def _identity(place: Place, producer: ProducerState) -> tuple[Place, int, int]:
-    return place, producer.producer_id, producer.current_txn_start_offset
+def _identity(
+    topic_partition: TopicPartition, producer: ProducerState
+) -> tuple[TopicPartition, int, int]:
+    return topic_partition, producer.producer_id, producer.current_txn_start_offset
 
 
 def _open_producers(
     cluster: Cluster, partitions: Iterable[Partition]
-) -> list[tuple[Place, ProducerState]]:
+) -> list[tuple[TopicPartition, ProducerState]]:
     """Return the producers that have a transaction open on one of the partitions."""
     by_leader: dict[int, list[Partition]] = defaultdict(list)
     for partition in partitions:
         if partition.leader_id < 0:
-            raise Refused(place_text(partition.place), ErrorCode.LEADER_NOT_AVAILABLE)
+            raise Rejected(
+                partition_text(partition.topic_partition), ErrorCode.LEADER_NOT_AVAILABLE
+            )
         by_leader[partition.leader_id].append(partition)
     found = []
     for leader_id, led in by_leader.items():
@@ -248,10 +262,10 @@ def _open_producers(
             request = DescribeProducersRequest([TopicRequest(*each) for each in numbers.items()])
             for topic in cluster.node(leader_id).ask(DESCRIBE_PRODUCERS, request).topics:
                 for answer in topic.partitions:
-                    place = topic.name, answer.partition_index
-                    check(place_text(place), answer.error_code, answer.error_message)
+                    topic_partition = topic.name, answer.partition_index
+                    check(partition_text(topic_partition), answer.error_code, answer.error_message)
                     found += [
-                        (place, producer)
+                        (topic_partition, producer)
                         for producer in answer.active_producers
                         if producer.current_txn_start_offset >= 0
                     ]
@@ -268,11 +282,11 @@ def _owners(cluster: Cluster, producer_ids: Iterable[int]) -> dict[int, Transact
 
 
 def _owner(
-    place: Place, producer: ProducerState, owners: dict[int, Transaction]
+    topic_partition: TopicPartition, producer: ProducerState, owners: dict[int, Transaction]
 ) -> Transaction | None:
     """Return the transaction that will end what a producer has open; None if none will."""
     owner = owners.get(producer.producer_id)
-    if owner is None or not owner.is_open or place not in owner.partitions:
+    if owner is None or not owner.is_open or topic_partition not in owner.partitions:
         return None
     # Its markers carry its epoch or the next one, and end whatever has no later one: also what a
     # producer wrote that was fenced since, where the transaction is kept for somebody (KIP-939).

@@ -16,7 +16,7 @@ from barnabas.broker.cli.arguments import (
 )
 from barnabas.broker.cli.cluster import Cluster, Partition
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
-from barnabas.broker.cli.offsets import patiently, place_text
+from barnabas.broker.cli.offsets import partition_text, patiently
 from barnabas.broker.cli.output import (
     count_text,
     duration_text,
@@ -259,7 +259,7 @@ def holders(cluster: Cluster, arguments: argparse.Namespace) -> None:
     print_table(
         _HOLDER_COLUMNS,
         [
-            (*each.place, each.stable_offset, each.end_offset, *_holder_row(holder))
+            (*each.topic_partition, each.stable_offset, each.end_offset, *_holder_row(holder))
             for each in held
             for holder in each.transactions
         ],
@@ -283,8 +283,8 @@ def _chosen(cluster: Cluster, wanted: list[tuple[str, list[int]]]) -> list[Parti
         found = {each.number: each for each in cluster.partitions(topic)}
         for number in numbers or found:
             if number not in found:
-                place = place_text((topic, number))
-                raise CommandError(f"{place}: the topic has only {len(found)} partitions")
+                topic_partition = partition_text((topic, number))
+                raise CommandError(f"{topic_partition}: the topic has only {len(found)} partitions")
             chosen[topic, number] = found[number]
     return list(chosen.values())
 
@@ -304,7 +304,7 @@ def _holder_row(each: OpenTransaction) -> tuple[str | int | None, ...]:
 
 
 def _held_as_json(held: HeldPartition) -> dict[str, Any]:
-    topic, number = held.place
+    topic, number = held.topic_partition
     return {
         "topic": topic,
         "partition": number,
@@ -336,10 +336,10 @@ def abort(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 def _check_abort(arguments: argparse.Namespace) -> None:
-    place = (arguments.topic, arguments.partition, arguments.start_offset)
-    if (arguments.id is None) == (place == (None, None, None)):
+    topic_partition = (arguments.topic, arguments.partition, arguments.start_offset)
+    if (arguments.id is None) == (topic_partition == (None, None, None)):
         raise CommandError("say which one: ID, or -t, -p and --start-offset", USAGE)
-    if arguments.id is None and None in place:
+    if arguments.id is None and None in topic_partition:
         raise CommandError("a place is -t, -p and --start-offset together", USAGE)
     if not arguments.yes and not sys.stdin.isatty():
         raise CommandError("nobody is there to be asked: give --yes", USAGE)
@@ -366,12 +366,15 @@ def _abort_by_id(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 def _abort_by_place(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    place, start_offset = (arguments.topic, arguments.partition), arguments.start_offset
-    (partition,) = _chosen(cluster, [(place[0], [place[1]])])
-    _confirm(arguments, f"Abort what hangs on {place_text(place)} from offset {start_offset} on")
+    topic_partition, start_offset = (arguments.topic, arguments.partition), arguments.start_offset
+    (partition,) = _chosen(cluster, [(topic_partition[0], [topic_partition[1]])])
+    _confirm(
+        arguments,
+        f"Abort what hangs on {partition_text(topic_partition)} from offset {start_offset} on",
+    )
     patiently(cluster, arguments.timeout, lambda: abort_hanging(cluster, partition, start_offset))
     if arguments.format == "json":
-        topic, number = place
+        topic, number = topic_partition
         print_json(
             {
                 "topic": topic,
@@ -381,7 +384,7 @@ def _abort_by_place(cluster: Cluster, arguments: argparse.Namespace) -> None:
             }
         )
     else:
-        print(f"{place_text(place)} from offset {start_offset} on aborted")
+        print(f"{partition_text(topic_partition)} from offset {start_offset} on aborted")
 
 
 def _confirm(arguments: argparse.Namespace, question: str) -> None:

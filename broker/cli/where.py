@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from barnabas.broker.cli.cluster import Cluster, Partition
 from barnabas.broker.cli.errors import USAGE, CommandError
-from barnabas.broker.cli.offsets import EARLIEST, LATEST, Place, offsets_at, place_text
+from barnabas.broker.cli.offsets import EARLIEST, LATEST, TopicPartition, offsets_at, partition_text
 
 _NO_OFFSET = -1
 
@@ -32,7 +32,7 @@ class Where:
 
     def positions(
         self, cluster: Cluster, partitions: Sequence[Partition], isolation: str
-    ) -> dict[Place, int]:
+    ) -> dict[TopicPartition, int]:
         """Return the first offset to read of each partition.
 
         Raises CommandError where a log does not hold the offset that was asked for.
@@ -44,15 +44,17 @@ class Where:
         if self.timestamp is not None:
             found = offsets_at(cluster, partitions, self.timestamp, isolation)
             return {
-                place: ends[place] if offset == _NO_OFFSET else offset
-                for place, offset in found.items()
+                topic_partition: ends[topic_partition] if offset == _NO_OFFSET else offset
+                for topic_partition, offset in found.items()
             }
         return {
-            each.place: self._position(each.place, starts[each.place], ends[each.place])
+            each.topic_partition: self._position(
+                each.topic_partition, starts[each.topic_partition], ends[each.topic_partition]
+            )
             for each in partitions
         }
 
-    def _position(self, place: Place, start: int, end: int) -> int:
+    def _position(self, topic_partition: TopicPartition, start: int, end: int) -> int:
         if self.offset is None:
             return end
         if self.offset < 0:
@@ -60,7 +62,8 @@ class Where:
         if start <= self.offset <= end:
             return self.offset
         raise CommandError(
-            f"{place_text(place)}: offset {self.offset} is not there, only {start} to {end}"
+            f"{partition_text(topic_partition)}: offset {self.offset} is not there, "
+            f"only {start} to {end}"
         )
 
 

@@ -26,7 +26,7 @@ from barnabas.broker.coordination.shard import MachineT, Shard
 from barnabas.broker.runtime import failpoints
 from barnabas.coordinator.decision import Decision, Effect, Now
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.storage.errors import Refused
+from barnabas.storage.errors import Rejected
 from barnabas.storage.partition_log import Appended
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class CoordinatorLog(Generic[MachineT]):
             raise KafkaError(code)
         try:
             appended = shard.log.append_records(batch)
-        except Refused as refused:
+        except Rejected as refused:
             raise KafkaError(coordinator_error_of(refused)) from refused
         if failpoints.ARMED is not None:
             failpoints.ARMED.reached(type(command).__name__, self._catalogue.journal)

@@ -142,7 +142,7 @@ class Groups:
         return self.log.machines
 
     def write_marker(self, partition: int, marker: TransactionMarker) -> None:
-        """Append the marker of a transaction that committed offsets; raises Refused, KafkaError.
+        """Append the marker of a transaction that committed offsets; raises Rejected, KafkaError.
 
         Readers see the offsets before anything is answered that says of the marker (KAFKA-17507).
         """

@@ -11,7 +11,7 @@ from barnabas.broker.api.storage_errors import error_code_of
 from barnabas.broker.runtime import failpoints
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.storage.errors import Refused
+from barnabas.storage.errors import Rejected
 
 if TYPE_CHECKING:
     from barnabas.broker.coordination.groups import Groups
@@ -39,7 +39,7 @@ class MarkerWriter:
                 self._groups.write_marker(index, marker)
             else:
                 partition.log.append_marker(marker)
-        except Refused as refused:
+        except Rejected as refused:
             return error_code_of(refused)
         except KafkaError as error:
             return error.code

@@ -69,7 +69,7 @@ class Replay(Generic[MachineT]):
         """Read one partition after the other; stops after every batch. Waits for the disk."""
         for shard in self._shards:
             log = shard.log
-            log.cleaning.walkers += 1
+            log.cleaning.scans += 1
             try:
                 yield from self._read(shard, log)
             except UNREADABLE as error:
@@ -81,7 +81,7 @@ class Replay(Generic[MachineT]):
                 shard.is_loaded = True
                 self._loaded(shard)
             finally:
-                log.cleaning.walkers -= 1
+                log.cleaning.scans -= 1
             self.partitions += 1
 
     def _read(self, shard: Shard[MachineT], log: PartitionLog) -> Iterator[None]:

@@ -67,7 +67,7 @@ class Writer(NamedTuple):
     """Of the Produce request."""
 
 
-class Admission(NamedTuple):
+class Verification(NamedTuple):
     """The verdicts on the batches of one request."""
 
     refused: dict[TopicPartition, ErrorCode]
@@ -79,42 +79,44 @@ class Admission(NamedTuple):
     """Whether the coordinator has made partitions part of the transaction."""
 
 
-NOTHING_REFUSED: Final = Admission({})
+NOTHING_REFUSED: Final = Verification({})
 
 Batches = list[tuple[TopicPartition, ProducerState, memoryview]]
 """Where each batch goes, who has written there, and the batch."""
 
 
-def admit(transactions: Coordinator, writer: Writer, batches: Batches) -> Admission:
+def verify(transactions: Coordinator, writer: Writer, batches: Batches) -> Verification:
     """Ask the coordinator for all transactional ``batches`` of a request at once."""
     if writer.transactional_id is None:
-        return Admission({}, error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return Verification({}, error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     producer: tuple[int, int] | None = None
     refused: dict[TopicPartition, ErrorCode] = {}
     asked: set[TopicPartition] = set()
-    for place, producers, records in batches:
+    for topic_partition, producers, records in batches:
         claim = read_producer(records)
         if producer is None:
             producer = claim
         elif claim != producer:
-            return Admission({}, error=ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+            return Verification({}, error=ErrorCode.INVALID_PRODUCER_ID_MAPPING)
         producer_id, epoch = claim
         entry = producers.entry(producer_id)
         if entry is None or epoch > entry.epoch:
-            asked.add(place)
+            asked.add(topic_partition)
         elif epoch < entry.epoch:
-            refused[place] = ErrorCode.INVALID_PRODUCER_EPOCH
+            refused[topic_partition] = ErrorCode.INVALID_PRODUCER_EPOCH
         elif not (entry.is_in_transaction or entry.duplicate_of(read_header(records))):
             # A repeated batch is answered from the log's memory and opens nothing (S4).
-            asked.add(place)
+            asked.add(topic_partition)
     asked -= refused.keys()
     if producer is None or not asked:
-        return Admission(refused)
+        return Verification(refused)
     errors = _ask(transactions, writer, producer, frozenset(asked))
     is_concurrent = ErrorCode.CONCURRENT_TRANSACTIONS in errors.values()
-    refused |= {place: _sent(code, writer.api_version) for place, code in errors.items()}
+    refused |= {
+        topic_partition: _sent(code, writer.api_version) for topic_partition, code in errors.items()
+    }
     has_added = not errors and writer.api_version >= ADDS_SINCE
-    return Admission(refused, is_concurrent, has_added=has_added)
+    return Verification(refused, is_concurrent, has_added=has_added)
 
 
 def _ask(
@@ -129,7 +131,7 @@ def _ask(
         return dict.fromkeys(asked, ErrorCode.INVALID_REQUEST)
     if writer.api_version < ADDS_SINCE:
         verdicts = transactions.verify(VerifyPartitions(key, *producer, asked))
-        return {place: code for place, code in verdicts.items() if code}
+        return {topic_partition: code for topic_partition, code in verdicts.items() if code}
     code = transactions.add(AddPartitions(key, *producer, asked, TRANSACTIONS_V2))
     return dict.fromkeys(asked, code) if code else {}
 

@@ -46,7 +46,7 @@ from barnabas.protocol.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-from barnabas.storage.errors import Corrupt, Refused
+from barnabas.storage.errors import Corrupt, Rejected
 from barnabas.storage.memory_read import MemorySlice
 from barnabas.storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED, PartitionLog
 from barnabas.storage.segment_read import FileSpan, LoadedSpan, read_cached, read_waiting
@@ -275,7 +275,7 @@ class _Reader:
                 return divergence
         try:
             return self._read_log(log, asked, result)
-        except Refused as refused:
+        except Rejected as refused:
             log.counts.failed_reads += 1
             return _failed(asked.request, error_code_of(refused))
         except (Corrupt, OSError) as damage:
@@ -403,8 +403,8 @@ class _Reader:
             if session is not None:
                 if self.plan.incremental and not _is_news(asked, data):
                     continue
-                asked.told_high_watermark = data.high_watermark
-                asked.told_log_start = data.log_start_offset
+                asked.sent_high_watermark = data.high_watermark
+                asked.sent_log_start = data.log_start_offset
                 if data.records:
                     served.append(asked)
             if last is None or last.topic != asked.topic or last.topic_id != asked.topic_id:
@@ -425,8 +425,8 @@ def _is_news(asked: Asked, data: PartitionData) -> bool:
         data.records
         or data.error_code
         or data.diverging_epoch is not None
-        or data.high_watermark != asked.told_high_watermark
-        or data.log_start_offset != asked.told_log_start
+        or data.high_watermark != asked.sent_high_watermark
+        or data.log_start_offset != asked.sent_log_start
     )
 
 

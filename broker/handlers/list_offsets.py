@@ -28,7 +28,7 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from barnabas.protocol.records import CorruptBatch, InvalidBatch
-from barnabas.storage.errors import Corrupt, Refused
+from barnabas.storage.errors import Corrupt, Rejected
 from barnabas.storage.partition_log import READ_COMMITTED, READ_UNCOMMITTED, PartitionLog
 from barnabas.storage.time_lookup import Search, offset_for_timestamp, offset_of_max_timestamp
 
@@ -182,7 +182,7 @@ class _Searching(Parked[ListOffsetsResponse]):
     ) -> None:
         try:
             found = await self._readers.search(search)
-        except Refused as refused:
+        except Rejected as refused:
             result.error_code = error_code_of(refused)
         except Corrupt as damage:
             log.suspect(log.log_start_offset, damage)

@@ -31,7 +31,7 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopicResult,
 )
-from barnabas.storage.errors import Refused
+from barnabas.storage.errors import Rejected
 
 NO_OFFSET = -1
 
@@ -86,7 +86,7 @@ async def delete_records(
                 try:
                     _begin_deletion(partition, asked.offset, waiting)
                     begun.append((result, partition))
-                except Refused as error:
+                except Rejected as error:
                     result.error_code = error_code_of(error)
             results.append(result)
         response.topics.append(DeleteRecordsTopicResult(topic.name, results))
@@ -113,7 +113,7 @@ def _deletable(
 
 
 def _begin_deletion(partition: Partition, offset: int, waiting: list[asyncio.Future[None]]) -> None:
-    """Ask for a new log start, adding what has to be waited for; raises Refused."""
+    """Ask for a new log start, adding what has to be waited for; raises Rejected."""
     group = partition.log.delete_records(offset)
     if group is not None:
         durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()

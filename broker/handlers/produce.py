@@ -28,11 +28,11 @@ from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.coordination.verification import (
     ADDS_SINCE,
     NOTHING_REFUSED,
-    Admission,
     Batches,
+    Verification,
     Writer,
-    admit,
     is_transactional,
+    verify,
 )
 from barnabas.broker.handlers.produce_shortcut import ProduceShortcut
 from barnabas.broker.runtime import failpoints
@@ -53,7 +53,7 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.protocol.records import ATTRIBUTES_LOW_BYTE, COMPRESSION_MASK, HEADER_BYTES
 from barnabas.storage.batch_contents import HERE_BYTES, Contents, TooMuchToLookHere
-from barnabas.storage.errors import InvalidRecord, Refused
+from barnabas.storage.errors import InvalidRecord, Rejected
 from barnabas.storage.journal import CommitGroup
 from barnabas.storage.log_store import LogStore
 from barnabas.storage.partition_log import Appended, PartitionLog
@@ -120,11 +120,11 @@ class ProduceHandler:
             if not self.inspector.has_room(_size(request)):
                 return refuse_produce(request, ErrorCode.REQUEST_TIMED_OUT, "too many wait already")
             return _WaitingProduce(self, context, request, contents).inspected_first(aside)
-        admission = self.admission(context, request)
-        if admission.is_concurrent and self.may_wait(context, request):
+        verification = self.verification(context, request)
+        if verification.is_concurrent and self.may_wait(context, request):
             return _WaitingProduce(self, context, request, contents).decided_first()
         response, newest = self.append_all(
-            context, request, admission, contents, stable=context.records_stay
+            context, request, verification, contents, stable=context.records_stay
         )
         if acks == 0:
             _hang_up_on_error(response)
@@ -178,11 +178,11 @@ class ProduceHandler:
             return None
         return topic.partitions[index].log
 
-    def admission(
+    def verification(
         self,
         context: RequestContext,
         request: ProduceRequest,
-    ) -> Admission:
+    ) -> Verification:
         """Judge the transactional batches that have a partition to go to, all at once."""
         if not _names_transactions(request):
             return NOTHING_REFUSED
@@ -196,12 +196,12 @@ class ProduceHandler:
                 known = 0 <= data.index < len(topic.partitions)
                 if records is not None and known and is_transactional(records):
                     partition = topic.partitions[data.index]
-                    found.append((partition.place, partition.log.producers, records))
+                    found.append((partition.topic_partition, partition.log.producers, records))
         key = request.transactional_id
-        admission = admit(self.transactions, Writer(key, context.api_version), found)
-        if admission.has_added and key:
+        verification = verify(self.transactions, Writer(key, context.api_version), found)
+        if verification.has_added and key:
             self.transactions.used(key, context)
-        return admission
+        return verification
 
     def may_wait(self, context: RequestContext, request: ProduceRequest) -> bool:
         """Whether a request may wait for the transaction before it; KIP-890 made it Kafka's too."""
@@ -216,7 +216,7 @@ class ProduceHandler:
         self,
         context: RequestContext,
         request: ProduceRequest,
-        admission: Admission,
+        verification: Verification,
         known: Known,
         *,
         stable: bool,
@@ -226,13 +226,13 @@ class ProduceHandler:
         ``known``: what is in them, as far as it was looked into. ``stable``: the batches' memory
         stays as it is.
         """
-        if admission.error:
-            return refuse_produce(request, admission.error, None), None
+        if verification.error:
+            return refuse_produce(request, verification.error, None), None
         response = ProduceResponse()
         newest: CommitGroup | None = None
         for topic_data in request.topic_data:
             results, group = self._produce_topic(
-                context, topic_data, admission, known, stable=stable
+                context, topic_data, verification, known, stable=stable
             )
             response.responses.append(
                 TopicProduceResponse(topic_data.name, topic_data.topic_id, results)
@@ -244,7 +244,7 @@ class ProduceHandler:
         self,
         context: RequestContext,
         topic_data: TopicProduceData,
-        admission: Admission,
+        verification: Verification,
         known: Known,
         *,
         stable: bool,
@@ -258,8 +258,8 @@ class ProduceHandler:
         results: list[PartitionProduceResponse] = []
         may_be_zstd = context.api_version >= ZSTD_SINCE
         partitions = topic.partitions
-        refused_places = admission.refused
-        generation = TRANSACTIONS_V2 if context.api_version >= ADDS_SINCE else CLASSIC
+        refused_partitions = verification.refused
+        transaction_version = TRANSACTIONS_V2 if context.api_version >= ADDS_SINCE else CLASSIC
         for data in topic_data.partition_data:
             index = data.index
             if not 0 <= index < len(partitions):
@@ -268,20 +268,20 @@ class ProduceHandler:
             if not may_be_zstd and _is_zstd(data.records):
                 results.append(_refused(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE))
                 continue
-            if refused_places and is_transactional(data.records):
-                code = refused_places.get(partitions[index].place)
+            if refused_partitions and is_transactional(data.records):
+                code = refused_partitions.get(partitions[index].topic_partition)
                 if code:
                     partitions[index].log.counts.refused += 1
                     results.append(_refused(index, code))
                     continue
             try:
                 appended = _append(
-                    partitions[index], data, generation, known.get(id(data)), stable=stable
+                    partitions[index], data, transaction_version, known.get(id(data)), stable=stable
                 )
             except TooMuchToLookHere:  # The topic's rules have changed while the request waited.
                 results.append(_refused(index, ErrorCode.REQUEST_TIMED_OUT))
                 continue
-            except Refused as refused:
+            except Rejected as refused:
                 partitions[index].log.counts.refused += 1
                 results.append(_refused(index, error_code_of(refused), str(refused)))
                 continue
@@ -369,7 +369,7 @@ class _WaitingProduce(Parked[ProduceResponse]):
         def found(contents: list[Contents]) -> None:
             self._inspected = None
             self._known.update(zip(map(id, aside), contents, strict=True))
-            self._go_on(self._admit)
+            self._go_on(self._verify_and_append)
 
         self._inspected = Inspected(batches, found, self._size_bytes)
         self._handler.inspector.inspect(self._inspected)
@@ -386,7 +386,7 @@ class _WaitingProduce(Parked[ProduceResponse]):
     def _decided(self) -> None:
         context, request = self._context, self._request
         self._handler.transactions.held_bytes -= self._size_bytes
-        self._go_on(lambda: self._append(self._handler.admission(context, request)))
+        self._go_on(lambda: self._append(self._handler.verification(context, request)))
 
     def _go_on(self, step: Callable[[], object]) -> None:
         if self._gone:
@@ -399,19 +399,19 @@ class _WaitingProduce(Parked[ProduceResponse]):
         except Exception as error:  # noqa: BLE001  others wait for the same, and behind this one
             self.fail(error)
 
-    def _admit(self) -> None:
+    def _verify_and_append(self) -> None:
         """Append, unless the transaction before is to be waited for."""
         context, request = self._context, self._request
-        admission = self._handler.admission(context, request)
-        if admission.is_concurrent and self._handler.may_wait(context, request):
+        verification = self._handler.verification(context, request)
+        if verification.is_concurrent and self._handler.may_wait(context, request):
             self.decided_first()
         else:
-            self._append(admission)
+            self._append(verification)
 
-    def _append(self, admission: Admission) -> None:
+    def _append(self, verification: Verification) -> None:
         """Append; whatever is refused now is the answer."""
         response, newest = self._handler.append_all(
-            self._context, self._request, admission, self._known, stable=True
+            self._context, self._request, verification, self._known, stable=True
         )
         if self._request.acks == 0:
             _hang_up_on_error(response)
@@ -600,7 +600,7 @@ def _is_zstd(records: memoryview | None) -> bool:
 def _append(
     partition: Partition,
     data: PartitionProduceData,
-    generation: int,
+    transaction_version: int,
     contents: Contents | None,
     *,
     stable: bool,
@@ -609,7 +609,7 @@ def _append(
     if not records:
         raise InvalidRecord("no records")
     return partition.log.append(
-        records, stable=stable, transaction_version=generation, contents=contents
+        records, stable=stable, transaction_version=transaction_version, contents=contents
     )
 
 

@@ -33,7 +33,7 @@ from barnabas.protocol.records import (
     TRANSACTIONAL_BIT,
 )
 from barnabas.storage.batch_contents import TooMuchToLookHere
-from barnabas.storage.errors import Refused
+from barnabas.storage.errors import Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,13 +108,13 @@ class CommonRequest:
         """How much of a frame ``locate`` looks at."""
         return self._index_position + _INDEX_AND_SIZE_BYTES
 
-    def is_like(self, frame: memoryview, place: tuple[int, int, int]) -> bool:
-        """Whether a whole frame is of this kind; ``place`` as ``locate`` would answer it."""
+    def is_like(self, frame: memoryview, span: tuple[int, int, int]) -> bool:
+        """Whether a whole frame is of this kind; ``span`` as ``locate`` would answer it."""
         try:
             found = self.locate(bytes(frame[: self.head_bytes]), 0, len(frame))
         except (IndexError, error):
             return False
-        return found == place and frame[place[2] :] == self.tail
+        return found == span and frame[span[2] :] == self.tail
 
     def locate(self, data: bytes, start: int, end: int) -> tuple[int, int, int] | None:
         """The partition index of a frame, and where its records begin and end; None: not like this.
@@ -199,13 +199,13 @@ class ProduceShortcut:
         index_position = stop - size - (_varint_bytes(size + 1) if flexible else 4) - 4
         if index_position <= position:
             return
-        place = (index, stop - size, stop)
-        if known is not None and known.is_like(frame, place):
+        span = (index, stop - size, stop)
+        if known is not None and known.is_like(frame, span):
             self._common = known  # With all that was learned along with it.
             return
         common = CommonRequest(frame, self._version, index_position)
         # Otherwise it has tags that nobody knows: not the common kind.
-        if common.is_like(frame, place):
+        if common.is_like(frame, span):
             self._common = common
             self._topic_key = topic.topic_id if self._by_id else topic.name
             self._transactional = bool(request.transactional_id)
@@ -323,7 +323,7 @@ class ProduceShortcut:
             return None
         try:
             appended = log.append(records)
-        except (Refused, TooMuchToLookHere):
+        except (Rejected, TooMuchToLookHere):
             return None  # Nothing was changed: the ordinary way is refused likewise, and says why.
         if appended.durable is None:
             log.counts.duplicates -= 1  # Asked again, the log says, and counts, the same again.

@@ -2,10 +2,10 @@
 
 In this broker the coordinator writes markers in process, by the same ``coordination/markers.py``;
 the request comes from Apache Kafka's tools, which end a hanging transaction with it, and from
-brokers that decide elsewhere. v2 says of which generation the transaction is (KIP-1228).
+brokers that decide elsewhere. v2 says of which version the transaction is (KIP-1228).
 
 Stricter than Kafka 4.3.0 (measured), so that nobody can harm a partition for good: a producer id,
-epoch or generation below 0 is INVALID_REQUEST for the partition (Kafka: -1, or it writes the
+epoch or version below 0 is INVALID_REQUEST for the partition (Kafka: -1, or it writes the
 marker), and so is a coordinator epoch that no coordinator can have had yet, which would fence every
 real one. A partition named twice for one producer gets its marker once and is answered twice (Kafka
 never answers).
@@ -84,11 +84,11 @@ class _Work:
         for topic in asked.topics:
             results = []
             for index in topic.partition_indexes:
-                place = topic.name, index
-                if place not in done:
+                topic_partition = topic.name, index
+                if topic_partition not in done:
                     await self._take_turns()
-                    done[place] = refused or self._write_one(*place, marker)
-                results.append(WritableTxnMarkerPartitionResult(index, done[place]))
+                    done[topic_partition] = refused or self._write_one(*topic_partition, marker)
+                results.append(WritableTxnMarkerPartitionResult(index, done[topic_partition]))
             topics.append(WritableTxnMarkerTopicResult(topic.name, results))
         return WritableTxnMarkerResult(asked.producer_id, topics)
 

@@ -160,9 +160,9 @@ def _described(transactions: Transactions, key: str) -> DescribedTransaction:
     if transaction is None:
         return _refused(key, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
     if transaction.state.is_prepared:
-        places: Iterable[TopicPartition] = transactions.awaiting_markers(key)
+        topic_partitions: Iterable[TopicPartition] = transactions.awaiting_markers(key)
     else:
-        places = sorted(transaction.partitions)
+        topic_partitions = sorted(transaction.partitions)
     client = transactions.clients.of(key)
     return DescribedTransaction(
         ErrorCode.NONE,
@@ -171,7 +171,7 @@ def _described(transactions: Transactions, key: str) -> DescribedTransaction:
         transaction.timeout_ms,
         transaction.start_ms,
         *transaction.owner,
-        _by_topic(places),
+        _by_topic(topic_partitions),
         None if client is None else client.client_id,
         None if client is None else client.host,
     )
@@ -181,10 +181,10 @@ def _refused(key: str, code: ErrorCode) -> DescribedTransaction:
     return DescribedTransaction(code, key)
 
 
-def _by_topic(places: Iterable[TopicPartition]) -> list[TopicData]:
+def _by_topic(topic_partitions: Iterable[TopicPartition]) -> list[TopicData]:
     """Partitions, which come in order, gathered by topic."""
     topics: list[TopicData] = []
-    for name, partition in places:
+    for name, partition in topic_partitions:
         if not topics or topics[-1].topic != name:
             topics.append(TopicData(name))
         topics[-1].partitions.append(partition)

@@ -128,35 +128,41 @@ def _add(
 ) -> None:
     """Add all partitions of a transaction, or none if one of them does not exist."""
     key = asked.transactional_id
-    places = frozenset(
+    topic_partitions = frozenset(
         TopicPartition(topic.name, index) for topic in asked.topics for index in topic.partitions
     )
     if not key:
-        respond(dict.fromkeys(places, ErrorCode.INVALID_REQUEST))
+        respond(dict.fromkeys(topic_partitions, ErrorCode.INVALID_REQUEST))
         return
     producer = (asked.producer_id, asked.producer_epoch)
     if asked.verify_only:
-        verification = VerifyPartitions(key, *producer, places)
+        verification = VerifyPartitions(key, *producer, topic_partitions)
         transactions.submit(
-            lambda: verification, lambda outcome: respond(_errors(places, outcome)), key=key
+            lambda: verification,
+            lambda outcome: respond(_errors(topic_partitions, outcome)),
+            key=key,
         )
         return
-    unknown = {place for place in places if catalogue.partition(*place) is None}
+    unknown = {
+        topic_partition
+        for topic_partition in topic_partitions
+        if catalogue.partition(*topic_partition) is None
+    }
     if unknown:
-        refused = dict.fromkeys(places, ErrorCode.OPERATION_NOT_ATTEMPTED)
+        refused = dict.fromkeys(topic_partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
         respond(refused | dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         return
-    command = AddPartitions(key, *producer, places, CLASSIC)
+    command = AddPartitions(key, *producer, topic_partitions, CLASSIC)
     transactions.submit(
         lambda: command,
-        lambda outcome: respond(_errors(places, outcome)),
+        lambda outcome: respond(_errors(topic_partitions, outcome)),
         key=key,
         context=context if context.api_version < BATCHED_SINCE else None,
     )
 
 
-def _errors(places: Iterable[TopicPartition], outcome: Outcome) -> Errors:
-    return dict(outcome.partition_errors) or dict.fromkeys(places, outcome.error)
+def _errors(topic_partitions: Iterable[TopicPartition], outcome: Outcome) -> Errors:
+    return dict(outcome.partition_errors) or dict.fromkeys(topic_partitions, outcome.error)
 
 
 def _topic_results(

@@ -49,8 +49,8 @@ a thread and back (0.1 ms) is little."""
 
 VERY_LARGE_BYTES: Final = 256 * 1024
 
-PLACES: Final = 16
-PLACES_FOR_VERY_LARGE: Final = 4
+SLOTS: Final = 16
+SLOTS_FOR_VERY_LARGE: Final = 4
 """Large requests that are decoded or handled at a time: what they are made of is in memory, and is
 what Python's collector looks through."""
 
@@ -83,7 +83,7 @@ class Client(Protocol):
 class LargeAnswer(Parked[Any]):
     """The answer to a large request; what its handler returned to wait for is ``inner``."""
 
-    __slots__ = ("gone", "inner", "is_early", "place", "relay")
+    __slots__ = ("gone", "inner", "is_early", "relay", "slot")
 
     large: ClassVar[bool] = True
 
@@ -91,16 +91,16 @@ class LargeAnswer(Parked[Any]):
         super().__init__()
         self.inner: Deferred[Any] | None = None
         self.relay: _Relay | None = None
-        self.place: asyncio.Semaphore | None = None
+        self.slot: asyncio.Semaphore | None = None
         """Where this request counts as one that is being worked on."""
         self.gone = False
         self.is_early = False
 
-    def leave_place(self) -> None:
+    def leave_slot(self) -> None:
         """Let the next request be worked on."""
-        place, self.place = self.place, None
-        if place is not None:
-            place.release()
+        slot, self.slot = self.slot, None
+        if slot is not None:
+            slot.release()
 
     def complete_early(self) -> None:
         """Answer at once with what there is, if it is a wait that can be cut short."""
@@ -122,9 +122,9 @@ class _Aside:
     """One thread that decodes and encodes, and rests."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, name: str, elements: int, places: int
+        self, loop: asyncio.AbstractEventLoop, name: str, elements: int, slots: int
     ) -> None:
-        self.places = asyncio.Semaphore(places)
+        self.slots = asyncio.Semaphore(slots)
         self._loop = loop
         self._pool = ThreadPoolExecutor(1, name, initializer=lambda: elements_most.set(elements))
         self._rest_until = 0.0
@@ -157,9 +157,9 @@ class LargeRequests:
         self._undivided_max = config.request_undivided_elements_max
         self._here = copy_context()
         self._here.run(elements_most.set, self._undivided_max)
-        self._large = _Aside(loop, "barnabas-large", self._elements_max, PLACES)
+        self._large = _Aside(loop, "barnabas-large", self._elements_max, SLOTS)
         self._very_large = _Aside(
-            loop, "barnabas-very-large", self._elements_max, PLACES_FOR_VERY_LARGE
+            loop, "barnabas-very-large", self._elements_max, SLOTS_FOR_VERY_LARGE
         )
 
     def decode_here(self, decode: Decode, frame: memoryview, position: int, version: int) -> Any:  # noqa: ANN401
@@ -201,7 +201,7 @@ class LargeRequests:
         except Exception as error:  # noqa: BLE001  the request's top frame: a bug ends the connection
             client.bug(route.name, error)
         finally:
-            answer.leave_place()
+            answer.leave_slot()
             client.large_frame_is_decoded()
 
     async def decode(
@@ -221,8 +221,8 @@ class LargeRequests:
             return request, count_elements(request)
 
         aside = self._for(size)
-        await aside.places.acquire()
-        answer.place = aside.places
+        await aside.slots.acquire()
+        answer.slot = aside.slots
         try:
             request, elements = await aside.run(work)
         except TooManyElements as error:
@@ -314,7 +314,7 @@ class LargeRequests:
         inner.connection = relay
         answer.inner, answer.relay = inner, relay
         if isinstance(inner, Parked):
-            answer.leave_place()  # What it waits for may be long in coming.
+            answer.leave_slot()  # What it waits for may be long in coming.
         if answer.gone:
             answer.abandoned()
         elif answer.is_early:

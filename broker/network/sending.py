@@ -27,7 +27,7 @@ def send_unpaced(descriptor: int) -> None:
     """Have a connection within this machine send at once, where the system spreads sending out.
 
     BBR paces by timers, also what goes nowhere: a slice of 1 MB then costs two to three times the
-    CPU. Reno does not, and every kernel has it for everyone. Refused, all stays as it was.
+    CPU. Reno does not, and every kernel has it for everyone. Rejected, all stays as it was.
     """
     same = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=descriptor)
     try:

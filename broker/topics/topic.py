@@ -21,14 +21,14 @@ NO_EPOCH: Final = -1
 class Partition:
     """One partition of a topic, and its log."""
 
-    __slots__ = ("index", "log", "partition_id", "place", "topic")
+    __slots__ = ("index", "log", "partition_id", "topic", "topic_partition")
 
     def __init__(self, topic: Topic, index: int, partition_id: int, log: PartitionLog) -> None:
         self.topic = topic
         self.index = index
         self.partition_id = partition_id
         self.log = log
-        self.place = TopicPartition(topic.name, index)
+        self.topic_partition = TopicPartition(topic.name, index)
         """What transactions call it."""
 
     def leader_epoch_error(self, current_leader_epoch: int) -> ErrorCode:

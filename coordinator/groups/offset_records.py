@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from barnabas.coordinator.decision import NO_PRODUCER_ID, Record
 from barnabas.coordinator.groups.offset_table import BY_RETENTION, CommittedOffset
-from barnabas.coordinator.groups.pending_offsets import Place
+from barnabas.coordinator.groups.pending_offsets import OffsetKey
 from barnabas.protocol.messages.legacy_offset_commit_record import LEGACY_OFFSET_COMMIT_RECORD
 from barnabas.protocol.messages.offset_commit_record import (
     OFFSET_COMMIT_RECORD,
@@ -64,8 +64,8 @@ def apply_offset_commit(shard: GroupTable, record: Record, offset: int) -> None:
     if record.producer_id == NO_PRODUCER_ID:
         shard.offsets.put(key.group, key.topic, key.partition, committed)
     else:
-        place = Place(key.group, key.topic, key.partition)
-        shard.offsets.hold(place, record.producer_id, committed)
+        offset_key = OffsetKey(key.group, key.topic, key.partition)
+        shard.offsets.hold(offset_key, record.producer_id, committed)
 
 
 def apply_legacy_offset_commit(shard: GroupTable, record: Record, offset: int) -> None:

@@ -48,10 +48,10 @@ def _delete_group(shard: GroupTable, group_id: str) -> Steps:
     if group is not None and not group.is_empty:
         return LongDecision(ErrorCode.NON_EMPTY_GROUP)
     doomed: list[tuple[str, int]] = []
-    for number, place in enumerate(shard.offsets.places_of(group_id), start=1):
+    for number, offset_key in enumerate(shard.offsets.offset_keys_of(group_id), start=1):
         if number % PLACES_PER_STEP == 0:
             yield
-        doomed.append(place)
+        doomed.append(offset_key)
     return LongDecision(ErrorCode.NONE, _Removal(group_id, doomed, group))
 
 
@@ -63,12 +63,12 @@ def topics_deleted(shard: GroupTable, command: TopicsDeleted, _now: Now) -> Deci
 def _remove_gone(shard: GroupTable, command: TopicsDeleted) -> Steps:
     group_id = command.group_id
     doomed: list[tuple[str, int]] = []
-    for number, place in enumerate(shard.offsets.places_of(group_id), start=1):
+    for number, offset_key in enumerate(shard.offsets.offset_keys_of(group_id), start=1):
         if number % PLACES_PER_STEP == 0:
             yield
-        commits = shard.offsets.commits_at(group_id, *place)
-        if commits and _is_gone(place[0], commits, command.topics):
-            doomed.append(place)
+        commits = shard.offsets.commits_at(group_id, *offset_key)
+        if commits and _is_gone(offset_key[0], commits, command.topics):
+            doomed.append(offset_key)
             if len(doomed) == SWEPT_MAX:
                 break
     return LongDecision(None, _Removal(group_id, doomed))
@@ -85,10 +85,10 @@ def _remove_expired(shard: GroupTable, command: ExpireOffsets, now: Now) -> Step
     retention_ms = shard.config.offsets_retention_ms
     doomed: list[tuple[str, int]] = []
     is_all = True
-    for number, place in enumerate(shard.offsets.places_of(group_id), start=1):
+    for number, offset_key in enumerate(shard.offsets.offset_keys_of(group_id), start=1):
         if number % PLACES_PER_STEP == 0:
             yield
-        topic, partition = place
+        topic, partition = offset_key
         commits = shard.offsets.commits_at(group_id, topic, partition)
         goes = bool(commits) and (
             _is_gone(topic, commits, command.topics)
@@ -100,7 +100,7 @@ def _remove_expired(shard: GroupTable, command: ExpireOffsets, now: Now) -> Step
         if not goes or len(doomed) == SWEPT_MAX:
             is_all = False
         else:
-            doomed.append(place)
+            doomed.append(offset_key)
         if len(doomed) == SWEPT_MAX and not is_all:
             break
     empty = group if is_all and group is not None and group.is_empty else None
@@ -111,15 +111,15 @@ class _Removal:
     """The tombstones of a group's offsets, and those of the group itself if it goes too."""
 
     def __init__(
-        self, group_id: str, places: list[tuple[str, int]], group: Group | None = None
+        self, group_id: str, offset_keys: list[tuple[str, int]], group: Group | None = None
     ) -> None:
         self._group_id = group_id
-        self._places = places
+        self._places = offset_keys
         self._rest = () if group is None else group.tombstones()
 
     def __iter__(self) -> Iterator[Record]:
-        for place in self._places:
-            yield tombstone(self._group_id, *place)
+        for offset_key in self._places:
+            yield tombstone(self._group_id, *offset_key)
         yield from self._rest
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from barnabas.coordinator.groups.pending_offsets import PendingOffsets, Place
+from barnabas.coordinator.groups.pending_offsets import OffsetKey, PendingOffsets
 from barnabas.protocol.wire import ZERO_UUID
 
 BY_RETENTION: Final = -1
@@ -67,12 +67,12 @@ class OffsetTable:
 
     def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
         """Whether a transaction still open has committed here."""
-        return Place(group_id, topic, partition) in self._pending.of_group(group_id)
+        return OffsetKey(group_id, topic, partition) in self._pending.of_group(group_id)
 
     def holds_topic(self, group_id: str, topic: str) -> bool:
         """Whether a group has offsets of a topic, pending ones included."""
         return topic in self.of_group(group_id) or any(
-            place.topic == topic for place in self._pending.of_group(group_id)
+            offset_key.topic == topic for offset_key in self._pending.of_group(group_id)
         )
 
     def count(self, group_id: str) -> int:
@@ -84,36 +84,39 @@ class OffsetTable:
         """A group's offsets, by topic, as they are now: for who goes through them in steps."""
         return {topic: {**partitions} for topic, partitions in self.of_group(group_id).items()}
 
-    def pending_places(self, group_id: str) -> dict[Place, object]:
+    def pending_places(self, group_id: str) -> dict[OffsetKey, object]:
         """What transactions still open have committed for, as it is now."""
         return {**self._pending.of_group(group_id)}
 
-    def places_of(self, group_id: str) -> Iterator[tuple[str, int]]:
+    def offset_keys_of(self, group_id: str) -> Iterator[tuple[str, int]]:
         """What a tombstone would forget something of, as it is when the first is asked for."""
         committed = self.snapshot(group_id)
         pending = self.pending_places(group_id)
         for topic, partitions in committed.items():
             for partition in partitions:
                 yield topic, partition
-        for place in pending:
-            if place.partition not in committed.get(place.topic, ()):
-                yield place.topic, place.partition
+        for offset_key in pending:
+            if offset_key.partition not in committed.get(offset_key.topic, ()):
+                yield offset_key.topic, offset_key.partition
 
     def commits_at(self, group_id: str, topic: str, partition: int) -> list[CommittedOffset]:
         """All that a tombstone would forget: what is committed, then what is pending."""
         committed = self.of_group(group_id).get(topic, {}).get(partition)
-        pending = self._pending.of_group(group_id).get(Place(group_id, topic, partition), {})
+        pending = self._pending.of_group(group_id).get(OffsetKey(group_id, topic, partition), {})
         return [*(() if committed is None else (committed,)), *pending.values()]
 
     def commits_of(self, group_id: str) -> dict[tuple[str, int], list[CommittedOffset]]:
         """Everything that tombstones would forget, by place."""
-        return {place: self.commits_at(group_id, *place) for place in self.places_of(group_id)}
+        return {
+            offset_key: self.commits_at(group_id, *offset_key)
+            for offset_key in self.offset_keys_of(group_id)
+        }
 
-    def hold(self, place: Place, producer_id: int, committed: CommittedOffset) -> None:
+    def hold(self, offset_key: OffsetKey, producer_id: int, committed: CommittedOffset) -> None:
         """Take in the commit of a transaction; it counts when that is committed."""
         if self._ending:
             self._finish_ending(producer_id)
-        self._pending.put(place, producer_id, committed)
+        self._pending.put(offset_key, producer_id, committed)
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> Iterator[None] | None:
         """Let the commits of a transaction count, unless a later one is there, or forget them.
@@ -122,9 +125,9 @@ class OffsetTable:
         of them would be shown a part of the transaction.
         """
         self._finish_ending(producer_id)
-        places = self._pending.end(producer_id)
-        steps = self._end_in_steps(producer_id, places, commit=commit)
-        if len(places) <= OFFSETS_PER_STEP:
+        offset_keys = self._pending.end(producer_id)
+        steps = self._end_in_steps(producer_id, offset_keys, commit=commit)
+        if len(offset_keys) <= OFFSETS_PER_STEP:
             for _ in steps:
                 pass
             return None
@@ -132,14 +135,18 @@ class OffsetTable:
         return steps
 
     def _end_in_steps(
-        self, producer_id: int, places: Iterable[Place], *, commit: bool
+        self, producer_id: int, offset_keys: Iterable[OffsetKey], *, commit: bool
     ) -> Iterator[None]:
-        for number, place in enumerate(places, start=1):
-            committed = self._pending.take(place, producer_id)
+        for number, offset_key in enumerate(offset_keys, start=1):
+            committed = self._pending.take(offset_key, producer_id)
             if commit and committed is not None:
-                earlier = self.of_group(place.group_id).get(place.topic, {}).get(place.partition)
+                earlier = (
+                    self.of_group(offset_key.group_id)
+                    .get(offset_key.topic, {})
+                    .get(offset_key.partition)
+                )
                 if earlier is None or earlier.log_offset < committed.log_offset:
-                    self.put(*place, committed)
+                    self.put(*offset_key, committed)
             if number % OFFSETS_PER_STEP == 0:
                 yield
         self._ending.pop(producer_id, None)
@@ -158,7 +165,7 @@ class OffsetTable:
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
         """Forget what was committed; nothing stays of a topic or group that held nothing else."""
-        self._pending.remove(Place(group_id, topic, partition))
+        self._pending.remove(OffsetKey(group_id, topic, partition))
         topics = self._by_group.get(group_id, {})
         partitions = topics.get(topic, {})
         partitions.pop(partition, None)

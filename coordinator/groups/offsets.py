@@ -23,7 +23,7 @@ from barnabas.coordinator.groups.family import ANY_GROUP, Family
 from barnabas.coordinator.groups.group import CONSUMERS, Group, Identity
 from barnabas.coordinator.groups.offset_records import APPLIERS, commit_record, tombstone
 from barnabas.coordinator.groups.offset_table import BY_RETENTION, MANY, CommittedOffset, Partitions
-from barnabas.coordinator.groups.pending_offsets import Place
+from barnabas.coordinator.groups.pending_offsets import OffsetKey
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -282,7 +282,7 @@ def _fetch_all_in_steps(
                 yield
             if not _is_there(committed, topic_id):
                 continue
-            if pending and Place(group_id, name, index) in pending:
+            if pending and OffsetKey(group_id, name, index) in pending:
                 found = nothing_found(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
             else:
                 found = _found(index, committed)

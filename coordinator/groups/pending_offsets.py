@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from barnabas.coordinator.groups.offset_table import CommittedOffset
 
 
-class Place(NamedTuple):
+class OffsetKey(NamedTuple):
     """What an offset is committed for."""
 
     group_id: str
@@ -24,44 +24,46 @@ class PendingOffsets:
     """By group and partition, and by the producer whose transaction they are part of."""
 
     def __init__(self) -> None:
-        self._by_group: dict[str, dict[Place, dict[int, CommittedOffset]]] = {}
-        self._by_producer: dict[int, dict[Place, None]] = {}
+        self._by_group: dict[str, dict[OffsetKey, dict[int, CommittedOffset]]] = {}
+        self._by_producer: dict[int, dict[OffsetKey, None]] = {}
 
     def group_ids(self) -> Iterable[str]:
         """The groups that have any."""
         return self._by_group.keys()
 
-    def of_group(self, group_id: str) -> Mapping[Place, Mapping[int, CommittedOffset]]:
+    def of_group(self, group_id: str) -> Mapping[OffsetKey, Mapping[int, CommittedOffset]]:
         """A group's pending offsets, by place and producer."""
         return self._by_group.get(group_id, {})
 
-    def put(self, place: Place, producer_id: int, committed: CommittedOffset) -> None:
+    def put(self, offset_key: OffsetKey, producer_id: int, committed: CommittedOffset) -> None:
         """Take in a commit, in the place of an earlier one of the same transaction."""
-        self._by_group.setdefault(place.group_id, {}).setdefault(place, {})[producer_id] = committed
-        self._by_producer.setdefault(producer_id, {})[place] = None
+        self._by_group.setdefault(offset_key.group_id, {}).setdefault(offset_key, {})[
+            producer_id
+        ] = committed
+        self._by_producer.setdefault(producer_id, {})[offset_key] = None
 
-    def remove(self, place: Place) -> None:
+    def remove(self, offset_key: OffsetKey) -> None:
         """Forget what any transaction has committed for a place: a tombstone has come (O7)."""
-        for producer_id in [*self.of_group(place.group_id).get(place, ())]:
-            self.take(place, producer_id)
-            places = self._by_producer.get(producer_id)
-            if places is None:
+        for producer_id in [*self.of_group(offset_key.group_id).get(offset_key, ())]:
+            self.take(offset_key, producer_id)
+            offset_keys = self._by_producer.get(producer_id)
+            if offset_keys is None:
                 continue  # Its transaction has ended.
-            places.pop(place, None)
-            if not places:
+            offset_keys.pop(offset_key, None)
+            if not offset_keys:
                 del self._by_producer[producer_id]
 
-    def end(self, producer_id: int) -> Collection[Place]:
+    def end(self, producer_id: int) -> Collection[OffsetKey]:
         """Where a transaction that has ended had committed; what it had, ``take`` says."""
         return self._by_producer.pop(producer_id, {})
 
-    def take(self, place: Place, producer_id: int) -> CommittedOffset | None:
+    def take(self, offset_key: OffsetKey, producer_id: int) -> CommittedOffset | None:
         """Take out what an ended transaction had committed for a place; None: a tombstone came."""
-        places = self._by_group.get(place.group_id, {})
-        by_producer = places.get(place, {})
+        offset_keys = self._by_group.get(offset_key.group_id, {})
+        by_producer = offset_keys.get(offset_key, {})
         committed = by_producer.pop(producer_id, None)
-        if place in places and not by_producer:
-            del places[place]
-            if not places:
-                del self._by_group[place.group_id]
+        if offset_key in offset_keys and not by_producer:
+            del offset_keys[offset_key]
+            if not offset_keys:
+                del self._by_group[offset_key.group_id]
         return committed

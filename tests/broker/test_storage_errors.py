@@ -6,9 +6,9 @@ from barnabas.broker.api.storage_errors import error_code_of
 from barnabas.storage import errors
 
 
-def refusals() -> list[type[errors.Refused]]:
-    found: list[type[errors.Refused]] = []
-    to_visit = [errors.Refused]
+def refusals() -> list[type[errors.Rejected]]:
+    found: list[type[errors.Rejected]] = []
+    to_visit = [errors.Rejected]
     while to_visit:
         for each in to_visit.pop().__subclasses__():
             found.append(each)

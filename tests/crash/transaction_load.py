@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from barnabas.broker.coordination.key_hash import java_hash
-from barnabas.broker.coordination.verification import Writer, admit
+from barnabas.broker.coordination.verification import Writer, verify
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.coordinator.decision import TransactionalProducer
 from barnabas.coordinator.groups.commands import Caller, TransactionalOffsetCommit
@@ -27,7 +27,7 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from barnabas.protocol.records import Record, encode_batch
-from barnabas.storage.errors import Refused
+from barnabas.storage.errors import Rejected
 from tests.crash.transaction_history import Place, TransactionHistory, require
 from tests.crash.transaction_life import PARTITIONS, TOPIC, Life
 
@@ -280,14 +280,14 @@ class Load:
         """As the handler of Produce does: admitted, and appended with nothing in between."""
         version = 11 if client.generation == CLASSIC else 12
         partition = life.catalogue.partition(*place)
-        batches = [(partition.place, partition.log.producers, records)]
-        admission = admit(life.transactions, Writer(client.key, version), batches)
+        batches = [(partition.topic_partition, partition.log.producers, records)]
+        admission = verify(life.transactions, Writer(client.key, version), batches)
         code = admission.error or next(iter(admission.refused.values()), NONE)
         if code:
             return code, None
         try:
             appended = partition.log.append(records, transaction_version=client.generation)
-        except Refused as refused:
+        except Rejected as refused:
             raise AssertionError(f"{client.key} was refused: {refused!r}") from refused
         return NONE, appended.durable
 

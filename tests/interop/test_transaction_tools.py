@@ -25,7 +25,7 @@ from tests.interop.transactional import (
     COMMITTED,
     UNCOMMITTED,
     Confluent,
-    Refused,
+    Rejected,
     committed,
     committed_offset,
     read_with_confluent,
@@ -104,7 +104,7 @@ def test_operators_see_and_end_a_transaction(transactional_broker, topic):
     transactions(broker, "forceTerminateTransaction", "--transactionalId", topic)
     wanted = {0: [b"behind"], 1: [b"behind"]}
     assert committed(servers, topic, 2, wanted) == wanted
-    with pytest.raises(Refused, match="_FENCED"):
+    with pytest.raises(Rejected, match="_FENCED"):
         held.commit()
     everything = {0: [b"held", b"behind"], 1: [b"held", b"behind"]}
     assert read_with_confluent(servers, topic, 2, UNCOMMITTED) == everything

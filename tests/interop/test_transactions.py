@@ -14,7 +14,7 @@ from tests.interop.transactional import (
     PRODUCERS,
     READERS,
     UNCOMMITTED,
-    Refused,
+    Rejected,
     committed,
     committed_offset,
     read_with_confluent,
@@ -117,10 +117,10 @@ def test_a_second_producer_with_the_same_id_ends_the_first(
     first.send(outputs, 0, b"open")
     second = producer()
     arguments = (outputs, 0, b"late") if attempt == "send" else ()
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Rejected) as refused:
         getattr(first, attempt)(*arguments)
     assert str(refused.value) in (FENCED_IN_A_SEND if attempt == "send" else FENCED)[library]
-    with pytest.raises((Refused, AssertionError)):
+    with pytest.raises((Rejected, AssertionError)):
         first.abort()
     second.begin()
     second.send(outputs, 0, b"after")
@@ -143,7 +143,7 @@ def test_an_abandoned_transaction_is_aborted_when_its_time_is_up(
     wanted = {0: [b"behind it"]}
     assert committed(servers, outputs, PARTITIONS, wanted) == wanted
     assert committed_offset(servers, f"group-of-{topic}", outputs, 1) < 0
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Rejected) as refused:
         abandoned.commit()
     assert str(refused.value) in FENCED[library]
     # Whoever starts again under its id goes on.
@@ -163,7 +163,7 @@ def open_shortly(producer, outputs, group):
         try:
             abandoned.send(outputs, 0, b"open")
             abandoned.send_offsets({(outputs, 1): 5}, group)
-        except Refused:
+        except Rejected:
             continue
         return abandoned
     pytest.fail("there is no time for two requests")

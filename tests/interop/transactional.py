@@ -35,7 +35,7 @@ _SILENT = logging.getLogger("tests.interop.transactional")
 _SILENT.setLevel(logging.CRITICAL + 1)
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """A library's error, by the name that its users see."""
 
 
@@ -97,16 +97,16 @@ class Confluent:
         try:
             assert self._producer.flush(TIMEOUT_S) == 0
         except confluent_kafka.KafkaException as error:
-            raise Refused(error.args[0].name()) from error
+            raise Rejected(error.args[0].name()) from error
         except SystemError as error:
             # A fatal error is raised by the flush; where the report of a delivery is called
             # behind it, Python wraps it, or finds it gone and knows only that there was one.
             if isinstance(error.__cause__, confluent_kafka.KafkaException):
-                raise Refused(error.__cause__.args[0].name()) from error
+                raise Rejected(error.__cause__.args[0].name()) from error
             if not self._errors:
                 raise
         if self._errors:
-            raise Refused(self._errors.pop().name())
+            raise Rejected(self._errors.pop().name())
 
     def send_offsets(self, offsets: Offsets, group: str) -> None:
         places = [confluent_kafka.TopicPartition(*place, at) for place, at in offsets.items()]
@@ -137,7 +137,7 @@ class Confluent:
         try:
             operation(*arguments, **options)
         except confluent_kafka.KafkaException as error:
-            raise Refused(error.args[0].name()) from error
+            raise Rejected(error.args[0].name()) from error
 
 
 class KafkaPython:
@@ -186,7 +186,7 @@ class KafkaPython:
         try:
             operation(*arguments)
         except KafkaPythonError as error:
-            raise Refused(type(error).__name__) from error
+            raise Rejected(type(error).__name__) from error
 
 
 class Aiokafka:
@@ -240,7 +240,7 @@ class Aiokafka:
         try:
             return self._runner.run(asyncio.wait_for(operation, TIMEOUT_S))
         except AiokafkaError as error:
-            raise Refused(type(error).__name__) from error
+            raise Rejected(type(error).__name__) from error
 
 
 PRODUCERS: dict[str, type[Transactional]] = {

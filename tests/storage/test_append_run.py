@@ -6,7 +6,7 @@ import pytest
 
 from barnabas.protocol.records import iterate_batches
 from barnabas.storage.config import LOG_APPEND_TIME, LogConfig
-from barnabas.storage.errors import Refused
+from barnabas.storage.errors import Rejected
 from barnabas.storage.memory_read import read_memory
 from tests.seeds import SEED
 from tests.storage.stores import NOW_MS, Host, batch, from_producer, read_all
@@ -41,7 +41,7 @@ def append_alone(log, batches):
     for each in batches:
         try:
             answers.append(log.append(memoryview(bytearray(each))).base_offset)
-        except Refused as refused:
+        except Rejected as refused:
             answers.append(type(refused).__name__)
     return answers
 

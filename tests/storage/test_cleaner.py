@@ -421,9 +421,9 @@ def test_the_minimum_lag(host):
 
 def test_who_walks_over_the_segments_is_not_disturbed(host):
     fill(host)
-    host.log.cleaning.walkers = 1
+    host.log.cleaning.scans = 1
     assert survey(host.log, host.now_ms) is None
-    host.log.cleaning.walkers = 0
+    host.log.cleaning.scans = 0
     assert survey(host.log, host.now_ms) is not None
 
 

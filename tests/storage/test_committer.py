@@ -93,7 +93,7 @@ def test_a_large_pile_is_told_of_in_parts(disk):
     heard = Heard()
     groups = [group_of(300, base_offset=number) for number in range(10)]
     size, left = groups[0].body_bytes, []
-    committer = Committer(started(disk), heard, told_bytes_min=4 * size)
+    committer = Committer(started(disk), heard, reported_bytes_min=4 * size)
     for group in groups:
         group.operations.append(lambda: left.append(committer.unwritten_bytes))
     committer.commit([*groups, CommitGroup()])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from barnabas.broker.cli import group_member, group_reader
 from barnabas.broker.cli.arguments import addresses
-from barnabas.broker.cli.cluster import Cluster, Refused
+from barnabas.broker.cli.cluster import Cluster, Rejected
 from barnabas.broker.cli.group_member import GroupMember, Rebalancing
 from barnabas.broker.cli.group_protocol import (
     decode_assignment,
@@ -509,5 +509,5 @@ def test_what_is_no_assignment_holds_nothing(data):
 
 
 def test_what_is_no_subscription():
-    with pytest.raises(Refused, match="a member's topics cannot be read"):
+    with pytest.raises(Rejected, match="a member's topics cannot be read"):
         decode_subscription(b"\0")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from barnabas.broker.coordination.verification import Writer, admit
+from barnabas.broker.coordination.verification import Writer, verify
 from barnabas.coordinator.decision import Cancel, Now, Record, Schedule, Timer, decode_record
 from barnabas.coordinator.groups.config import GroupConfig
 from barnabas.coordinator.groups.offset_records import commit_record
@@ -227,7 +227,7 @@ class World:
     ) -> tuple[ErrorCode, bool]:
         """Append one record; answers the error, and whether it was there already."""
         batch = _batch(producer, sequence, value)
-        found = admit(self, Writer(key, version), [(place, self.producers[place], batch)])
+        found = verify(self, Writer(key, version), [(place, self.producers[place], batch)])
         if found.error or found.refused:
             return found.error or found.refused[place], False
         generation = TRANSACTIONS_V2 if version >= 12 else CLASSIC

@@ -1,8 +1,8 @@
-"""What the simulated disk has on its platter, and what a power loss makes of it.
+"""What the simulated disk has durably, and what a power loss makes of it.
 
 Rules of this file:
 
-1. What a process sees (``content``, ``entries``) and what the platter holds (``durable``) are kept
+1. What a process sees (``content``, ``entries``) and what is stable (``durable``) are kept
    apart; between them lies an ordered list of changes that no sync has covered yet.
 2. A power loss keeps an arbitrary part of those changes. Of each sector one of the versions
    survives that it had since the last sync: writes tear and reorder, but a sector is never a
@@ -151,7 +151,7 @@ def apply_change(entries: dict[str, Inode | Directory], change: Change) -> None:
 
 
 class PowerLoss:
-    """Decides, with one seed, what of the un-synced changes reached the platter."""
+    """Decides, with one seed, what of the un-synced changes reached stable storage."""
 
     def __init__(self, random: Random, sector_bytes: int) -> None:
         self._random = random
