@@ -5,7 +5,7 @@ the record that says it is complete (D5). What cannot be appended then (the disk
 partition is being closed, ``__consumer_offsets`` is not loaded yet) is tried again for as long as
 it takes; a transaction over very many partitions is given several turns of the loop.
 
-A partition that a later marker has closed already owes nothing: somebody ended the transaction
+A partition that a later marker has closed already owes nothing: an operator ended the transaction
 there by hand (``kafka-transactions.sh abort`` with later epochs). Where a later transaction is
 *open* instead, this one's marker must not end it (M4), so it waits: that cannot happen, and if it
 does it is said aloud, and an operator's abort of what is open there lets this one go on. Apache
@@ -115,7 +115,7 @@ class MarkerPhase:
             transaction.producer_epoch,
             commit=transaction.commits,
             coordinator_epoch=self._logs.leader_epoch,
-            transaction_version=transaction.generation,
+            transaction_version=transaction.transaction_version,
         )
         counts = self._counts
         marked = []
@@ -149,7 +149,7 @@ class MarkerPhase:
             topic, index, marker.producer_id
         ):
             logger.warning(
-                "marker not needed, somebody else ended it partition=%s-%d producer=%d epoch=%d",
+                "marker not needed, a later one ended it partition=%s-%d producer=%d epoch=%d",
                 *partition,
                 marker.producer_id,
                 marker.producer_epoch,

@@ -1,6 +1,6 @@
 """The control batches that end transactions: one for each partition that took part (KIP-98).
 
-Written in process where the coordinator decides, and by WriteTxnMarkers when somebody else asks.
+Written in process where the coordinator decides, and by WriteTxnMarkers where another system does.
 """
 
 from __future__ import annotations

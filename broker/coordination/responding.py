@@ -1,4 +1,4 @@
-"""Gives a response to who has asked for it."""
+"""Gives a response to what waits for it."""
 
 from __future__ import annotations
 

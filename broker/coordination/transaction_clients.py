@@ -1,6 +1,6 @@
 """Who last used each transactional id: for operators who look for the owner of a transaction.
 
-In memory only, so after a start an id has no client until somebody uses it. Nothing is decided by
+In memory only, so after a start an id has no client until one uses it. Nothing is decided by
 what stands here.
 """
 
@@ -26,7 +26,7 @@ class TransactionClients:
         self._clients: dict[str, Client] = {}
 
     def of(self, transactional_id: str) -> Client | None:
-        """Who last used an id; None if nobody has since the start."""
+        """Who last used an id; None if no client has since the start."""
         return self._clients.get(transactional_id)
 
     def used(self, transactional_id: str, context: RequestContext) -> None:

@@ -50,7 +50,7 @@ def is_transactional(records: memoryview | None) -> bool:
 
 
 class Coordinator(Protocol):
-    """What is asked of the transaction coordinator."""
+    """What is needed of the transaction coordinator."""
 
     def add(self, command: AddPartitions) -> ErrorCode:
         """Make partitions part of a transaction."""
@@ -86,12 +86,12 @@ Batches = list[tuple[TopicPartition, ProducerState, memoryview]]
 
 
 def verify(transactions: Coordinator, writer: Writer, batches: Batches) -> Verification:
-    """Ask the coordinator for all transactional ``batches`` of a request at once."""
+    """Let the coordinator judge all transactional ``batches`` of a request at once."""
     if writer.transactional_id is None:
         return Verification({}, error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     producer: tuple[int, int] | None = None
     refused: dict[TopicPartition, ErrorCode] = {}
-    asked: set[TopicPartition] = set()
+    unverified: set[TopicPartition] = set()
     for topic_partition, producers, records in batches:
         claim = read_producer(records)
         if producer is None:
@@ -101,16 +101,16 @@ def verify(transactions: Coordinator, writer: Writer, batches: Batches) -> Verif
         producer_id, epoch = claim
         entry = producers.entry(producer_id)
         if entry is None or epoch > entry.epoch:
-            asked.add(topic_partition)
+            unverified.add(topic_partition)
         elif epoch < entry.epoch:
             refused[topic_partition] = ErrorCode.INVALID_PRODUCER_EPOCH
         elif not (entry.is_in_transaction or entry.duplicate_of(read_header(records))):
             # A repeated batch is answered from the log's memory and opens nothing (S4).
-            asked.add(topic_partition)
-    asked -= refused.keys()
-    if producer is None or not asked:
+            unverified.add(topic_partition)
+    unverified -= refused.keys()
+    if producer is None or not unverified:
         return Verification(refused)
-    errors = _ask(transactions, writer, producer, frozenset(asked))
+    errors = _errors_of(transactions, writer, producer, frozenset(unverified))
     is_concurrent = ErrorCode.CONCURRENT_TRANSACTIONS in errors.values()
     refused |= {
         topic_partition: _sent(code, writer.api_version) for topic_partition, code in errors.items()
@@ -119,25 +119,25 @@ def verify(transactions: Coordinator, writer: Writer, batches: Batches) -> Verif
     return Verification(refused, is_concurrent, has_added=has_added)
 
 
-def _ask(
+def _errors_of(
     transactions: Coordinator,
     writer: Writer,
     producer: tuple[int, int],
-    asked: frozenset[TopicPartition],
+    unverified: frozenset[TopicPartition],
 ) -> dict[TopicPartition, ErrorCode]:
     """What the coordinator has against some partitions."""
     key = writer.transactional_id
     if not key:
-        return dict.fromkeys(asked, ErrorCode.INVALID_REQUEST)
+        return dict.fromkeys(unverified, ErrorCode.INVALID_REQUEST)
     if writer.api_version < ADDS_SINCE:
-        verdicts = transactions.verify(VerifyPartitions(key, *producer, asked))
+        verdicts = transactions.verify(VerifyPartitions(key, *producer, unverified))
         return {topic_partition: code for topic_partition, code in verdicts.items() if code}
-    code = transactions.add(AddPartitions(key, *producer, asked, TRANSACTIONS_V2))
-    return dict.fromkeys(asked, code) if code else {}
+    code = transactions.add(AddPartitions(key, *producer, unverified, TRANSACTIONS_V2))
+    return dict.fromkeys(unverified, code) if code else {}
 
 
 def _sent(code: ErrorCode, version: int) -> ErrorCode:
-    """The coordinator's error as a producer is told it, by version."""
+    """The coordinator's error as a producer knows it, by version."""
     if code == ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     if code == ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_SINCE:

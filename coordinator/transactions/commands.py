@@ -1,7 +1,7 @@
-"""What the transaction coordinator may be asked: one command for one transactional id.
+"""What clients and timers want of the transaction coordinator: for one transactional id each.
 
-A command that may need a producer id that nobody had yet brings one; the effect ``TakeProducerId``
-says that it was used.
+A command that may need a producer id that no producer had yet brings one; the effect
+``TakeProducerId`` says that it was used.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from barnabas.protocol.errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class InitProducer:
-    """Begin anew under a transactional id: whoever had it before is fenced."""
+    """Begin anew under a transactional id: the producer that had it before is fenced."""
 
     transactional_id: str
     timeout_ms: int
     expected_producer_id: int = NO_PRODUCER_ID
     expected_epoch: int = NO_EPOCH
     """What the producer had (KIP-360), or both -1."""
-    keep: bool = False
-    """Take an open transaction over instead of aborting it (KIP-939)."""
+    keep_prepared: bool = False
+    """Take an open transaction over as prepared instead of aborting it (KIP-939)."""
     fresh_producer_id: int = NO_PRODUCER_ID
 
     @property
@@ -43,7 +43,7 @@ class AddPartitions(NamedTuple):
     producer_id: int
     producer_epoch: int
     partitions: frozenset[TopicPartition]
-    generation: int
+    transaction_version: int
     """CLASSIC when the client asks, TRANSACTIONS_V2 when a write implies it (KIP-890)."""
 
 
@@ -64,7 +64,7 @@ class EndTransaction(NamedTuple):
     producer_id: int
     producer_epoch: int
     commit: bool
-    generation: int
+    transaction_version: int
     fresh_producer_id: int = NO_PRODUCER_ID
 
 
@@ -91,7 +91,7 @@ class TimerExpired:
 
 @dataclass(frozen=True, slots=True)
 class Expire:
-    """Forget a transactional id that nobody has used for long."""
+    """Forget a transactional id that was not used for long."""
 
     transactional_id: str
     idle_ms: int
@@ -117,7 +117,7 @@ class Outcome(NamedTuple):
     """What the producer has to present from now on, where the command may change it."""
     ongoing_producer_id: int = NO_PRODUCER_ID
     ongoing_epoch: int = NO_EPOCH
-    """Of the open transaction that was kept."""
+    """Of the open transaction that was taken over as prepared."""
     partition_errors: Mapping[TopicPartition, ErrorCode] = {}
 
 
@@ -128,7 +128,7 @@ NO_FRESH_ID: Final = Decision(Outcome(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
 
 
 class TakeProducerId(NamedTuple):
-    """Effect: the fresh producer id that the command brought is somebody's now."""
+    """Effect: the fresh producer id that the command brought is a producer's now."""
 
     producer_id: int
 

@@ -1,9 +1,9 @@
-"""EndTxn in both generations, the fence that aborts for somebody else, and completion.
+"""EndTxn in all transaction versions, the fence that aborts for another client, and completion.
 
 The answer is true when the Prepare record is durable: from then on the decision stands (C3), and
 the markers follow, whatever happens. The tables say what each request meets in each state. While
-markers are on their way nobody is told more than CONCURRENT_TRANSACTIONS: what holds then is only
-known for sure to those who come again (Kafka's "pending").
+markers are on their way every request is answered CONCURRENT_TRANSACTIONS: what holds then is only
+known for sure when it comes again (Kafka's "pending").
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def end(shard: TransactionTable, command: EndTransaction, now: Now) -> Decision:
     transaction = shard.transactions.get(command.transactional_id)
     if transaction is None:
         return _refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    if command.generation < TRANSACTIONS_V2:
+    if command.transaction_version < TRANSACTIONS_V2:
         step = _classic_step(transaction, command)
     else:
         step = _v2_step(transaction, command)
@@ -111,7 +111,7 @@ def end(shard: TransactionTable, command: EndTransaction, now: Now) -> Decision:
         State.PREPARE_COMMIT if command.commit else State.PREPARE_ABORT,
         command.fresh_producer_id,
         now,
-        bump=command.generation >= TRANSACTIONS_V2,
+        bump=command.transaction_version >= TRANSACTIONS_V2,
     )
     if prepared is None:
         return NO_FRESH_ID
@@ -150,10 +150,10 @@ def _not_the_owner(transaction: Transaction, producer_id: int) -> ErrorCode:
 def _ended_by(transaction: Transaction) -> tuple[int, int] | None:
     """Who has ended the latest transaction: the producer as it was before the end's bump.
 
-    None if that was the classic way, which bumps nothing: whoever has the epoch before is a zombie,
-    and is not told that its transaction is committed (stricter than Kafka).
+    None if that was the classic way, which bumps nothing: a producer with the epoch before is a
+    zombie, and is not answered that its transaction is committed (stricter than Kafka).
     """
-    if transaction.generation < TRANSACTIONS_V2:
+    if transaction.transaction_version < TRANSACTIONS_V2:
         return None
     # The epochs were used up: the request went to the producer id before.
     if transaction.producer_epoch == 0:
@@ -167,7 +167,7 @@ def _refused(error: ErrorCode) -> Decision:
 
 def _after(transaction: Transaction, command: EndTransaction) -> Outcome:
     """What the producer has to present next; the classic answer has no place for it."""
-    if command.generation < TRANSACTIONS_V2:
+    if command.transaction_version < TRANSACTIONS_V2:
         return DONE
     producer_id, epoch = _next_producer(transaction)
     return Outcome(producer_id=producer_id, producer_epoch=epoch)
@@ -179,7 +179,7 @@ def _after(transaction: Transaction, command: EndTransaction) -> Outcome:
 def fence(
     shard: TransactionTable, transaction: Transaction, fresh_producer_id: int, now: Now
 ) -> Decision | None:
-    """Abort an open transaction for somebody else, so that its producer cannot go on (C5, C10).
+    """Abort an open transaction for another client, so that its producer cannot go on (C5, C10).
 
     None: the epochs are used up and there is no producer id to go on with.
     """
@@ -195,7 +195,7 @@ def fence(
     if fenced is None:
         return None
     if not is_v2:
-        # Nobody was given this epoch: there is no request to recognise by it.
+        # No client was given this epoch: there is no request to recognise by it.
         fenced = fenced._replace(last_epoch=NO_EPOCH)
     concurrent = Outcome(ErrorCode.CONCURRENT_TRANSACTIONS)
     return _decided(shard, fenced, concurrent, fresh_producer_id)
@@ -241,7 +241,7 @@ def _prepared(
         last_epoch=last_epoch,
         next_producer_id=next_producer_id,
         next_epoch=next_epoch,
-        generation=TRANSACTIONS_V2 if bump and rotates else CLASSIC,
+        transaction_version=TRANSACTIONS_V2 if bump and rotates else CLASSIC,
     )
 
 

@@ -1,4 +1,4 @@
-"""InitProducerId: a producer begins anew, and whoever was there before it is fenced (KIP-98, 360).
+"""InitProducerId: a producer begins anew, and the one before it is fenced (KIP-98, 360).
 
 The answer means that no transaction of the id is open anywhere and no earlier epoch is accepted
 any more (C5). Where one is open it is aborted first, and the answer is CONCURRENT_TRANSACTIONS:
@@ -18,7 +18,7 @@ from barnabas.coordinator.transactions.commands import (
     TakeProducerId,
 )
 from barnabas.coordinator.transactions.end import fence
-from barnabas.coordinator.transactions.keep import keep
+from barnabas.coordinator.transactions.keep_prepared import keep_prepared
 from barnabas.coordinator.transactions.state import (
     LARGEST_CLIENT_EPOCH,
     NO_EPOCH,
@@ -46,8 +46,8 @@ def initialize(shard: TransactionTable, command: InitProducer, now: Now) -> Deci
     if not _may_be_the_owner(transaction, command):
         return FENCED
     if transaction.state == State.ONGOING:
-        if command.keep:
-            return keep(shard, transaction, command, now)
+        if command.keep_prepared:
+            return keep_prepared(shard, transaction, command, now)
         return _abort_first(shard, transaction, command, now)
     return _bump(shard, transaction, command, now)
 

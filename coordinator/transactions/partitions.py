@@ -40,7 +40,9 @@ def add(shard: TransactionTable, command: AddPartitions, now: Now) -> Decision:
         partitions=partitions,
         last_update_ms=updated_ms(transaction, now),
         start_ms=transaction.start_ms if is_open else now.wall_ms,
-        generation=transaction.generation if is_open else command.generation,
+        transaction_version=transaction.transaction_version
+        if is_open
+        else command.transaction_version,
     )
     effects: tuple[Effect, ...] = ()
     if not is_open and transaction.timeout_ms != NEVER_MS:
@@ -75,11 +77,11 @@ def _refusal(
     if transaction is None:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     claim = (command.producer_id, command.producer_epoch)
-    if transaction.is_kept and claim == transaction.owner:
-        return ErrorCode.INVALID_TXN_STATE  # Whoever took it over may only end it (KIP-939),
+    if transaction.is_two_phase_prepared and claim == transaction.owner:
+        return ErrorCode.INVALID_TXN_STATE  # Who took it over may only end it (KIP-939),
     if transaction.producer_id != command.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    if transaction.is_kept:
+    if transaction.is_two_phase_prepared:
         return ErrorCode.PRODUCER_FENCED  # and who wrote it may do nothing more.
     if transaction.producer_epoch != command.producer_epoch:
         return ErrorCode.PRODUCER_FENCED

@@ -25,12 +25,12 @@ LARGEST_CLIENT_EPOCH: Final = 32_766
 """The one after it is never given to a client, so that fencing is always possible (C11)."""
 LARGEST_EPOCH: Final = 32_767
 NEVER_MS: Final = 2**31 - 1
-"""The timeout of a transaction that somebody else decides about (KIP-939)."""
+"""The timeout of a transaction that another system decides about (KIP-939)."""
 
 CLASSIC: Final = 0
-"""Generation of transactions whose partitions the client adds (TV0 and TV1)."""
+"""Transaction version under which the client adds the partitions (TV_0, and TV_1 alike)."""
 TRANSACTIONS_V2: Final = 2
-"""Generation of transactions whose partitions the broker adds, with an epoch each (KIP-890)."""
+"""Transaction version under which the broker adds them, with an epoch for each (KIP-890)."""
 
 
 class State(IntEnum):
@@ -122,9 +122,9 @@ class Transaction(NamedTuple):
     next_producer_id: int = NO_PRODUCER_ID
     """In force when this transaction is complete: its epochs are used up (KIP-890)."""
     next_epoch: int = NO_EPOCH
-    """Of ``next_producer_id``: what the owner of a transaction that was kept presents, and once
-    that is decided, presents next (KIP-939). Its data keep theirs."""
-    generation: int = CLASSIC
+    """Of ``next_producer_id``: what the owner of a prepared transaction presents, and once that is
+    decided, presents next (KIP-939). Its data keep theirs."""
+    transaction_version: int = CLASSIC
     """CLASSIC or TRANSACTIONS_V2: how the present transaction began."""
 
     @property
@@ -134,14 +134,14 @@ class Transaction(NamedTuple):
 
     @property
     def owner(self) -> tuple[int, int]:
-        """Producer id and epoch of whoever may end the transaction."""
+        """Producer id and epoch of the client that may end the transaction."""
         if self.next_epoch == NO_EPOCH:
             return self.producer
         return self.next_producer_id, self.next_epoch
 
     @property
-    def is_kept(self) -> bool:
-        """Whether somebody else took the open transaction over (KIP-939)."""
+    def is_two_phase_prepared(self) -> bool:
+        """Whether another client took the open transaction over as prepared (KIP-939)."""
         return self.state == State.ONGOING and self.next_epoch != NO_EPOCH
 
     @property
@@ -177,7 +177,7 @@ def record_of(transaction: Transaction, version: int) -> Record:
         else None,
         transaction_last_update_timestamp_ms=transaction.last_update_ms,
         transaction_start_timestamp_ms=transaction.start_ms,
-        client_transaction_version=transaction.generation,
+        client_transaction_version=transaction.transaction_version,
     )
     key = TransactionLogKey(transaction.transactional_id)
     return Record(TRANSACTION_LOG_RECORD, key, value, version, meaning=transaction)

@@ -1,4 +1,4 @@
-"""Transactions whose time is over, and transactional ids that nobody uses any more."""
+"""Transactions whose time is over, and transactional ids that are not used any more."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class TransactionTable:
     def quarantine(self, transactional_id: str) -> None:
         """Take in that the latest record of an id cannot be read.
 
-        Its producers have to wait: to know nothing of an id would be to fence nobody (D8).
+        Its producers have to wait: to know nothing of an id would be to fence no zombie (D8).
         """
         self.transactions.pop(transactional_id, None)
         self.open.pop(transactional_id, None)
@@ -102,5 +102,5 @@ class TransactionTable:
     def record(self, transaction: Transaction) -> Record:
         """The record that says what becomes of a transactional id."""
         # A client may bring KIP-890 where it was not offered; version 0 has no room for it.
-        is_v2 = transaction.generation >= TRANSACTIONS_V2
+        is_v2 = transaction.transaction_version >= TRANSACTIONS_V2
         return record_of(transaction, min(max(self.transaction_version, is_v2), 1))

@@ -163,7 +163,7 @@ async def test_completion_before_the_markers_is_found_out(monkeypatch):
                 *transaction.producer,
                 commit=transaction.commits,
                 coordinator_epoch=phase._logs.leader_epoch,
-                transaction_version=transaction.generation,
+                transaction_version=transaction.transaction_version,
             )
             phase._markers.write(*place, marker)
 
@@ -185,7 +185,7 @@ async def test_markers_before_the_decision_are_found_out(monkeypatch):
                     *prepared.producer,
                     commit=prepared.commits,
                     coordinator_epoch=transactions.coordinator_epoch,
-                    transaction_version=prepared.generation,
+                    transaction_version=prepared.transaction_version,
                 )
                 for place in present.partitions:
                     transactions._markers._markers.write(*place, marker)

@@ -146,13 +146,13 @@ class Asker:
             return Outcome(E(answer.error_code), answer.producer_id, answer.producer_epoch)
         producer = (command.producer_id, command.producer_epoch)
         if isinstance(command, EndTransaction):
-            version = 5 if command.generation == TRANSACTIONS_V2 else 4
+            version = 5 if command.transaction_version == TRANSACTIONS_V2 else 4
             request = EndTxnRequest(self.key, *producer, command.commit)
             answer = self.client.ask(END_TXN, request, version)
             return Outcome(E(answer.error_code), answer.producer_id, answer.producer_epoch)
         assert isinstance(command, AddPartitions)
         ((topic, index),) = command.partitions
-        if command.generation == TRANSACTIONS_V2:
+        if command.transaction_version == TRANSACTIONS_V2:
             return Outcome(self.produce(producer, topic, index))
         asked = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.key,

@@ -184,7 +184,9 @@ def spent_kept(run: Asked) -> Identities:
 
 def _kept(run: Asked, who: Identities) -> Identities:
     before = who.current
-    outcome = run.do(InitProducer(run.key, NEVER_MS, keep=True, fresh_producer_id=run.fresh()))
+    outcome = run.do(
+        InitProducer(run.key, NEVER_MS, keep_prepared=True, fresh_producer_id=run.fresh())
+    )
     return Identities((outcome.producer_id, outcome.producer_epoch), before)
 
 

@@ -60,7 +60,7 @@ def shown_record(record: Transaction | None, names: Names) -> str:
     if record.last_epoch != NO_EPOCH:
         words.append(f"last {record.last_epoch}")
     if record.next_producer_id != NO_PRODUCER_ID:
-        words.append("kept" if record.is_kept else "next")
+        words.append("kept" if record.is_two_phase_prepared else "next")
         words.append(shown_next(record, names))
     if record.state in {State.ONGOING, State.PREPARE_COMMIT, State.PREPARE_ABORT}:
         words.append("+".join(sorted(map(shown_place, record.partitions))) or "nothing")

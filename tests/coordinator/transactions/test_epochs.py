@@ -238,7 +238,9 @@ def test_such_a_transaction_can_be_fenced_too_kafka_20090():
 
 def keep(run, expected=(-1, -1)):
     """Pin what is open (KIP-939)."""
-    command = InitProducer(run.key, NEVER_MS, *expected, keep=True, fresh_producer_id=run.fresh())
+    command = InitProducer(
+        run.key, NEVER_MS, *expected, keep_prepared=True, fresh_producer_id=run.fresh()
+    )
     return run.do(command)
 
 
@@ -306,9 +308,9 @@ def test_without_a_fresh_producer_id_everybody_comes_again():
     before = run.known()
     refused = [
         InitProducer(run.key, TIMEOUT_MS),
-        InitProducer(run.key, NEVER_MS, keep=True),
-        EndTransaction(run.key, *producer, commit=True, generation=TRANSACTIONS_V2),
-        EndTransaction(run.key, *producer, commit=False, generation=TRANSACTIONS_V2),
+        InitProducer(run.key, NEVER_MS, keep_prepared=True),
+        EndTransaction(run.key, *producer, commit=True, transaction_version=TRANSACTIONS_V2),
+        EndTransaction(run.key, *producer, commit=False, transaction_version=TRANSACTIONS_V2),
     ]
     for command in refused:
         assert run.do(command).error == E.COORDINATOR_LOAD_IN_PROGRESS

@@ -179,7 +179,7 @@ class World:
                 transaction.producer,
                 transaction.commits,
                 self.coordinator_epoch,
-                transaction.generation,
+                transaction.transaction_version,
             )
             if place in self.withheld:
                 continue

@@ -1,6 +1,6 @@
-"""Two-phase commit: a transaction that somebody else will decide about is kept (KIP-939).
+"""Two-phase commit: a prepared transaction, which another system decides about (KIP-939).
 
-Whoever asks for it under ``KeepPreparedTxn`` takes the open transaction over as it is: it is not
+A client that begins with ``KeepPreparedTxn`` takes the open transaction over as it is: it is not
 aborted, and the producer that wrote it can neither add to it nor end it any more. Its data keep
 their identity; who took it over presents a later epoch, or another id when the epochs are used up
 (C11). With ``Enable2Pc`` it has no timeout from then on, also if it was opened with one: that is
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from barnabas.coordinator.transactions.transaction_table import TransactionTable
 
 
-def keep(
+def keep_prepared(
     shard: TransactionTable, transaction: Transaction, command: InitProducer, now: Now
 ) -> Decision:
     """Take over an open transaction."""
@@ -47,7 +47,7 @@ def keep(
         producer_id, epoch = command.fresh_producer_id, 0
         effects.append(TakeProducerId(producer_id))
     pinned = command.timeout_ms == NEVER_MS
-    kept = transaction._replace(
+    prepared = transaction._replace(
         next_producer_id=producer_id,
         next_epoch=epoch,
         timeout_ms=NEVER_MS if pinned else transaction.timeout_ms,
@@ -61,4 +61,4 @@ def keep(
         ongoing_producer_id=transaction.producer_id,
         ongoing_epoch=transaction.producer_epoch,
     )
-    return Decision(outcome, (shard.record(kept),), effects=tuple(effects))
+    return Decision(outcome, (shard.record(prepared),), effects=tuple(effects))
