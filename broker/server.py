@@ -121,7 +121,7 @@ class BrokerServer:
         self._given_metastore = metastore
         self._housekeeping: Housekeeping | None = None
         self._gives_up = False
-        """Whether recovery is to end at its next step: nobody waits for this broker any more."""
+        """Whether recovery is to end at its next step: this broker is being stopped."""
         self._engine: LoopEngine
         self._ended: asyncio.Event
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -307,7 +307,7 @@ class BrokerServer:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
             self._gives_up = True
-            await asyncio.wait([opening])  # Nobody may close the files under it.
+            await asyncio.wait([opening])  # The files must stay open until it has ended.
             error = opening.exception()
             if error is not None and not isinstance(error, RecoveryGivenUp):
                 logger.warning("storage could not have been opened: %s", error)

@@ -221,7 +221,7 @@ class Cluster(Connections):
                     except NotYet as failure:
                         problem = failure
         except BaseException:
-            connection.close()  # Answers may be on their way that nobody waits for.
+            connection.close()  # Answers may be on their way that are not waited for.
             raise
         if problem is not None:
             raise problem
@@ -292,7 +292,7 @@ class Cluster(Connections):
         return len(self._partitions(topic, self.deadline()))
 
     def leader(self, topic: str, partition: int, deadline: Deadline) -> int:
-        """Return the broker that leads a partition; raises NotYet while nobody does."""
+        """Return the broker that leads a partition; raises NotYet while there is none."""
         partitions = self._partitions(topic, deadline)
         if partition not in partitions:
             self._leaders.pop(topic)  # There may be more by now.

@@ -20,7 +20,7 @@ CONTROL: Final = "control"
 
 
 class NotYet(Exception):
-    """An answer that may be another one soon; the message is for whoever waited in vain."""
+    """An answer that may be another one soon; the message says what was waited for in vain."""
 
 
 def name_of(code: int) -> str:

@@ -28,7 +28,7 @@ class BrokerUnreachable(SinkError):
 
 
 class NotAllowed(SinkError):
-    """The broker refuses the request, whoever repeats it."""
+    """The broker refuses the request, however often it is repeated."""
 
 
 class RecordTooLarge(SinkError):

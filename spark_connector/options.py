@@ -29,7 +29,7 @@ _KAFKA_OPTIONS: Final = (SERVERS, COMPRESSION, DELIVERY_TIMEOUT, REQUEST_TIMEOUT
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """Everything a sink is told. Picklable: tasks get it as it is."""
+    """All options of a sink. Picklable: tasks get it as it is."""
 
     bootstrap_servers: str
     sink_id: str

@@ -67,7 +67,7 @@ class TransactionalProducer:
         return self._is_open
 
     def begin(self) -> Identity:
-        """Fence whoever had this id; returns when nothing of theirs is open any more."""
+        """Fence the producer that had this id; returns when nothing of it is open any more."""
         self._is_v2 = self._cluster.transaction_version() >= TRANSACTIONS_V2
         self.identity = initialize(self._cluster, self._id, self._timeout_ms)
         self._start_sender()

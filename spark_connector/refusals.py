@@ -1,4 +1,4 @@
-"""What a user is told instead of a traceback: one sentence, and the exit code that goes with it."""
+"""What a user reads instead of a traceback: one sentence, and the exit code that goes with it."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class SingleTransactionSink(Closing):
         self._ownership = Ownership(options, self._cluster)
 
     def recover(self, batch_id: int | None = None) -> int:
-        """Fence whoever wrote before and return the last decided batch, -1 if there is none.
+        """Fence the writer before and return the last decided batch, -1 if there is none.
 
         ``batch_id`` is the batch that the query begins with, if it is known.
 

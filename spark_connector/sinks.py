@@ -49,7 +49,7 @@ class Sink:
     options: Mapping[str, object] = field(default_factory=dict)
 
     def spark_options(self, checkpoint: str, source_servers: str | None = None) -> dict[str, str]:
-        """Return what the sink is told; ``source_servers`` are where the source is known to be."""
+        """Return the sink's options; ``source_servers`` are where the source is known to be."""
         given = {name: _text(value) for name, value in self.options.items()}
         if source_servers is not None and self.kind != STOCK:
             given["sourceServers"] = source_servers

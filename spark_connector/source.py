@@ -53,7 +53,7 @@ class Source:
         return [self.topic] if isinstance(self.topic, str) else list(self.topic)
 
     def spark_options(self, *, starting: str | None = None) -> dict[str, str]:
-        """Return what Spark's source is told; raises WrongOption."""
+        """Return the options of Spark's source; raises WrongOption."""
         return source_options(
             self.topic, self.pattern, self.servers, self.options, starting=starting
         )

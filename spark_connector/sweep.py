@@ -3,7 +3,7 @@
 They hold up readers of committed records. Which of them nobody can commit any more:
 
 1. Those of this query's decided batches that the ledger does not list: whoever runs such a batch
-   again is told that it is decided.
+   again learns that it is decided.
 2. All others, too, that were open before this driver was seen to be the owner still, for every
    driver before it is fenced. A driver that has come since could have pinned and decided one
    by the time it is aborted here; then its epoch is a later one, and the abort is refused. So this
@@ -84,7 +84,7 @@ class Described(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody has decided yet how it ends."""
+        """Whether its end is not decided yet."""
         return self.state == _ONGOING
 
     @property

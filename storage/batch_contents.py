@@ -99,7 +99,7 @@ class Inspection:
         self._expanded_bytes = 0
 
     def step(self) -> Contents | None:
-        """Look at one more piece; answers what was found at the end."""
+        """Look at one more piece; returns what was found at the end."""
         try:
             if self._pieces is None:
                 self._pieces = self._begin()

@@ -20,7 +20,7 @@ _ENTRIES_NAMED: Final = 3
 
 
 def verify(log: PartitionLog, *, exact: bool = True) -> list[str]:
-    """Check bounds, batches, indexes and producers; answers what is wrong (nothing: empty).
+    """Check bounds, batches, indexes and producers; returns what is wrong (nothing: empty).
 
     ``exact``: what is derived must be what a rebuild gives. Otherwise it need not contradict the
     log: ``index.interval.bytes`` may have been another one when a segment was written, producers

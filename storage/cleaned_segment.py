@@ -46,7 +46,7 @@ class CleaningPlan:
     """Everything a pass needs to know; times in ms.
 
     ``segments`` reach from the log's first up to the first that may not be cleaned. ``producers``
-    answers the last offset (-1: only markers) and the epoch of everyone still remembered (K4).
+    returns the last offset (-1: only markers) and the epoch of everyone still remembered (K4).
     ``generation`` is this pass's alone: the names of the new files carry it, so that what another
     pass left is never taken for what a swap is still to put in place. ``salt`` keeps clients from
     choosing keys that collide.
@@ -142,7 +142,7 @@ class SegmentWriter:
         self._add(header, bytes(batch))
 
     def keep_unreadable(self, header: BatchHeader, batch: Buffer, reason: str) -> None:
-        """Add a batch that stays as it is because nobody can read its records."""
+        """Add a batch that stays as it is because its records cannot be read."""
         self.keep(header, batch)
         before = self._unreadable
         offset = header.base_offset

@@ -8,7 +8,7 @@ Rules of this file:
    knows nothing of live logs, and what happens to the log meanwhile cannot hurt it.
 3. Every batch is checked before it is looked at: a damaged one ends the pass, it is never written
    again with a good checksum (D7).
-4. A batch whose checksum is right and whose records nobody can read stays as it is: its sender made
+4. A batch whose checksum is right and whose records cannot be read stays as it is: its sender made
    it so, and compaction of all the others goes on.
 5. Groups come in log order, and none may be put in place unless all before it were: a tombstone
    must not go while an older record of its key is still there.

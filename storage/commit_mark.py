@@ -71,7 +71,7 @@ class CommitMark:
             self.problem = self._read(self._file)
 
     def _read(self, file: File) -> str | None:
-        """Take in what the file says; answers what is wrong with it."""
+        """Take in what the file says; returns what is wrong with it."""
         data = file.pread(FILE_BYTES, 0)
         if len(data) < FILE_BYTES:
             return f"it has {len(data)} bytes, not {FILE_BYTES}"

@@ -59,7 +59,7 @@ Result = TypeVar("Result")
 
 
 class Listener(Protocol):
-    """Who is told of the threads' progress. Called on them."""
+    """Hears of the threads' progress. Called on them."""
 
     def durable(self, groups: int) -> None:
         """The oldest ``groups`` groups submitted are durable."""
@@ -247,7 +247,7 @@ class Committer:
         self._files.start_marking_back()
 
     def _write_some(self, waiting: int) -> int:
-        """Write the oldest of ``waiting`` groups and tell of them; answers how many they were."""
+        """Write the oldest of ``waiting`` groups and tell of them; returns how many they were."""
         groups: list[CommitGroup] = []
         runs = _SegmentRuns()
         size = 0

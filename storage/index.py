@@ -343,7 +343,7 @@ class SegmentIndex:
         self.max_timestamp, self.offset_of_max_timestamp = times.last
 
     def append(self, last_offset: int, max_timestamp: int, position: int) -> bool:
-        """Take in the batch at ``position``; answers whether it got an offset entry."""
+        """Take in the batch at ``position``; returns whether it got an offset entry."""
         if max_timestamp > self.max_timestamp:
             self.max_timestamp = max_timestamp
             self.offset_of_max_timestamp = last_offset

@@ -240,7 +240,7 @@ class FileSlice:
         return self._size
 
     def send(self, descriptor: int) -> int:
-        """Have the kernel hand its pages to a socket; answers how many bytes it took.
+        """Have the kernel hand its pages to a socket; returns how many bytes it took.
 
         BlockingIOError when the socket takes none; another OSError when it or the disk is broken.
         """

@@ -175,7 +175,7 @@ class CommitGroup:
         self.body_bytes += size
 
     def add_body(self, batch: memoryview, *, stable: bool) -> tuple[bytearray | memoryview, int]:
-        """Take over a batch's bytes; answers the chunk that holds them and where they start.
+        """Take over a batch's bytes; returns the chunk that holds them and where they start.
 
         ``stable``: nobody else will reuse this memory, so a large batch need not be copied.
         """

@@ -180,7 +180,7 @@ class JournalFiles:
         )
 
     def append(self, entry_count: int, table: bytes, bodies: Sequence[Buffer], size: int) -> int:
-        """Write one group and make it durable; answers its sequence. ``size`` is of the bodies."""
+        """Write one group and make it durable; returns its sequence. ``size`` is of the bodies."""
         placed = self._place(entry_count, table, bodies, size)
         placed.journal_file.file.pwritev_durable(placed.buffers, self._position)
         return self._go_on_behind(placed)
@@ -202,7 +202,7 @@ class JournalFiles:
         return placed
 
     def finish(self, placed: PlacedGroup) -> int:
-        """Wait until a group that was begun is durable; answers its sequence.
+        """Wait until a group that was begun is durable; returns its sequence.
 
         Any error is final, a full disk's too: what was written may be lost.
         """
@@ -226,7 +226,7 @@ class JournalFiles:
         return PlacedGroup(current, [header, table, *bodies, zeros], end, touched, crc)
 
     def _go_on_behind(self, placed: PlacedGroup) -> int:
-        """Take in that a group is durable; answers its sequence."""
+        """Take in that a group is durable; returns its sequence."""
         current, sequence = placed.journal_file, self.next_sequence
         current.touched_bytes = max(current.touched_bytes, placed.touched)
         if current.first_sequence < 0:

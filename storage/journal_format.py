@@ -102,7 +102,7 @@ def padded(size_bytes: int) -> int:
 def encode_header(
     sequence: int, entry_count: int, table: bytes | bytearray, body_bytes: int, previous_crc: int
 ) -> tuple[bytes, int]:
-    """Encode a group's header; answers its bytes and its CRC (the next group names it)."""
+    """Encode a group's header; returns its bytes and its CRC (the next group names it)."""
     group_bytes = GROUP_HEADER_BYTES + len(table) + body_bytes
     fields = (MAGIC, FORMAT_VERSION, 0, entry_count, sequence, group_bytes, previous_crc)
     crc = crc32c(table, crc32c(GROUP_HEADER.pack(*fields, 0)))

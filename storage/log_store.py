@@ -7,7 +7,7 @@ Rules of this file:
 2. A checkpoint says: up to here the segment files alone are the truth, from this journal sequence
    on the journal is. It is written only after everything that it vouches for was synced; only then
    are older journal files recycled.
-3. Whatever goes wrong in a thread is final (D9): ``on_fatal`` is told once, nothing is answered.
+3. Whatever goes wrong in a thread is final (D9): ``on_fatal`` is called once, nothing is answered.
 """
 
 from collections.abc import Callable
@@ -110,7 +110,7 @@ class Runner(Protocol):
     def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
         """Make ``group`` durable at once, if that is quick; no other is on its way.
 
-        ``meanwhile`` is called once while the disk is at work; never if this answers False.
+        ``meanwhile`` is called once while the disk is at work; never if this returns False.
         """
 
     def stop(self) -> None:

@@ -221,7 +221,7 @@ class PartitionLog:
     ) -> tuple[list[int], CommitGroup | None]:
         """Append small client batches, from the first on, as far as they are nothing special.
 
-        Answers the base offset of each one appended, and what all of them wait for. It stops
+        Returns the base offset of each one appended, and what all of them wait for. It stops
         without an error before a batch that is refused, repeated, stamped, or meets the end of a
         segment: that one is for ``append``. ``transactional``: batches of transactions that are
         open here are nothing special either.
@@ -453,7 +453,7 @@ class PartitionLog:
     def abandon_transaction(self, segment: Segment, producer_id: int, offset: int) -> None:
         """Count a producer's open transaction as aborted by a marker at ``offset`` of ``segment``.
 
-        For where nobody can read what ended it.
+        For where what ended it cannot be read.
         """
         entry = self.producers.entry(producer_id)
         assert entry is not None, "nothing is known of the producer"
@@ -539,7 +539,7 @@ class PartitionLog:
         return partial(self.directory.write_file, file_stem(offset) + SNAPSHOT_SUFFIX, data)
 
     def take_superseded_snapshots(self) -> list[str]:
-        """File names of snapshots that nobody needs once the newest one is durable.
+        """File names of snapshots that are not needed once the newest one is durable.
 
         As Kafka does, those at the start of a living segment are kept.
         """
@@ -752,7 +752,7 @@ class PartitionLog:
             self.damaged = from_offset(self.damaged, self.log_start_offset)
 
     def take_dropped_segments(self) -> list[Segment]:
-        """Segments whose files nobody needs once the next checkpoint is durable."""
+        """Segments whose files are not needed once the next checkpoint is durable."""
         dropped, self.dropped_segments = self.dropped_segments, []
         return dropped
 

@@ -234,7 +234,7 @@ def _load_transactions(
 def _load_snapshot(
     log: PartitionLog, position: PartitionCheckpoint, names: list[str], limit: int
 ) -> int:
-    """Load the newest good snapshot at or before ``limit``; answers its offset.
+    """Load the newest good snapshot at or before ``limit``; returns its offset.
 
     Without one the state is empty, as it was at the start of the first segment.
     """

@@ -221,7 +221,7 @@ class ProducerState:
     def forget_decided(self, high_watermark: int) -> None:
         """Forget the transactions whose marker lies below ``high_watermark``: they are stable (L2).
 
-        Called wherever one more is decided: a partition that nobody reads must not keep them all.
+        Called wherever one more is decided: a partition without readers must not keep them all.
         """
         decided = self._decided
         while decided and decided[0].last_offset < high_watermark:
@@ -250,7 +250,7 @@ class ProducerState:
         return entry
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
-        """Forget who appended nothing for ``expiration_ms``; answers how many that were."""
+        """Forget who appended nothing for ``expiration_ms``; returns how many that were."""
         expired = []
         for entry in self._entries.values():
             if now_ms - entry.append_time_ms < expiration_ms:
@@ -264,7 +264,7 @@ class ProducerState:
     # ----------------------------------------------------------------------------- what is stable
 
     def first_unstable_offset(self, high_watermark: int) -> int | None:
-        """The first offset of which nobody knows yet whether it was aborted; None if there is none.
+        """The first offset of an undecided transaction; None if there is none.
 
         A transaction counts as decided once its marker lies below ``high_watermark`` (L2).
         """

@@ -209,7 +209,7 @@ def hole(damaged: DamagedRange, leader_epoch: int) -> bytes:
 
 
 def is_hole(header: BatchHeader) -> bool:
-    """Whether nobody knows what the batch's offsets held."""
+    """Whether it is unknown what the batch's offsets held."""
     return (
         not header.record_count
         and header.producer_id == NO_PRODUCER_ID

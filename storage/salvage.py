@@ -8,7 +8,7 @@ Rules of this file:
    and its offsets though its file is short or missing.
 3. Of a journal stays what comes before the first group that is lost: that is one moment of all
    logs together, and no promise is kept by half.
-4. Where nobody can read whether a transaction was ended, it counts as aborted there: what was
+4. Where it cannot be read whether a transaction was ended, it counts as aborted there: what was
    aborted must never be seen, and what a marker behind the damage says is of another one perhaps.
 """
 

@@ -133,7 +133,7 @@ def plan_check(log: PartitionLog, segment: Segment) -> SegmentCheck:
 
 
 def take_findings(log: PartitionLog, plan: SegmentCheck, verdict: Verdict) -> list[DamagedRange]:
-    """Let ``log`` serve nothing that is damaged; answers what was not known before."""
+    """Let ``log`` serve nothing that is damaged; returns what was not known before."""
     before = log.damaged
     found = with_findings(before, plan.base_offset, plan.end_offset, verdict.damaged)
     log.damaged = from_offset(found, log.log_start_offset)
@@ -469,7 +469,7 @@ class _IndexFiles:
             self._time_entry = next(self._times, None)
 
     def wrong(self, damaged: list[DamagedRange]) -> list[str]:
-        """Which files contradict the log. Of what is damaged nobody can say."""
+        """Which files contradict the log. Of what is damaged that is not known."""
         if self._offset_entry is not None:
             self._unproved += [
                 self._offset_entry[1],

@@ -127,7 +127,7 @@ class Segment:
     # The loop's side
 
     def reserve(self, last_offset: int, max_timestamp: int, size: int) -> int:
-        """Give a batch its place at the end of the segment; answers its position."""
+        """Give a batch its place at the end of the segment; returns its position."""
         position = self.size_bytes
         if position == 0:
             self.first_timestamp_ms = max_timestamp
@@ -450,7 +450,7 @@ class Segment:
         self.indexed_bytes = 0
 
     def _open_if_there(self) -> int:
-        """Open the log file unless it is missing; answers how many bytes it holds."""
+        """Open the log file unless it is missing; returns how many bytes it holds."""
         try:
             file = self.directory.open(self.log_name)
         except FileNotFoundError:
@@ -460,7 +460,7 @@ class Segment:
         return file.size()
 
     def _index_of_checked_log(self) -> SegmentIndex:
-        """Read the whole log with its checksums; answers the indexes it gives (D4, D7).
+        """Read the whole log with its checksums; returns the indexes it gives (D4, D7).
 
         A start after a crash waits for this, so it is written for speed: one look at each header.
         """

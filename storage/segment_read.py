@@ -1,7 +1,7 @@
 """Reading whole batches out of a segment file, on whichever thread may wait for the disk.
 
 The loop makes a ``FileSpan`` from the index and asks it to ``load`` with a read that never waits;
-when that answers None the same span is loaded on a thread. Many bytes that are in the page cache
+when that returns None the same span is loaded on a thread. Many bytes that are in the page cache
 can be sent from there: ``slice`` finds where the same batches begin and end. A span reads only
 bytes that are written and will never change, so it needs nothing of the log's state.
 """

@@ -264,7 +264,7 @@ class SimulatedFileSystem:
     # ------------------------------------------------------------------------------ file contents
 
     def write(self, inode: Inode, path: str, buffers: Sequence[Buffer], position: int) -> int:
-        """Write all buffers, or as much as there is room for and then ENOSPC; answers the size."""
+        """Write all buffers, or as much as there is room for and then ENOSPC; returns the size."""
         size = sum(len(buffer) for buffer in buffers)
         operation = self._changing("pwritev", path, position, size)
         room = self._room_for(inode, position, size)

@@ -119,7 +119,7 @@ class Deferred(Generic[Response]):
             self.connection.bug(self.route.name, error)
 
     def abandoned(self) -> None:
-        """Say that nobody waits for this answer any more; override it to drop what it holds."""
+        """Say that the client has gone; override it to drop what it holds."""
 
 
 class Parked(Deferred[Response]):
@@ -142,7 +142,7 @@ class Peer(Protocol):
 
     @property
     def endpoint(self) -> tuple[str, int]:
-        """Return the host and port a client of this connection must be told for this broker."""
+        """Return the host and port a client of this connection must receive for this broker."""
 
     @property
     def peer_host(self) -> str:
@@ -168,7 +168,7 @@ class RequestContext:
 
     @property
     def endpoint(self) -> tuple[str, int]:
-        """Return the host and port this client must be told for this broker."""
+        """Return the host and port this client must receive for this broker."""
         return self.connection.endpoint
 
     @property
@@ -310,7 +310,7 @@ class Routes:
         that leaves the handler becomes. ``divide``: large requests may be handled in parts, with
         other requests in between, or the handler does that itself: ``sliced``, or another one that
         gets those with very many elements: ``long_handler`` (broker/network/large.py).
-        ``short``: what answers a small request is small, so nobody has to look (``Route.short``).
+        ``short``: what answers a small request is small, so it is not looked at (``Route.short``).
         """
 
         def register(handler: Handler) -> Handler:

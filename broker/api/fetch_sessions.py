@@ -2,7 +2,7 @@
 
 Rules of this file:
 
-1. A session belongs to whoever knows its id; ids are random, so that two clients do not meet.
+1. A session belongs to the client that knows its id; ids are random, so two clients do not meet.
 2. Epochs count a session's requests: a request with another epoch than the expected one is refused
    and changes nothing, so a lost answer can never be taken for a seen one.
 3. Sessions and the partitions of all sessions together are limited. When there is no room, those

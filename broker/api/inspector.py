@@ -7,7 +7,7 @@ Rules of this file:
 2. Its work lets go of the interpreter: a piece is expanded without it, looked at in well under a
    millisecond, and between two pieces whoever wants it gets it.
 3. What waits holds its bytes; all together ``limit_bytes`` at most, one request always.
-4. A request is told on the loop. Nobody is told anything after ``close``.
+4. Callbacks run on the loop, and none after ``close``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Inspected:
         self.contents: list[Contents] = []
         self.size_bytes = size_bytes
         self.dropped = False
-        """Nobody waits for it any more; whoever finds that out says so here."""
+        """Set when the request is not waited for any more."""
         self.under_way: Inspection | None = None
 
     @property
@@ -65,7 +65,7 @@ class Inspected:
                 self.contents.append(found)
 
     def tell(self) -> None:
-        """Say what was found to whoever waits for it."""
+        """Pass on what was found."""
         self._batches = ()
         self.under_way = None
         if not self.dropped:
@@ -92,7 +92,7 @@ class Inspector:
         return limit_bytes < 0 or not self.held_bytes or self.held_bytes + size_bytes <= limit_bytes
 
     def inspect(self, request: Inspected) -> None:
-        """Have a request looked into; it is told when that is done."""
+        """Have a request looked into; its callback gets what was found."""
         self.held_bytes += request.size_bytes
         self._waiting.append(request)
         if not self._is_working:

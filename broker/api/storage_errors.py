@@ -30,10 +30,10 @@ _COORDINATOR_CODES: dict[type[errors.Rejected], ErrorCode] = {
 
 
 def error_code_of(error: errors.Rejected) -> ErrorCode:
-    """Return what a client is told about a refusal; every kind has its row."""
+    """Return the error that a client receives for a refusal; every kind has its row."""
     return _CODES[type(error)]
 
 
 def coordinator_error_of(error: errors.Rejected) -> ErrorCode:
-    """Return what a client is told when its coordinator's records were refused: to try again."""
+    """Return the error when a coordinator's records were refused: the client tries again."""
     return _COORDINATOR_CODES.get(type(error), ErrorCode.UNKNOWN_SERVER_ERROR)

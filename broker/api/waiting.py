@@ -90,7 +90,7 @@ class FetchWaits:
                     del self._by_log[log]
 
     def __len__(self) -> int:
-        """Return how many logs are waited on; 0 when nobody waits."""
+        """Return how many logs are waited on; 0 when no fetch waits."""
         return len(self._by_log)
 
     def _run(self) -> None:

@@ -183,7 +183,7 @@ def _original(text: str, scratch: str, directory: str) -> str:
 def _locked(directory: str) -> Iterator[None]:
     """Keep brokers away; raises CommandError when one is there already.
 
-    A lock file that is not there is held by nobody, and on this medium perhaps cannot be made.
+    A lock file that is not there is not held, and on this medium perhaps cannot be made.
     """
     path = os.path.join(directory, LOCK_NAME)
     try:

@@ -41,7 +41,7 @@ class Rejected(CommandError):
 
 
 class Partition(NamedTuple):
-    """One partition of a topic, ``leader_id`` -1 where nobody leads it."""
+    """One partition of a topic, ``leader_id`` -1 without a leader."""
 
     topic: str
     number: int

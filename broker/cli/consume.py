@@ -121,7 +121,7 @@ def _group_reader(
         return None
     if arguments.partition:
         raise CommandError("a group assigns partitions itself: -g does not go with -p", USAGE)
-    cluster.partitions(arguments.topic)  # A topic that is not there is told at once.
+    cluster.partitions(arguments.topic)  # A topic that is not there is reported at once.
     return GroupReader(
         cluster,
         arguments.group,
@@ -136,7 +136,7 @@ def _group_reader(
 def _consumer(cluster: Cluster, arguments: argparse.Namespace, where: Where) -> Consumer:
     """Look up partitions and offsets, and be ready to read; raises CommandError."""
     isolation, timeout_seconds = arguments.isolation, arguments.timeout
-    _partitions(cluster, arguments)  # A topic that is not there is told at once.
+    _partitions(cluster, arguments)  # A topic that is not there is reported at once.
 
     def look_up() -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
         partitions = _partitions(cluster, arguments)

@@ -11,7 +11,7 @@ INTERRUPTED = 130
 
 
 class CommandError(Exception):
-    """What the user is told in one line, and the exit code."""
+    """One line for the user, and the exit code."""
 
     def __init__(self, message: str, exit_code: int = FAILED) -> None:
         self.exit_code = exit_code

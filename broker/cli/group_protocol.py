@@ -70,7 +70,7 @@ def decode_assignment(data: bytes | memoryview) -> list[TopicPartition]:
 
 
 def decode_subscription(data: bytes | memoryview) -> list[str]:
-    """Read which topics a member wants; raises Rejected where nobody could tell."""
+    """Read which topics a member wants; raises Rejected where that is not known."""
     try:
         version = min(prefix(bytes(data)), CONSUMER_PROTOCOL_SUBSCRIPTION.max_version)
         subscription, _ = CONSUMER_PROTOCOL_SUBSCRIPTION.decode_part(

@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.verb == "seek" and arguments.to is not None:
         arguments.to = Where(arguments.to)
     with Cluster(addresses(arguments.bootstrap_server), arguments.timeout) as cluster:
-        cluster.topics([])  # Whether anybody is there is told at once.
+        cluster.topics([])  # A broker that is not there is reported at once.
         verb(cluster, arguments)
     return OK
 
@@ -266,8 +266,8 @@ def _print_description(group: dict[str, Any]) -> None:
 
 
 def seek(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Commit other offsets for a group that nobody is in; one that is not there is made so."""
-    _chosen(cluster, arguments.topic)  # A topic that is not there is told at once.
+    """Commit other offsets for a group without members; one that is not there is made so."""
+    _chosen(cluster, arguments.topic)  # A topic that is not there is reported at once.
 
     def work_out() -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
         return _offsets_to_commit(cluster, arguments, arguments.to)

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def report_keys(loaded: LoadedConfig) -> None:
-    """Log the keys without effect in one line, and those that nobody knows in another."""
+    """Log the keys without effect in one line, and unknown ones in another."""
     if loaded.ignored:
         logger.info("settings without effect here: %s", ", ".join(loaded.ignored))
     if loaded.unknown:

@@ -389,7 +389,7 @@ class _Outcome:
         self._problems: list[str] = []
 
     def settled(self, name: str, code: int, message: str | None) -> bool:
-        """Note a failure; answers whether there was none."""
+        """Note a failure; returns whether there was none."""
         if code:
             try:
                 check(name, code, message)

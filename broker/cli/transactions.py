@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.verb == "abort":
         _check_abort(arguments)
     with Cluster(addresses(arguments.bootstrap_server), arguments.timeout) as cluster:
-        cluster.topics([])  # Whether anybody is there is told at once.
+        cluster.topics([])  # A broker that is not there is reported at once.
         verb[arguments.verb](cluster, arguments)
     return OK
 
@@ -197,7 +197,7 @@ def _age_text(transaction: Transaction) -> str | None:
 
 
 def _remaining_ms(transaction: Transaction) -> int | None:
-    """How long its producer may still take; None where nobody watches the time."""
+    """How long its producer may still take; None without a time limit."""
     age_ms = _age_ms(transaction)
     if transaction.state != ONGOING or age_ms is None or transaction.timeout_ms == NEVER_MS:
         return None
@@ -247,7 +247,7 @@ def _end_text(transaction: Transaction) -> str:
 
 def holders(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Print the open transactions that keep committed records from their readers."""
-    _chosen(cluster, arguments.topic)  # A topic that is not there is told at once.
+    _chosen(cluster, arguments.topic)  # A topic that is not there is reported at once.
     held = patiently(
         cluster,
         arguments.timeout,

@@ -84,7 +84,7 @@ class BrokerConfig(StorageConfig):
         "advertised.listeners",
         LIST,
         None,
-        "Addresses that clients are told to use, by listener name; without one a client is told "
+        "Addresses that clients receive, by listener name; without one a client receives "
         "the address it dialled.",
     )
     listener_security_protocol_map: str = setting(
@@ -692,7 +692,7 @@ class BrokerConfig(StorageConfig):
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """The listeners to open, with what their clients are told; raises ConfigError."""
+        """The listeners to open, with what their clients receive; raises ConfigError."""
         return endpoints_of(
             self.listeners,
             self.advertised_listeners or (),

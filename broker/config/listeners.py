@@ -1,7 +1,7 @@
 """Listeners: from ``listeners``, ``advertised.listeners`` and the protocol map to endpoints.
 
 Names are free-form (``PLAINTEXT_HOST``, ``BROKER``, ``TC-0``) and say nothing by themselves; the
-map gives each its security protocol. A client is told the advertised address *of the listener it
+map gives each its security protocol. A client receives the advertised address *of the listener it
 came in on*, or, without one, the address it dialled.
 """
 
@@ -31,7 +31,7 @@ class Endpoint(NamedTuple):
     """0: any free port."""
     security_protocol: str
     advertised: tuple[str, int] | None
-    """What a client is told; None: the address that it dialled."""
+    """What a client receives; None: the address that it dialled."""
 
 
 def parse_listeners(key: str, items: Sequence[str]) -> dict[str, tuple[str, int]]:

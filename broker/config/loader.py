@@ -32,7 +32,7 @@ class LoadedConfig:
     ignored: tuple[str, ...]
     """Kafka's keys, and variables of its start scripts, that have no effect here."""
     unknown: tuple[str, ...]
-    """Keys that nobody knows."""
+    """Unknown keys."""
 
 
 def load_config(
@@ -147,7 +147,7 @@ def _resolve_node_id(given: dict[str, Setting]) -> None:
 
 
 def _derive_listeners(given: dict[str, Setting]) -> None:
-    """Listen where clients are told to come, as Kafka's image does, unless told otherwise.
+    """Listen where clients are sent, as Kafka's image does, unless configured otherwise.
 
     Only for the environment: in a file, ``listeners`` has its default.
     """

@@ -49,7 +49,7 @@ The last of these that sets a key wins; it does not matter which keys the others
    (`kafka-configs.sh --alter`), for all brokers or for this one.
 
 A value that cannot be used stops the broker with one line: the key, the value, what is accepted,
-and where it was set. A key that nobody knows is named in one warning; given by `--override` it is
+and where it was set. An unknown key is named in one warning; given by `--override` it is
 an error. Kafka's keys that mean nothing here are named in one line at level INFO.
 
 ## Environment

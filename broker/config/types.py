@@ -325,7 +325,7 @@ class ConfigEntry(NamedTuple):
 
     @property
     def is_sensitive(self) -> bool:
-        """Whether the value is nobody's business."""
+        """Whether the value is secret."""
         return self.type is ConfigType.PASSWORD
 
 

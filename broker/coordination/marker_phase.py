@@ -107,7 +107,7 @@ class MarkerPhase:
         """
         machine = self._log.shard_of(key).machine
         transaction = machine.transactions.get(key)
-        if transaction is None or not transaction.state.is_prepared:
+        if transaction is None or not transaction.state.is_decided:
             self._retries.pop(key, None)
             return
         marker = TransactionMarker(

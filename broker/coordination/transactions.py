@@ -247,7 +247,7 @@ class Transactions:
     def is_deciding(self, key: str) -> bool:
         """Whether a decided transaction still waits for its markers."""
         transaction = self.transaction(key)
-        return transaction is not None and transaction.state.is_prepared
+        return transaction is not None and transaction.state.is_decided
 
     def when_decided(self, key: str, then: Callable[[], None]) -> None:
         """Call ``then`` when the transition in flight is over, or when it was waited for enough."""

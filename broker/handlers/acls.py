@@ -1,7 +1,7 @@
 """DescribeAcls 1-3, CreateAcls 1-3, DeleteAcls 1-3: there is no access control to administer.
 
 Answered with SECURITY_DISABLED, as Kafka does without an authorizer: consoles then show that there
-are no ACLs, and a rule that nobody would enforce cannot be stored.
+are no ACLs, and a rule that would not be enforced cannot be stored.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def describe_acls(context: RequestContext, request: DescribeAclsRequest) -> Desc
 
 @serves(CREATE_ACLS, versions=(1, 3))
 def create_acls(context: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse:
-    """Say of each rule that nobody would enforce it."""
+    """Say of each rule that it would not be enforced."""
     return CreateAclsResponse(
         results=[
             AclCreationResult(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER) for _ in request.creations

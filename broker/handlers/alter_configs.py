@@ -2,8 +2,8 @@
 
 Version notes: nothing changed but the encoding. AlterConfigs replaces everything that was set, the
 incremental one changes key by key. Loggers know only the incremental one.
-Stricter than Kafka: a broker setting that nobody knows is refused instead of stored unused; so are
-client metrics, because nobody would collect them.
+Stricter than Kafka: an unknown broker setting is refused instead of stored unused; so are
+client metrics, because they would not be collected.
 """
 
 from __future__ import annotations

@@ -513,7 +513,7 @@ class _ColdFetch(Parked[FetchResponse]):
         return reader.respond(result)
 
     def abandoned(self) -> None:
-        """Nobody waits any more."""
+        """The client has gone."""
         self._gone = True
 
 
@@ -559,7 +559,7 @@ class _LongFetch(Parked[FetchResponse]):
         self._wake(over=True)
 
     def abandoned(self) -> None:
-        """Nobody waits any more."""
+        """The client has gone."""
         self._gone = True
         self._wake(over=True)
 

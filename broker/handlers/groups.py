@@ -84,7 +84,7 @@ def join_group(
 
 
 def _member_refusal(host: Host, context: RequestContext, request: JoinGroupRequest) -> ErrorCode:
-    """Why nobody can join like this, whatever the group; NONE if one can."""
+    """Why a member cannot join like this, whatever the group; NONE if one can."""
     config = host.config
     low = config.group_min_session_timeout_ms
     high = config.group_max_session_timeout_ms

@@ -106,7 +106,7 @@ def list_offsets(
 
 
 def _asked_twice(request: ListOffsetsRequest) -> set[tuple[str, int]]:
-    """Partitions that a request names more than once: nobody could tell their answers apart."""
+    """Partitions that a request names more than once: their answers could not be told apart."""
     seen: set[tuple[str, int]] = set()
     twice: set[tuple[str, int]] = set()
     for topic in request.topics:
@@ -195,5 +195,5 @@ class _Searching(Parked[ListOffsetsResponse]):
                 result.timestamp, result.offset, result.leader_epoch = found
 
     def abandoned(self) -> None:
-        """Nobody waits any more."""
+        """The client has gone."""
         self._gone = True

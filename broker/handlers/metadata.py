@@ -231,7 +231,7 @@ def _topic_found(
 
 
 def _partitions_described(topic: Topic, node_id: int) -> list[MetadataResponsePartition]:
-    """Return what is told of a topic's partitions, made once: only growth ever changes it.
+    """Return what Metadata says of a topic's partitions, made once: only growth ever changes it.
 
     The leader is this broker, and its epoch stays until the next start.
     """

@@ -249,7 +249,7 @@ class ProduceHandler:
         *,
         stable: bool,
     ) -> tuple[list[PartitionProduceResponse], CommitGroup | None]:
-        """Append the batches for one topic; answers the results and the last group to wait for."""
+        """Append the batches for one topic; returns the results and the last group to wait for."""
         topic = self._topic(context, topic_data)
         error = _topic_error(topic, by_id=context.api_version >= TOPIC_IDS_SINCE)
         if topic is None or error:

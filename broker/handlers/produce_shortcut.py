@@ -204,7 +204,7 @@ class ProduceShortcut:
             self._common = known  # With all that was learned along with it.
             return
         common = CommonRequest(frame, self._version, index_position)
-        # Otherwise it has tags that nobody knows: not the common kind.
+        # Otherwise it has unknown tags: not the common kind.
         if common.is_like(frame, span):
             self._common = common
             self._topic_key = topic.topic_id if self._by_id else topic.name
@@ -349,7 +349,7 @@ class ProduceShortcut:
         return pending
 
     def _is_admitted(self, log: PartitionLog, records: memoryview) -> bool:
-        """Whether nobody has to be asked about a batch: its transaction is open, or it has none."""
+        """Whether the log knows all about a batch: its transaction is open, or it has none."""
         if len(records) < HEADER_BYTES:
             return False
         if not records[ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT:

@@ -1,7 +1,7 @@
 """InitProducerId 0-6: a producer gets its id and epoch.
 
 Version notes: v3 lets a producer name the id and epoch it had (KIP-360); from v4 on a fenced
-producer is told PRODUCER_FENCED, before it INVALID_PRODUCER_EPOCH; v6 brought two-phase commit
+producer receives PRODUCER_FENCED, before it INVALID_PRODUCER_EPOCH; v6 brought two-phase commit
 (KIP-939) and is offered where that is enabled. Without a transactional id
 everything else in the request means nothing: the producer gets a new id.
 """
@@ -35,7 +35,7 @@ TWO_PHASE_SINCE = 6
 def refuse_init_producer_id(
     request: InitProducerIdRequest, code: ErrorCode, message: str | None
 ) -> InitProducerIdResponse:
-    """Answer an error with an id and epoch that nobody can use."""
+    """Answer an error with an id and epoch that cannot be used."""
     del request, message
     return InitProducerIdResponse(error_code=code, producer_epoch=NO_PRODUCER_EPOCH)
 
@@ -48,7 +48,7 @@ async def init_producer_id(
     context: RequestContext,
     request: InitProducerIdRequest,
 ) -> InitProducerIdResponse:
-    """Give a producer an id that nobody had before it (S10), with epoch 0."""
+    """Give a producer an id that was never given before (S10), with epoch 0."""
     has_id = request.producer_id != NO_PRODUCER_ID
     has_epoch = request.producer_epoch != NO_PRODUCER_EPOCH
     if has_id != has_epoch:
@@ -72,7 +72,7 @@ async def _init_transactional(
     request: InitProducerIdRequest,
     transactional_id: str,
 ) -> InitProducerIdResponse:
-    """Fence whoever had the transactional id before, and end what they left open."""
+    """Fence the producer that had the transactional id before, and end what it left open."""
     timeout_ms = request.transaction_timeout_ms
     if not transactional_id:
         raise KafkaError(ErrorCode.INVALID_REQUEST)

@@ -2,7 +2,7 @@
 
 Version notes: nothing changed but the encoding.
 A filter is checked by Kafka's rules and matches nothing. Removing a quota that is not there
-succeeds, as in Kafka. Setting one is refused: it would be stored and limit nobody.
+succeeds, as in Kafka. Setting one is refused: it would be stored without effect.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ In this broker the coordinator writes markers in process, by the same ``coordina
 the request comes from Apache Kafka's tools, which end a hanging transaction with it, and from
 brokers that decide elsewhere. v2 says of which version the transaction is (KIP-1228).
 
-Stricter than Kafka 4.3.0 (measured), so that nobody can harm a partition for good: a producer id,
+Stricter than Kafka 4.3.0 (measured), so that no client harms a partition for good: a producer id,
 epoch or version below 0 is INVALID_REQUEST for the partition (Kafka: -1, or it writes the
 marker), and so is a coordinator epoch that no coordinator can have had yet, which would fence every
 real one. A partition named twice for one producer gets its marker once and is answered twice (Kafka

@@ -159,7 +159,7 @@ def _described(transactions: Transactions, key: str) -> DescribedTransaction:
     transaction = transactions.transaction(key)
     if transaction is None:
         return _refused(key, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
-    if transaction.state.is_prepared:
+    if transaction.state.is_decided:
         topic_partitions: Iterable[TopicPartition] = transactions.awaiting_markers(key)
     else:
         topic_partitions = sorted(transaction.partitions)

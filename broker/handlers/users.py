@@ -44,7 +44,7 @@ class ScramMechanism(IntEnum):
 def describe_user_scram_credentials(
     context: RequestContext, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
-    """List who has credentials: nobody. Whoever is asked for by name is answered an error."""
+    """List the users with credentials: there are none. A user that is named gets an error."""
     given = Counter(user.name for user in request.users or ())
     return DescribeUserScramCredentialsResponse(
         error_message="",

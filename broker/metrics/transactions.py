@@ -55,7 +55,7 @@ def _state_families(transactions: Transactions, now_ms: int) -> Iterator[Family]
         [(labels(state=state.kafka_name), states[state]) for state in OPEN_STATES],
     )
     begun = [each.start_ms for each in open_now if each.state == State.ONGOING]
-    decided = [each.last_update_ms for each in open_now if each.state.is_prepared]
+    decided = [each.last_update_ms for each in open_now if each.state.is_decided]
     yield Family(
         "barnabas_transaction_oldest_age_seconds",
         GAUGE,

@@ -147,7 +147,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def endpoint(self) -> tuple[str, int]:
-        """Return the host and port a client of this connection is told for this broker."""
+        """Return the host and port that a client of this connection receives for this broker."""
         if self.listener.advertised is not None:
             return self.listener.advertised
         if self._endpoint is None:

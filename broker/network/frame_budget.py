@@ -14,7 +14,7 @@ Rules of this file:
   waited for LEAD_SECONDS, or the shortest where nothing else that may wait runs.
 * **While somebody waits, everybody else has to move.** Who runs and sent nothing in JUDGE_SECONDS,
   or is slower than SLOW_BYTES_PER_SECOND and would take longer than FINISH_SECONDS, is closed, the
-  longest silent first, until nobody waits. After that an address that holds more than its share of
+  longest silent first, until no claim waits. After that an address with more than its share of
   the limit is closed down to it, in the same order, for one that waits and holds less than that.
   And where those that wait hold nearly everything, the longest of them go, for shorter ones.
 * **The limit is hard.** Small frames may arrive beyond it, and the first bytes of any: the longest

@@ -41,6 +41,6 @@ class DiskReaders:
 
 def _then(done: asyncio.Future[object], on_done: Callable[[], None]) -> None:
     if not done.cancelled():
-        # Looked at so that asyncio does not report it: whoever asked meets the error again.
+        # Looked at so that asyncio does not report it: the caller meets the error again.
         done.exception()
         on_done()

@@ -17,7 +17,7 @@ SLICE_SECONDS: Final = 0.005
 
 
 class Turns:
-    """One slice per turn of one loop, whoever waits longest first."""
+    """One slice per turn of one loop, the longest wait first."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

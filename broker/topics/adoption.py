@@ -30,7 +30,7 @@ ids it has given out: it takes them a thousand at once, and not every one is wri
 def adopt_if_foreign(
     file_system: FileSystem, directory: str, metastore: MetaStore, config: BrokerConfig
 ) -> bool:
-    """Make the topics of a cleanly stopped Kafka ours; answers whether there were any to take.
+    """Make the topics of a cleanly stopped Kafka ours; returns whether there were any to take.
 
     Raises Corrupt, and ConfigError for a topic with a setting that cannot be honoured.
     """

@@ -297,7 +297,7 @@ class Catalogue:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "The disk is full.")
 
     async def _make_logs(self, topic: Topic, rows: Iterable[PartitionRow]) -> None:
-        """Add new partitions to a topic that nobody sees yet."""
+        """Add new partitions to a topic that is not visible yet."""
         for count, row in enumerate(rows, start=1):
             log = self._logs.create(
                 row.partition_id, topic.name, row.index, topic.topic_id, topic.log_config

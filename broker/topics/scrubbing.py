@@ -8,8 +8,8 @@ Rules of this file:
    of each partition before what is older, then what was verified longest ago. What comes meanwhile
    waits for the next pass, so that nothing waits for ever.
 3. A segment that somebody could not read goes before all others, at more speed: until it has been
-   looked at nobody knows what of it can be served.
-4. Damage is told once, in one line for each range, and stays in the log's list: no reader gets it.
+   looked at it is not known what of it can be served.
+4. Damage is logged once, a line for each range, and stays in the log's list: no reader gets it.
    Damaged segments are looked at again every ten minutes. A disk may only have been away: what it
    did not give is tried again some seconds later if somebody still wants it, scrubber or not.
 """
@@ -367,7 +367,7 @@ class LogScrubber:
 
         def done(future: Future[Result]) -> None:
             self._is_running = False
-            # Looked at in any case: what nobody asks for is logged as a mistake, with a traceback.
+            # Looked at in any case: asyncio logs an exception that is not asked for.
             if future.cancelled() or isinstance(future.exception(), ScrubEndedError):
                 return
             if not self._stopped.is_set():

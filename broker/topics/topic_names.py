@@ -13,7 +13,7 @@ SHARE_STATE = "__share_group_state"
 CLUSTER_METADATA = "__cluster_metadata"
 
 INTERNAL = frozenset((GROUP_OFFSETS, TRANSACTION_STATE, SHARE_STATE))
-"""Topics that clients are told are internal; only the broker itself writes to them."""
+"""Topics that Metadata calls internal; only the broker itself writes to them."""
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 

@@ -71,7 +71,7 @@ class Group(Protocol):
         """Whether a member may read this topic now: its offsets are in use."""
 
     def empty_since_ms(self) -> int:
-        """Wall time since when nobody is in it; -1: not known, or somebody is."""
+        """Wall time since when it has been empty; -1: not known, or it is not."""
 
     def tombstones(self) -> tuple[Record, ...]:
         """The records that remove the group, its offsets not included."""

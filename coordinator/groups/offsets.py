@@ -128,7 +128,7 @@ class _RecordsInParts:
 def commit_in_transaction(
     shard: GroupTable, command: TransactionalOffsetCommit, now: Now
 ) -> Decision:
-    """Commit as part of a transaction: nobody sees the offsets before its marker (O1, KIP-447)."""
+    """Commit as part of a transaction: the offsets are hidden until its marker (O1, KIP-447)."""
     request = command.request
     identity = Identity(
         request.member_id,
@@ -358,7 +358,7 @@ def nothing_found(index: int, code: ErrorCode) -> OffsetFetchResponsePartitions:
 
 
 def delete(shard: GroupTable, command: OffsetDelete, _now: Now) -> Decision:
-    """Forget the offsets of topics that nobody in the group reads."""
+    """Forget the offsets of topics that no member of the group reads."""
     request = command.request
     group = shard.groups.get(request.group_id)
     error = _refuse_delete(shard, group, request.group_id)

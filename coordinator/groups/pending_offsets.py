@@ -1,4 +1,4 @@
-"""Offsets that are part of a transaction still open: nobody is shown them before its marker (O1).
+"""Offsets that are part of a transaction still open: they are hidden until its marker (O1).
 
 A marker says only whose transaction has ended, so they are found by producer id too.
 """

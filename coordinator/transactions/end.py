@@ -121,7 +121,7 @@ def end(shard: TransactionTable, command: EndTransaction, now: Now) -> Decision:
 def _classic_step(transaction: Transaction, command: EndTransaction) -> Step | ErrorCode:
     if (command.producer_id, command.producer_epoch) != transaction.owner:
         return _not_the_owner(transaction, command.producer_id)
-    if transaction.state.is_prepared:
+    if transaction.state.is_decided:
         return ErrorCode.CONCURRENT_TRANSACTIONS
     return CLASSIC_TABLE[command.commit, transaction.state]
 
@@ -129,7 +129,7 @@ def _classic_step(transaction: Transaction, command: EndTransaction) -> Step | E
 def _v2_step(transaction: Transaction, command: EndTransaction) -> Step | ErrorCode:
     # Ahead of the identity: the producer may have its next one already, which comes into force
     # with completion.
-    if transaction.state.is_prepared:
+    if transaction.state.is_decided:
         return ErrorCode.CONCURRENT_TRANSACTIONS
     claim = (command.producer_id, command.producer_epoch)
     if claim == transaction.owner:
@@ -258,7 +258,7 @@ def _decided(
 def complete(shard: TransactionTable, command: MarkersWritten, now: Now) -> Decision:
     """Note that a decided transaction has all its markers."""
     transaction = shard.transactions.get(command.transactional_id)
-    if transaction is None or not transaction.state.is_prepared:
+    if transaction is None or not transaction.state.is_decided:
         return NOTHING
     if transaction.producer != (command.producer_id, command.producer_epoch):
         return NOTHING

@@ -41,7 +41,7 @@ def initialize(shard: TransactionTable, command: InitProducer, now: Now) -> Deci
     transaction = shard.transactions.get(command.transactional_id)
     if transaction is None:
         return _create(shard, command, now)
-    if transaction.state.is_prepared:
+    if transaction.state.is_decided:
         return _CONCURRENT  # Ahead of the identity: completion may give the producer another.
     if not _may_be_the_owner(transaction, command):
         return FENCED

@@ -22,7 +22,7 @@ DONE: Final = Decision(Outcome())
 def add(shard: TransactionTable, command: AddPartitions, now: Now) -> Decision:
     """Make partitions part of the transaction, durably, before anything is written to them (P1)."""
     transaction = shard.transactions.get(command.transactional_id)
-    if transaction is not None and transaction.state.is_prepared:
+    if transaction is not None and transaction.state.is_decided:
         # Ahead of the identity: completion may give the producer another, which it knows already.
         return Decision(Outcome(ErrorCode.CONCURRENT_TRANSACTIONS))
     error = _refusal(transaction, command)
@@ -85,6 +85,6 @@ def _refusal(
         return ErrorCode.PRODUCER_FENCED  # and who wrote it may do nothing more.
     if transaction.producer_epoch != command.producer_epoch:
         return ErrorCode.PRODUCER_FENCED
-    if transaction.state.is_prepared:
+    if transaction.state.is_decided:
         return ErrorCode.CONCURRENT_TRANSACTIONS
     return ErrorCode.NONE

@@ -51,7 +51,7 @@ class State(IntEnum):
         return _NAMES[self]
 
     @property
-    def is_prepared(self) -> bool:
+    def is_decided(self) -> bool:
         """Whether the decision is made and its markers are on their way."""
         return self in _PREPARED
 

@@ -45,7 +45,7 @@ def begin(shard: TransactionTable, now: Now) -> Iterable[Effect]:
     """After a start: finish what was decided, and let what is open have the rest of its time."""
     for transaction in shard.transactions.values():
         key = transaction.transactional_id
-        if transaction.state.is_prepared:
+        if transaction.state.is_decided:
             yield WriteMarkers(key)
         elif transaction.state == State.ONGOING and transaction.timeout_ms != NEVER_MS:
             # Whatever the wall clock did meanwhile, it is not made longer or negative (T1).

@@ -49,7 +49,7 @@ class TransactionTable:
             self.open.pop(key, None)
         else:
             self.open[key] = transaction
-        if transaction.state.is_prepared:
+        if transaction.state.is_decided:
             self._awaiting[key] = set(transaction.partitions)
         else:
             self._awaiting.pop(key, None)

@@ -435,7 +435,7 @@ def test_the_checksum_of_a_snapshot_is_what_protects_it(host, monkeypatch):
     assert digest(host.store) == before
     host.disk = image
     monkeypatch.setattr(
-        "barnabas.storage.producers.crc32c", lambda *_: int.from_bytes(data[2:6], "big")
+        "barnabas.storage.producer_snapshot.crc32c", lambda *_: int.from_bytes(data[2:6], "big")
     )
     host.boot()
     assert digest(host.store) != before

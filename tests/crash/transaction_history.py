@@ -199,11 +199,11 @@ class TransactionHistory:
             else:
                 require(added[-1] <= state.partitions, f"{key} has lost partitions (C1)")
                 added[-1] = state.partitions
-        elif state.state.is_prepared:
+        elif state.state.is_decided:
             if before is not None and before.state == State.ONGOING:
                 require(before.partitions == state.partitions, f"{key}: other partitions (C3)")
             self._decided[state.producer].append(Decided(state.commits, state.partitions))
-        elif before is not None and before.state.is_prepared:
+        elif before is not None and before.state.is_decided:
             self._decided[before.producer][-1].completed = True
 
     # ---------------------------------------------------------------------------------- the whole

@@ -10,14 +10,14 @@ from barnabas.coordinator.groups.classic.join import decide_join, join_new_group
 from barnabas.coordinator.groups.classic.liveness import (
     begin,
     decide_heartbeat,
-    decide_heartbeat_of_nobody,
+    decide_heartbeat_without_group,
     decide_leave,
-    decide_leave_of_nobody,
+    decide_leave_without_group,
     decide_timer,
-    decide_timer_of_nobody,
+    decide_timer_without_group,
 )
 from barnabas.coordinator.groups.classic.records import apply_group_metadata
-from barnabas.coordinator.groups.classic.sync import decide_sync, decide_sync_of_nobody
+from barnabas.coordinator.groups.classic.sync import decide_sync, decide_sync_without_group
 from barnabas.coordinator.groups.classic.turn import Become, become
 from barnabas.coordinator.groups.commands import (
     Heartbeat,
@@ -36,13 +36,13 @@ CLASSIC_GROUPS: Final = Family(
     deciders={
         (JoinGroup, NO_GROUP): decide_join,
         (JoinGroup, CLASSIC): decide_join,
-        (SyncGroup, NO_GROUP): decide_sync_of_nobody,
+        (SyncGroup, NO_GROUP): decide_sync_without_group,
         (SyncGroup, CLASSIC): decide_sync,
-        (Heartbeat, NO_GROUP): decide_heartbeat_of_nobody,
+        (Heartbeat, NO_GROUP): decide_heartbeat_without_group,
         (Heartbeat, CLASSIC): decide_heartbeat,
-        (LeaveGroup, NO_GROUP): decide_leave_of_nobody,
+        (LeaveGroup, NO_GROUP): decide_leave_without_group,
         (LeaveGroup, CLASSIC): decide_leave,
-        (TimerExpired, NO_GROUP): decide_timer_of_nobody,
+        (TimerExpired, NO_GROUP): decide_timer_without_group,
         (TimerExpired, CLASSIC): decide_timer,
     },
     appliers={GROUP_METADATA_RECORD.key_type: apply_group_metadata},

@@ -68,7 +68,7 @@ class ClassicGroup:
     state_since_ms: int = -1
     generation: int = 0
     protocol_type: str = ""
-    """Empty: nobody ever joined."""
+    """Empty: no member ever joined."""
     protocol_name: str | None = None
     """The protocol that the generation agreed on."""
     leader_id: str | None = None
@@ -150,7 +150,7 @@ class ClassicGroup:
         return topic in self.topics
 
     def empty_since_ms(self) -> int:
-        """Wall time since when nobody is in it; -1: not known, or somebody is."""
+        """Wall time since when it has been empty; -1: not known, or it is not."""
         return self.state_since_ms if self.is_empty else -1
 
     def tombstones(self) -> tuple[Record, ...]:

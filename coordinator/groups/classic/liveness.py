@@ -32,7 +32,7 @@ SEVERAL_MEMBERS_SINCE: Final = 3
 """Version of LeaveGroup."""
 
 
-def decide_heartbeat_of_nobody(shard: GroupTable, command: Heartbeat, now: Now) -> Decision:
+def decide_heartbeat_without_group(shard: GroupTable, command: Heartbeat, now: Now) -> Decision:
     """Answer a member of a group that is not there."""
     del shard, command, now
     return Decision(HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
@@ -54,7 +54,7 @@ def decide_heartbeat(shard: GroupTable, command: Heartbeat, now: Now) -> Decisio
     return Decision(HeartbeatResponse(error_code=code), effects=(session,))
 
 
-def decide_leave_of_nobody(shard: GroupTable, command: LeaveGroup, now: Now) -> Decision:
+def decide_leave_without_group(shard: GroupTable, command: LeaveGroup, now: Now) -> Decision:
     """Answer members of a group that is not there."""
     del shard, now
     code = ErrorCode.UNKNOWN_MEMBER_ID
@@ -102,7 +102,7 @@ def _leave(turn: Turn, leaving: MemberIdentity) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def decide_timer_of_nobody(shard: GroupTable, command: TimerExpired, now: Now) -> Decision:
+def decide_timer_without_group(shard: GroupTable, command: TimerExpired, now: Now) -> Decision:
     """Let the timers of a group that has gone run out."""
     del shard, command, now
     return NOTHING

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from barnabas.coordinator.groups.group_table import GroupTable
 
 
-def decide_sync_of_nobody(shard: GroupTable, command: SyncGroup, now: Now) -> Decision:
+def decide_sync_without_group(shard: GroupTable, command: SyncGroup, now: Now) -> Decision:
     """Answer who asks for an assignment in a group that is not there."""
     del shard, command, now
     return Decision(SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))

@@ -1,6 +1,6 @@
 """The next step of a member towards its target assignment: revoke first, then assign (KIP-848).
 
-A partition is given to a member only when nobody owns it any more: its last owner has said that it
+A partition is given to a member only when it has no owner any more: its last one has said that it
 gave it back, or is out of the group. So it never has two owners at once.
 """
 

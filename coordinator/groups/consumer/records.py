@@ -153,7 +153,7 @@ def member_tombstones(group_id: str, member_id: str) -> tuple[Record, ...]:
 
 
 def regex_tombstone(group_id: str, regex: str) -> Record:
-    """Nobody subscribes by this regular expression any more."""
+    """No member subscribes by this regular expression any more."""
     key = ConsumerGroupRegularExpressionKey(group_id, regex)
     return Record(CONSUMER_GROUP_REGULAR_EXPRESSION_RECORD, key, None)
 

@@ -170,7 +170,7 @@ class Run:
             return
         runs_out = transaction.state == State.ONGOING and transaction.timeout_ms != NEVER_MS
         assert bool(self.timers) == runs_out, "what is open is timed, and nothing else"
-        assert bool(self.shard.awaiting_markers(self.key)) <= transaction.state.is_prepared
+        assert bool(self.shard.awaiting_markers(self.key)) <= transaction.state.is_decided
 
     def check_step(self, before: Transaction | None, after: Transaction | None) -> None:
         if after is None:
@@ -190,5 +190,5 @@ class Run:
             if before.next_epoch == NO_EPOCH:
                 assert before.producer_epoch >= LARGEST_CLIENT_EPOCH, "C11"
             assert after.producer_epoch == max(before.next_epoch, 0)
-        if before.state.is_prepared:
+        if before.state.is_decided:
             assert before.commits == (after.state == State.COMPLETE_COMMIT), "C3"

@@ -88,9 +88,9 @@ def bumped(run: Asked) -> Identities:
     return Identities(begin(run, before), before)
 
 
-def _ongoing(run: Asked, generation: int) -> Identities:
+def _ongoing(run: Asked, transaction_version: int) -> Identities:
     who = empty(run)
-    run.do(AddPartitions(run.key, *who.current, frozenset({P0}), generation))
+    run.do(AddPartitions(run.key, *who.current, frozenset({P0}), transaction_version))
     return who
 
 
@@ -102,19 +102,23 @@ def ongoing2(run: Asked) -> Identities:
     return _ongoing(run, TRANSACTIONS_V2)
 
 
-def _end(run: Asked, who: Identities, generation: int, *, commit: bool) -> Identities:
-    outcome = run.do(EndTransaction(run.key, *who.current, commit, generation, run.fresh()))
-    if generation == CLASSIC:
+def _end(run: Asked, who: Identities, transaction_version: int, *, commit: bool) -> Identities:
+    outcome = run.do(
+        EndTransaction(run.key, *who.current, commit, transaction_version, run.fresh())
+    )
+    if transaction_version == CLASSIC:
         return who
     return Identities((outcome.producer_id, outcome.producer_epoch), who.current)
 
 
-def _ended(generation: int, *, commit: bool, withheld: bool) -> Callable[[Asked], Identities]:
+def _ended(
+    transaction_version: int, *, commit: bool, withheld: bool
+) -> Callable[[Asked], Identities]:
     def build(run: Asked) -> Identities:
-        who = _ongoing(run, generation)
+        who = _ongoing(run, transaction_version)
         if withheld:
             run.withhold()
-        return _end(run, who, generation, commit=commit)
+        return _end(run, who, transaction_version, commit=commit)
 
     return build
 
@@ -146,9 +150,9 @@ def spent(run: Asked) -> Identities:
     return _planted(run, LARGEST_CLIENT_EPOCH)
 
 
-def _spent_ongoing(run: Asked, generation: int) -> Identities:
+def _spent_ongoing(run: Asked, transaction_version: int) -> Identities:
     who = spent(run)
-    run.do(AddPartitions(run.key, *who.current, frozenset({P0}), generation))
+    run.do(AddPartitions(run.key, *who.current, frozenset({P0}), transaction_version))
     return who
 
 
@@ -249,11 +253,13 @@ def command_of(text: str, key: str, who: Identities, fresh: int) -> Any:
         producer = who_comes(last, who)
         if "verify" in words:
             return VerifyPartitions(key, *producer, wanted[words[-2]])
-        generation = TRANSACTIONS_V2 if "implied" in words else CLASSIC
-        return AddPartitions(key, *producer, wanted[words[-2]], generation)
+        transaction_version = TRANSACTIONS_V2 if "implied" in words else CLASSIC
+        return AddPartitions(key, *producer, wanted[words[-2]], transaction_version)
     if name == "EndTxn":
-        generation = TRANSACTIONS_V2 if words[0] == "v5" else CLASSIC
-        return EndTransaction(key, *who_comes(last, who), words[1] == "commit", generation, fresh)
+        transaction_version = TRANSACTIONS_V2 if words[0] == "v5" else CLASSIC
+        return EndTransaction(
+            key, *who_comes(last, who), words[1] == "commit", transaction_version, fresh
+        )
     if name == "Timeout":
         return TimerExpired(timeout_timer(key), fresh)
     assert name == "Expiry"

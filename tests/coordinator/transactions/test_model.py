@@ -214,9 +214,11 @@ class Transactions(RuleBasedStateMachine):
         key, identity, is_v2 = producer.key, producer.identity, producer.is_v2
 
         def request():
-            generation = TRANSACTIONS_V2 if is_v2 else CLASSIC
+            transaction_version = TRANSACTIONS_V2 if is_v2 else CLASSIC
             fresh = self.world.next_id
-            found = self.world.execute(EndTransaction(key, *identity, commit, generation, fresh))
+            found = self.world.execute(
+                EndTransaction(key, *identity, commit, transaction_version, fresh)
+            )
             if not found.error:
                 self.was_decided(identity, commit)
             return found

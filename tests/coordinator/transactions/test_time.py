@@ -39,17 +39,19 @@ def begun(run, timeout_ms=TIMEOUT_MS):
     return outcome.producer_id, outcome.producer_epoch
 
 
-def opened(run, timeout_ms=TIMEOUT_MS, generation=TRANSACTIONS_V2):
+def opened(run, timeout_ms=TIMEOUT_MS, transaction_version=TRANSACTIONS_V2):
     producer = begun(run, timeout_ms)
-    run.do(AddPartitions(run.key, *producer, frozenset({P0}), generation))
+    run.do(AddPartitions(run.key, *producer, frozenset({P0}), transaction_version))
     return producer
 
 
 @pytest.mark.parametrize("jump_ms", JUMPS)
-@pytest.mark.parametrize("generation", [CLASSIC, TRANSACTIONS_V2])
-def test_a_transaction_has_its_time_whatever_the_wall_clock_does_c12_t1(jump_ms, generation):
+@pytest.mark.parametrize("transaction_version", [CLASSIC, TRANSACTIONS_V2])
+def test_a_transaction_has_its_time_whatever_the_wall_clock_does_c12_t1(
+    jump_ms, transaction_version
+):
     run = Run()
-    opened(run, generation=generation)
+    opened(run, transaction_version=transaction_version)
     run.pass_time(TIMEOUT_MS - 1, jump_ms)
     assert not run.due()
     run.pass_time(1)

@@ -194,7 +194,7 @@ class World:
         """Let markers be written everywhere again."""
         self.withheld.clear()
         for key, transaction in list(self.shard.transactions.items()):
-            if transaction.state.is_prepared:
+            if transaction.state.is_decided:
                 self.write_markers(key)
 
     def pass_time(self, passed_ms: int, jump_ms: int) -> None:
@@ -230,9 +230,9 @@ class World:
         found = verify(self, Writer(key, version), [(place, self.producers[place], batch)])
         if found.error or found.refused:
             return found.error or found.refused[place], False
-        generation = TRANSACTIONS_V2 if version >= 12 else CLASSIC
+        transaction_version = TRANSACTIONS_V2 if version >= 12 else CLASSIC
         header = read_header(batch)
-        decision = self.producers[place].check(header, transaction_version=generation)
+        decision = self.producers[place].check(header, transaction_version=transaction_version)
         if decision.error:
             return ErrorCode(decision.error), False
         if decision.duplicate is not None:

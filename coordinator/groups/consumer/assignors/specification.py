@@ -1,4 +1,4 @@
-"""What an assignor is told and what it answers."""
+"""What an assignor gets and returns."""
 
 from __future__ import annotations
 
