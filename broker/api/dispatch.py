@@ -340,6 +340,7 @@ def bound(function: Callable[..., Any], services: Mapping[str, object]) -> Calla
     A class without ``context`` is made with all that it names: the object is the handler then.
     """
     names = list(inspect.signature(function).parameters)
+    assert names, f"{function} does not say what it takes: a coroutine that is compiled"
     if isinstance(function, type) and "context" not in names:
         handler: Handler = function(*map(services.__getitem__, names))
         return handler

@@ -4,6 +4,7 @@ They are named here one by one, never found by looking around.
 """
 
 from barnabas.broker.handlers import acls as acls
+from barnabas.broker.handlers import add_offsets_to_txn as add_offsets_to_txn
 from barnabas.broker.handlers import alter_configs as alter_configs
 from barnabas.broker.handlers import api_versions as api_versions
 from barnabas.broker.handlers import cluster as cluster

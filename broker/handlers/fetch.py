@@ -13,7 +13,7 @@ that at hand. Very many partitions, of a request or of its session, are read and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Final, TypeAlias, cast
@@ -89,7 +89,21 @@ def refuse_fetch(request: FetchRequest, code: ErrorCode, message: str | None) ->
     )
 
 
-async def fetch_long(
+def fetch_long(
+    catalogue: Catalogue,
+    fetch_sessions: FetchSessions,
+    fetch_waits: FetchWaits,
+    readers: DiskReaders,
+    host: Host,
+    context: RequestContext,
+    request: FetchRequest,
+) -> Awaitable[FetchAnswer]:
+    """Handle a request that names very many partitions."""
+    # No coroutine itself: compiled it would not say which services it names.
+    return _fetch_long(catalogue, fetch_sessions, fetch_waits, readers, host, context, request)
+
+
+async def _fetch_long(
     catalogue: Catalogue,
     fetch_sessions: FetchSessions,
     fetch_waits: FetchWaits,
@@ -98,7 +112,6 @@ async def fetch_long(
     context: RequestContext,
     request: FetchRequest,
 ) -> FetchAnswer:
-    """Handle a request that names very many partitions."""
     named: dict[Key, Asked] = {}
     for part, _ in parts(request, BY_PARTITION):
         for each in asked_of(part):

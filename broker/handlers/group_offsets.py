@@ -9,7 +9,7 @@ groups, v9 says who asks, v10 has topic ids.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Final, cast
 
@@ -68,14 +68,25 @@ GROUPS_PER_REQUEST_MAX: Final = 10_000
 BY_PARTITION: Final = by("topics.partitions")
 
 
-async def offset_commit_long(
+def offset_commit_long(
+    catalogue: Catalogue,
+    groups: Groups,
+    host: Host,
+    context: RequestContext,
+    request: OffsetCommitRequest,
+) -> Awaitable[OffsetCommitResponse]:
+    """Commit what exists of very many partitions as one batch of records: all of it, or nothing."""
+    # No coroutine itself: compiled it would not say which services it names.
+    return _offset_commit_long(catalogue, groups, host, context, request)
+
+
+async def _offset_commit_long(
     catalogue: Catalogue,
     groups: Groups,
     host: Host,
     context: RequestContext,
     request: OffsetCommitRequest,
 ) -> OffsetCommitResponse:
-    """Commit what exists of very many partitions as one batch of records: all of it, or nothing."""
     slices: list[tuple[OffsetCommitRequest, bool, OffsetCommitResponse]] = []
     for part, continues in parts(request, BY_PARTITION):
         slices.append((part, continues, _take_out_unknown_of_commit(catalogue, context, part)))

@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn 0-5, AddOffsetsToTxn 0-4, EndTxn 0-5: a transaction grows and ends.
+"""AddPartitionsToTxn 0-5, EndTxn 0-5: a transaction grows and ends.
 
 Version notes. AddPartitionsToTxn: up to v3 a client adds partitions of one transaction; from v4 on
 a broker asks for several, perhaps only to verify (KIP-890). EndTxn: v5 is the protocol of KIP-890,
@@ -13,7 +13,6 @@ from functools import partial
 from typing import Final
 
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
-from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.topics.catalogue import Catalogue
@@ -26,12 +25,7 @@ from barnabas.coordinator.transactions.commands import (
     VerifyPartitions,
 )
 from barnabas.coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2, TopicPartition
-from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages.add_offsets_to_txn import (
-    ADD_OFFSETS_TO_TXN,
-    AddOffsetsToTxnRequest,
-    AddOffsetsToTxnResponse,
-)
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,
     AddPartitionsToTxnPartitionResult,
@@ -52,7 +46,7 @@ EPOCH_EACH_SINCE: Final = 5
 Errors = dict[TopicPartition, ErrorCode]
 
 
-def _sent(error: ErrorCode, version: int) -> ErrorCode:
+def error_of_version(error: ErrorCode, version: int) -> ErrorCode:
     """What old clients know a fenced producer by."""
     if error == ErrorCode.PRODUCER_FENCED and version < FENCED_SINCE:
         return ErrorCode.INVALID_PRODUCER_EPOCH
@@ -173,51 +167,13 @@ def _topic_results(
             topic.name,
             [
                 AddPartitionsToTxnPartitionResult(
-                    index, _sent(errors[TopicPartition(topic.name, index)], version)
+                    index, error_of_version(errors[TopicPartition(topic.name, index)], version)
                 )
                 for index in topic.partitions
             ],
         )
         for topic in topics
     ]
-
-
-# -------------------------------------------------------------------------------- AddOffsetsToTxn
-
-
-def refuse_add_offsets(
-    _request: AddOffsetsToTxnRequest, code: ErrorCode, _message: str | None
-) -> AddOffsetsToTxnResponse:
-    """Answer an error."""
-    return AddOffsetsToTxnResponse(error_code=code)
-
-
-@serves(ADD_OFFSETS_TO_TXN, versions=(0, 4), refuse=refuse_add_offsets, short=True)
-async def add_offsets_to_txn(
-    catalogue: Catalogue,
-    groups: Groups,
-    transactions: Transactions,
-    context: RequestContext,
-    request: AddOffsetsToTxnRequest,
-) -> AddOffsetsToTxnResponse:
-    """Add the partition of ``__consumer_offsets`` that a group's commits go to."""
-    if not request.transactional_id:
-        raise KafkaError(ErrorCode.INVALID_REQUEST)
-    try:
-        await groups.ensure()
-    except KafkaError as error:
-        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
-    command = AddPartitions(
-        request.transactional_id,
-        request.producer_id,
-        request.producer_epoch,
-        frozenset({offsets_partition(catalogue, request.group_id)}),
-        CLASSIC,
-    )
-    outcome = await transactions.outcome_of(
-        lambda: command, key=request.transactional_id, context=context
-    )
-    return AddOffsetsToTxnResponse(error_code=_sent(outcome.error, context.api_version))
 
 
 def offsets_partition(catalogue: Catalogue, group_id: str) -> TopicPartition:
@@ -241,7 +197,7 @@ def end_txn(
     def respond(outcome: Outcome) -> None:
         pending.complete(
             EndTxnResponse(
-                error_code=_sent(outcome.error, version),
+                error_code=error_of_version(outcome.error, version),
                 producer_id=outcome.producer_id,
                 producer_epoch=outcome.producer_epoch,
             )

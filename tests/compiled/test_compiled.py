@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import tomllib
 from pathlib import Path
 
 import pytest
 from kafka import KafkaProducer
 
+from barnabas.broker.api.dispatch import ROUTES
 from tests.checkout import ROOT, SOURCES
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.interop.transactional import committed
@@ -29,6 +31,14 @@ def compiled_modules() -> list[str]:
 @pytest.mark.parametrize("name", compiled_modules())
 def test_a_module_is_compiled(name):
     assert importlib.import_module(name).__file__.endswith(".so")
+
+
+def test_every_handler_says_which_services_it_names():
+    importlib.import_module("barnabas.broker.handlers")
+    for route in ROUTES:
+        for function in (route.handler, route.shortcut, route.long_handler):
+            if function is not None:
+                assert inspect.signature(function).parameters, route.api.name
 
 
 def test_nothing_but_a_library_stands_beside_the_one_name():
