@@ -296,8 +296,8 @@ class Connection(asyncio.BufferedProtocol):
                 left = pipeline.process(begun_ns, left)
                 if left:
                     self._write()
-        except FrameRefused as error:
-            self.close(f"reason={error}")
+        except FrameRefused as refused:
+            self.close(f"reason={refused}")
         except (Malformed, CloseConnection) as error:
             self.close(f"{pipeline.describe_frame()}reason={error}")
         except Exception as error:  # noqa: BLE001  the connection's top frame: a bug ends it

@@ -49,20 +49,6 @@ def bin_directory(wheel, tmp_path_factory):
     return commands
 
 
-def test_messages_that_nobody_needs_are_left_out(wheel, bin_directory):
-    """Of all that are generated only what a route answers, or something here asks or reads."""
-    names = zipfile.ZipFile(wheel).namelist()
-    shipped = {
-        name.rpartition("/")[2] for name in names if name.startswith("barnabas/protocol/messages/")
-    }
-    generated = {path.name for path in (ROOT / "protocol" / "messages").glob("*.py")}
-    left_out = generated - shipped
-    assert {"share_fetch.py", "streams_group_heartbeat.py"} <= left_out
-    assert {"sasl_handshake.py", "sasl_authenticate.py", "produce.py"} <= shipped
-    command = "import barnabas.broker.server, barnabas.spark_connector.cluster; print('there')"
-    assert run(str(bin_directory / "python"), "-c", command, cwd=bin_directory).strip() == "there"
-
-
 def test_what_is_in_the_wheel(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     folders = {name.partition("/")[0] for name in names}
