@@ -11,6 +11,7 @@ import pytest
 from kafka import KafkaProducer
 
 from barnabas.broker.api.dispatch import ROUTES
+from tests.broker.toy import ECHO, RawClient, Toy, request, small_config
 from tests.checkout import ROOT, SOURCES
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.interop.transactional import committed
@@ -39,6 +40,31 @@ def test_every_handler_says_which_services_it_names():
         for function in (route.handler, route.shortcut, route.long_handler):
             if function is not None:
                 assert inspect.signature(function).parameters, route.api.name
+
+
+@pytest.mark.parametrize(
+    ("frame", "reason"),
+    [
+        (request(ECHO, b"bug"), "ZeroDivisionError('a bug')"),
+        (request(ECHO, b"bad"), "reason=bad bytes"),
+        (b"\xff\xff\xff\xff", "reason="),
+    ],
+    ids=["an error of ours", "a malformed request", "a malformed frame"],
+)
+async def test_what_ends_a_connection_is_logged_by_it(frame, reason, caplog):
+    """Never by the event loop: mypyc takes the type of a caught error from its first use."""
+    toy = Toy(small_config())
+    await toy.server.start()
+    try:
+        client = await RawClient.to(toy.server.listeners[0].bound)
+        await client.send(frame)
+        assert await client.closed() == b""
+        await client.close()
+    finally:
+        await toy.server.abort()
+    (record,) = caplog.records
+    assert record.name.startswith("barnabas.broker.network")
+    assert reason in record.getMessage()
 
 
 def test_nothing_but_a_library_stands_beside_the_one_name():
