@@ -36,7 +36,8 @@ MAY_OPEN = {"storage/io.py", "broker/cli/configuration.py", "broker/runtime/proc
 # users import.
 ENTRY_POINTS = re.compile(
     r"barnabas\.(broker\.cli\.\w+|broker\.testing\.pytest_plugin|broker\.config\.reference"
-    r"|protocol\.messages\.\w+|storage\.check|testing|(\w+\.)*__main__)"
+    r"|protocol\.messages\.\w+|storage\.check|testing"
+    r"|spark\.(data_source|foreach_batch)|(\w+\.)*__main__)"
 )
 
 BANNED_WORDS = re.compile(r"\b(" + "TO" + "DO|FIX" + r"ME|XX" + r"X)\b")
