@@ -13,25 +13,16 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
+from barnabas.broker.client.brokers import TRANSACTION
+from barnabas.broker.client.deadline import Deadline
+from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.api import Api
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.find_coordinator import (
-    FIND_COORDINATOR,
-    Coordinator,
-    FindCoordinatorRequest,
-)
-from barnabas.protocol.messages.metadata import (
-    METADATA,
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-)
+from barnabas.protocol.messages.metadata import MetadataResponse
 from barnabas.protocol.wire import ZERO_UUID
-from barnabas.spark_connector.connection import Connection, Disconnected
 from barnabas.spark_connector.connections import CONTROL, DATA, Connections, NotYet, name_of
-from barnabas.spark_connector.deadline import Deadline
 from barnabas.spark_connector.errors import NotAllowed, TopicMissing
 from barnabas.spark_connector.incarnation import Home
 from barnabas.spark_connector.options import SinkOptions
@@ -42,13 +33,10 @@ Request = TypeVar("Request")
 Response = TypeVar("Response")
 Result = TypeVar("Result")
 
-GROUP: Final = 0
-TRANSACTION: Final = 1
-
 MISSING_TOPIC_MS: Final = 5_000
 """How long a topic may be missing: just created, or on a broker that has just started."""
 
-_BATCHED_LOOKUP: Final = 4
+_TRANSACTION_VERSION: Final = "transaction.version"
 _PIPELINED_MAX: Final = 100
 _REMEMBERED_COORDINATORS_MAX: Final = 1_000
 _NOT_ALLOWED: Final = {
@@ -185,11 +173,11 @@ class Cluster(Connections):
 
         def attempt() -> None:
             missing = [key for key in requests if key not in answers]
-            problem: Disconnected | NotYet | None = None
+            problem: Unreachable | NotYet | None = None
             for node_id, keys in self._by_coordinator(missing).items():
                 try:
                     self._pipelined(node_id, keys, api, requests, error_of, at_most, answers)
-                except (Disconnected, NotYet) as failure:
+                except (Unreachable, NotYet) as failure:
                     problem = failure
             if problem is not None:
                 raise problem
@@ -238,25 +226,22 @@ class Cluster(Connections):
     def transaction_version(self) -> int:
         """The level of Kafka's feature `transaction.version`; from 2 on KIP-890 holds."""
         return self.until(
-            "Connecting", self.deadline(), lambda: self.any_node().transaction_version
+            "Connecting",
+            self.deadline(),
+            lambda: self.any_node().feature_level(_TRANSACTION_VERSION),
         )
 
     @property
     def node_ids(self) -> list[int]:
         """Every broker that Metadata has named so far."""
-        return self._nodes.ids
+        return self._brokers.node_ids
 
     def refresh(self, topics: Iterable[str], deadline: Deadline) -> MetadataResponse:
         """Ask for metadata; none of the topics is created by asking."""
-        request = MetadataRequest(
-            topics=[MetadataRequestTopic(name=name) for name in topics],
-            allow_auto_topic_creation=False,
+        names = list(topics)
+        response = self.until(
+            "Asking for the cluster's topics", deadline, lambda: self._brokers.metadata(names)
         )
-        response = self.ask_any(
-            "Asking for the cluster's topics", METADATA, request, deadline=deadline
-        )
-        for broker in response.brokers:
-            self._nodes.know(broker.node_id, broker.host, broker.port)
         for topic in response.topics:
             if topic.name is not None and not topic.error_code:
                 self._leaders[topic.name] = {
@@ -342,26 +327,14 @@ class Cluster(Connections):
         known = set(keys).difference(unknown)
         found = {key: self._coordinators[kind, key] for key in known}
         for start in range(0, len(unknown), _PIPELINED_MAX):
-            for answer in self._look_up(kind, unknown[start : start + _PIPELINED_MAX]):
+            for answer in self._brokers.coordinators(kind, unknown[start : start + _PIPELINED_MAX]):
                 code = ErrorCode(answer.error_code)
                 if code in _NOT_ALLOWED:
                     raise NotAllowed(f"The broker does not allow {answer.key}: {name_of(code)}.")
                 if code:
                     raise NotYet(name_of(code))
-                self._nodes.know(answer.node_id, answer.host, answer.port)
                 self._coordinators[kind, answer.key] = found[answer.key] = answer.node_id
         return found
-
-    def _look_up(self, kind: int, keys: list[str]) -> list[Coordinator]:
-        connection = self.any_node()
-        if connection.speaks(FIND_COORDINATOR, _BATCHED_LOOKUP):
-            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
-            return connection.ask(FIND_COORDINATOR, request).coordinators
-        return [self._look_up_one(connection, kind, key) for key in keys]
-
-    def _look_up_one(self, connection: Connection, kind: int, key: str) -> Coordinator:
-        answer: Any = connection.ask(FIND_COORDINATOR, FindCoordinatorRequest(key, kind))
-        return Coordinator(key, answer.node_id, answer.host, answer.port, answer.error_code)
 
 
 def connected(options: SinkOptions) -> Cluster:

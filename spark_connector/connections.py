@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from barnabas.broker.client.nodes import Nodes, UnknownNode
+from barnabas.broker.client.brokers import Brokers
+from barnabas.broker.client.connection import Connection
+from barnabas.broker.client.deadline import Deadline
+from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.spark_connector.closing import Closing
-from barnabas.spark_connector.connection import Connection, Disconnected
-from barnabas.spark_connector.deadline import Deadline
 from barnabas.spark_connector.errors import BrokerTooOld, BrokerUnreachable
 from barnabas.spark_connector.options import addresses
 
@@ -17,6 +18,8 @@ Result = TypeVar("Result")
 
 DATA: Final = "data"
 CONTROL: Final = "control"
+
+_LARGEST_ANSWER_BYTES: Final = 64 * 1024 * 1024
 
 
 class NotYet(Exception):
@@ -44,11 +47,16 @@ class Connections(Closing):
         self.request_timeout_ms = request_timeout_ms
         self._client_id = client_id
         self._timeout_ms = timeout_ms
-        self._nodes = Nodes(addresses(bootstrap_servers), self._connect, Disconnected)
+        self._brokers = Brokers(
+            addresses(bootstrap_servers),
+            client_id,
+            request_timeout_ms / 1000,
+            max_frame_bytes=_LARGEST_ANSWER_BYTES,
+        )
 
     def close(self) -> None:
         """Close all connections; whatever is asked next makes new ones."""
-        self._nodes.close()
+        self._brokers.close()
 
     def deadline(self) -> Deadline:
         """As long as one thing may take."""
@@ -58,17 +66,11 @@ class Connections(Closing):
 
     def node(self, node_id: int, lane: str = CONTROL) -> Connection:
         """Return a connection to a broker that Metadata or FindCoordinator named."""
-        try:
-            return self._nodes.node(node_id, lane)
-        except UnknownNode as error:
-            raise NotYet(str(error)) from None
+        return self._brokers.node(node_id, lane)
 
     def any_node(self) -> Connection:
-        """Return a connection to whichever broker takes one; raises Disconnected."""
-        return self._nodes.any()
-
-    def _connect(self, address: tuple[str, int]) -> Connection:
-        return Connection(address, self._client_id, self.request_timeout_ms)
+        """Return a connection to the first broker that takes one."""
+        return self._brokers.any()
 
     # ---------------------------------------------------------------------------------- attempts
 
@@ -77,7 +79,7 @@ class Connections(Closing):
         while True:
             try:
                 return attempt()
-            except (Disconnected, NotYet) as problem:
+            except (Unreachable, NotYet) as problem:
                 self.forget()
                 if deadline.is_over:
                     raise self.gave_up(what, deadline, problem) from None
@@ -85,7 +87,7 @@ class Connections(Closing):
                 if error.code != ErrorCode.UNSUPPORTED_VERSION:
                     raise
                 raise BrokerTooOld(
-                    f"{what} failed because {error.message}; exactly-once writing needs Apache "
+                    f"{what} failed at {error.message}; exactly-once writing needs Apache "
                     "Kafka 2.5 or later, or Barnabas."
                 ) from None
             deadline.pause()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from barnabas.broker.client.connection import Connection
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID
 from barnabas.protocol.messages.txn_offset_commit import TXN_OFFSET_COMMIT
 from barnabas.spark_connector.cluster import Cluster
-from barnabas.spark_connector.connection import Connection
 from barnabas.spark_connector.errors import BrokerTooOld, TopicMissing
 from barnabas.spark_connector.pipeline import Pipeline
 from barnabas.spark_connector.requests import INIT_TWO_PHASE

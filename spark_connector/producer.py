@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from barnabas.broker.client.brokers import GROUP, TRANSACTION
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN, AddOffsetsToTxnRequest
 from barnabas.protocol.messages.add_partitions_to_txn import (
@@ -24,7 +25,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
 )
-from barnabas.spark_connector.cluster import GROUP, TRANSACTION, Cluster, TopicPartition
+from barnabas.spark_connector.cluster import Cluster, TopicPartition
 from barnabas.spark_connector.encoded import EncodedBatch
 from barnabas.spark_connector.errors import BrokerUnreachable, Fenced, InDoubt
 from barnabas.spark_connector.requests import (

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
+from barnabas.broker.client.brokers import TRANSACTION
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest, EndTxnResponse
 from barnabas.protocol.messages.init_producer_id import (
@@ -16,7 +17,7 @@ from barnabas.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from barnabas.spark_connector.cluster import TRANSACTION, Cluster, name_of
+from barnabas.spark_connector.cluster import Cluster, name_of
 from barnabas.spark_connector.errors import (
     Fenced,
     NotAllowed,

@@ -17,6 +17,9 @@ import collections
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from barnabas.broker.client.connection import Connection
+from barnabas.broker.client.deadline import Deadline
+from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.produce import (
     PRODUCE,
@@ -27,8 +30,6 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.protocol.records import increment_sequence
 from barnabas.spark_connector.cluster import DATA, Cluster, NotYet, TopicPartition
-from barnabas.spark_connector.connection import Connection, Disconnected
-from barnabas.spark_connector.deadline import Deadline
 from barnabas.spark_connector.encoded import EncodedBatch, stamp
 from barnabas.spark_connector.errors import RecordTooLarge
 from barnabas.spark_connector.requests import Identity, refused
@@ -111,7 +112,7 @@ class Sender:
             for _ in requests:
                 try:
                     self._answer(node_id)
-                except (Disconnected, NotYet):
+                except (Unreachable, NotYet):
                     break
         self._in_flight.clear()
 
@@ -141,7 +142,7 @@ class Sender:
         try:
             connection = self._connection(node_id, len(in_flight) - 1)
             connection.send(PRODUCE, self._request(batches), self._at_most)
-        except (Disconnected, NotYet):
+        except (Unreachable, NotYet):
             self._send_again(Batches())
 
     def _receive(self, node_id: int) -> None:
@@ -149,7 +150,7 @@ class Sender:
         batches = self._in_flight[node_id].popleft()
         try:
             failed = self._failed(self._answer(node_id), batches)
-        except (Disconnected, NotYet):
+        except (Unreachable, NotYet):
             failed = batches
         if failed:
             self._send_again(failed)
@@ -162,14 +163,14 @@ class Sender:
         connection = self._cluster.node(node_id, DATA)
         if connection.in_flight != in_flight:
             connection.close()
-            raise Disconnected(f"{connection.name}: other answers are on their way")
+            raise Unreachable(f"{connection.name}: other answers are on their way")
         return connection
 
     def _answer(self, node_id: int) -> ProduceResponse:
-        """The next answer of a broker; raises Disconnected where none will come."""
+        """The next answer of a broker; raises Unreachable where none will come."""
         connection = self._cluster.node(node_id, DATA)
         if not connection.in_flight:
-            raise Disconnected(f"{connection.name}: the connection that was asked is gone")
+            raise Unreachable(f"{connection.name}: the connection that was asked is gone")
         return connection.receive(PRODUCE)
 
     def _add(self, batches: Batches) -> None:
@@ -262,7 +263,7 @@ class Sender:
         for batches in self._in_flight.get(node_id, ()):
             try:
                 bad = self._failed(self._answer(node_id), batches, topic_partitions)
-            except (Disconnected, NotYet):
+            except (Unreachable, NotYet):
                 bad = batches
             failed += bad.items()
             topic_partitions.update(bad)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from barnabas.broker.client.connection import Connection
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
@@ -27,7 +28,6 @@ from barnabas.protocol.messages.list_transactions import (
     ListTransactionsResponse,
 )
 from barnabas.spark_connector.cluster import Cluster, NotYet, name_of
-from barnabas.spark_connector.connection import Connection
 from barnabas.spark_connector.prepared import query_tag, read_task_transactional_id
 from barnabas.spark_connector.requests import Identity, end_all, refused
 

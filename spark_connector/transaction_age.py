@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import Final
 
+from barnabas.broker.client.connection import Connection
+from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
@@ -13,7 +15,6 @@ from barnabas.protocol.messages.describe_transactions import (
 )
 from barnabas.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from barnabas.spark_connector.cluster import Cluster, NotYet
-from barnabas.spark_connector.connection import Connection, Disconnected
 from barnabas.spark_connector.errors import SinkError
 from barnabas.spark_connector.sweep import listing
 
@@ -31,7 +32,7 @@ class TransactionAges:
         """Return the age of the oldest one in milliseconds; None where there is none."""
         try:
             return self._oldest_ms(sink_id)
-        except (Disconnected, NotYet, KafkaError, SinkError, OSError):
+        except (Unreachable, NotYet, KafkaError, SinkError, OSError):
             return None
 
     def close(self) -> None:

@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from barnabas.broker.cli.cluster import Cluster, Connection, Rejected, check
+from barnabas.broker.cli.cluster import Cluster, Rejected, check
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.offsets import ISOLATION, TopicPartition, partition_text, patiently
+from barnabas.broker.client.connection import Connection
+from barnabas.broker.client.errors import Unreachable
 from barnabas.broker.client.topic_reader import (
     EXPANDED_BYTES,
     FETCH_BY_NAME,
@@ -107,7 +109,7 @@ class Consumer:
             for broker, topic_partitions in asked:
                 broker.send(FETCH, self._request(topic_partitions), FETCH_BY_NAME)
             return [answer for broker, _ in asked for answer in self._answers(broker)]
-        except CommandError:
+        except (CommandError, Unreachable):
             self._leaders = None
             raise
 

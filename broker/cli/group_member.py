@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, TypeVar
 
-from barnabas.broker.cli.cluster import Cluster, Connection, Rejected, Unreachable, check
+from barnabas.broker.cli.cluster import Cluster, Rejected, check
 from barnabas.broker.cli.group_protocol import (
     decode_assignment,
     decode_subscription,
@@ -26,6 +26,8 @@ from barnabas.broker.cli.group_protocol import (
 )
 from barnabas.broker.cli.group_view import by_topic, committed_offsets, coordinators
 from barnabas.broker.cli.offsets import TopicPartition, partition_text, patiently
+from barnabas.broker.client.connection import Connection
+from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.api import Api
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest

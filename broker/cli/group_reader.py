@@ -70,7 +70,7 @@ class GroupReader:
 
     def close(self) -> None:
         """Commit what was printed, and leave; raises CommandError."""
-        self._cluster.disconnect()  # After Ctrl-C answers may still be due on its connections.
+        self._cluster.close()  # After Ctrl-C answers may still be due on its connections.
         try:
             self._commit_before_others_take_over()
         finally:

@@ -6,10 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from barnabas.broker.cli.cluster import Cluster, Connection, Rejected, check
+from barnabas.broker.cli.cluster import Cluster, Rejected, check
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.group_protocol import decode_assignment
 from barnabas.broker.cli.offsets import TopicPartition, partition_text
+from barnabas.broker.client.brokers import GROUP, MANY_KEYS_SINCE
+from barnabas.broker.client.connection import Connection
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
@@ -17,7 +19,7 @@ from barnabas.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
 )
 from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
-from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR
 from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListedGroup, ListGroupsRequest
 from barnabas.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
@@ -25,12 +27,10 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequestGroup,
 )
 
-GROUP_KEY = 0
 OFFSET_FETCH_BY_NAME = 9
 """The last version of OffsetFetch that names topics; later ones answer with ids."""
 
 CLASSIC, CONSUMER = "classic", "consumer"
-_BATCHED_SINCE = 4
 """The version of FindCoordinator that takes several keys; OffsetFetch came to it at that time."""
 
 _DEAD = "Dead"
@@ -83,18 +83,14 @@ def list_groups(cluster: Cluster, states: Sequence[str], types: Sequence[str]) -
     return [found[group_id] for group_id in sorted(found)]
 
 
-def coordinators(
-    cluster: Cluster, keys: Iterable[str], key_type: int = GROUP_KEY
-) -> dict[str, int]:
+def coordinators(cluster: Cluster, keys: Iterable[str], kind: int = GROUP) -> dict[str, int]:
     """Return the node id of the coordinator of groups, or other keys; raises Rejected."""
-    if not cluster.any_broker.speaks(FIND_COORDINATOR, _BATCHED_SINCE):
-        what = "groups" if key_type == GROUP_KEY else "transactions"
+    if not cluster.any().speaks(FIND_COORDINATOR, MANY_KEYS_SINCE):
+        what = "groups" if kind == GROUP else "transactions"
         raise CommandError(f"{what}: the broker speaks Kafka's protocol of before 3.0")
-    request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=list(keys))
     found = {}
-    for each in cluster.ask(FIND_COORDINATOR, request).coordinators:
+    for each in cluster.coordinators(kind, list(keys)):
         check(each.key, each.error_code, each.error_message)
-        cluster.know(each.node_id, each.host, each.port)
         found[each.key] = each.node_id
     return found
 

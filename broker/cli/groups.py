@@ -11,7 +11,7 @@ from barnabas.broker.cli.arguments import (
     addresses,
     topic_partitions,
 )
-from barnabas.broker.cli.cluster import Cluster, Connection, Partition, Rejected, check
+from barnabas.broker.cli.cluster import Cluster, Partition, Rejected, check
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.group_view import (
     GroupView,
@@ -30,6 +30,7 @@ from barnabas.broker.cli.offsets import (
 )
 from barnabas.broker.cli.output import count_text, print_json, print_pairs, print_table
 from barnabas.broker.cli.where import Where
+from barnabas.broker.client.connection import Connection
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from barnabas.protocol.messages.offset_commit import (

@@ -17,7 +17,9 @@ from types import ModuleType
 
 from barnabas.broker.cli.arguments import Parser
 from barnabas.broker.cli.errors import FAILED, INTERRUPTED, CommandError, report
+from barnabas.broker.client.errors import Unreachable
 from barnabas.broker.version import __version__
+from barnabas.protocol.errors import KafkaError
 
 COMMANDS = {
     "serve": "run a broker until SIGTERM or Ctrl-C",
@@ -52,6 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except CommandError as error:
         return _ended(report(str(error), error.exit_code))
+    except Unreachable as error:
+        return _ended(report(str(error), FAILED))
+    except KafkaError as error:  # The broker lacks a request, or all versions of it that we know.
+        return _ended(report(error.message, FAILED))
     except KeyboardInterrupt:
         return _ended(INTERRUPTED)
     except BrokenPipeError:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from barnabas.broker.cli.cluster import Cluster, Partition, Rejected, Unreachable, check
+from barnabas.broker.cli.cluster import Cluster, Partition, Rejected, check
+from barnabas.broker.client.deadline import Deadline
+from barnabas.broker.client.errors import NotKafka, Unreachable
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.list_offsets import (
     LIST_OFFSETS,
@@ -22,8 +23,6 @@ TopicPartition = tuple[str, int]
 
 LATEST, EARLIEST = -1, -2
 ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
-_PAUSE_SECONDS = 0.1
-_PAUSE_MAX_SECONDS = 1.0
 
 
 def offsets_at(
@@ -69,16 +68,19 @@ def patiently(cluster: Cluster, timeout_seconds: float, attempt: Callable[[], T]
 
     Raises what the last attempt in time raised, and at once what another one cannot mend.
     """
-    deadline = time.monotonic() + timeout_seconds
-    pause_seconds = _PAUSE_SECONDS
+    deadline = Deadline(int(timeout_seconds * 1000))
     while True:
         try:
             return attempt()
         except (Unreachable, Rejected) as problem:
-            if isinstance(problem, Rejected) and not problem.code.retriable:
+            if deadline.is_over or not may_pass(problem):
                 raise
-            if time.monotonic() + pause_seconds > deadline:
-                raise
-        cluster.disconnect()
-        time.sleep(pause_seconds)
-        pause_seconds = min(2 * pause_seconds, _PAUSE_MAX_SECONDS)
+        cluster.close()
+        deadline.pause()
+
+
+def may_pass(problem: Exception) -> bool:
+    """Whether another attempt may succeed: a broker that restarts, a leader that moved."""
+    if isinstance(problem, Rejected):
+        return problem.code.retriable
+    return isinstance(problem, Unreachable) and not isinstance(problem, NotKafka)

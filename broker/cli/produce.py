@@ -15,7 +15,7 @@ from barnabas.broker.cli.arguments import (
     whole_number,
 )
 from barnabas.broker.cli.cluster import Cluster
-from barnabas.broker.cli.errors import OK, USAGE, CommandError
+from barnabas.broker.cli.errors import FAILED, OK, USAGE, CommandError
 from barnabas.broker.cli.offsets import partition_text
 from barnabas.broker.cli.output import Progress, count_text, print_json
 from barnabas.broker.cli.producer import ALL, LEADER, NOBODY, Producer, ProducerOptions
@@ -26,6 +26,7 @@ from barnabas.broker.cli.record_text import (
     record_from_json,
     unescape,
 )
+from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.compression import NAMES
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
@@ -102,9 +103,10 @@ def run(arguments: argparse.Namespace) -> int:
                 for records in read_records(sys.stdin.buffer, parse):
                     producer.write(records)
                     progress.show(f"{count_text(producer.records, 'record')} written")
-        except CommandError as problem:
+        except (CommandError, Unreachable) as problem:
             done = count_text(producer.records, "record")
-            raise CommandError(f"{problem}; {done} written before", problem.exit_code) from None
+            exit_code = problem.exit_code if isinstance(problem, CommandError) else FAILED
+            raise CommandError(f"{problem}; {done} written before", exit_code) from None
     _print_written(producer, arguments)
     return OK
 

@@ -18,10 +18,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from barnabas.broker.cli.cluster import Cluster, Connection, Partition, Rejected, Unreachable, check
+from barnabas.broker.cli.cluster import Cluster, Partition, Rejected, check
 from barnabas.broker.cli.errors import CommandError
-from barnabas.broker.cli.offsets import partition_text, patiently
+from barnabas.broker.cli.offsets import may_pass, partition_text, patiently
 from barnabas.broker.cli.record_text import NewRecord
+from barnabas.broker.client.connection import Connection
+from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.compression import NONE
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
@@ -166,7 +168,7 @@ class Producer:
         for number, lane in self._lanes.items():
             if lane.batches:
                 by_leader[self._leader(number)].append(lane.batches[0])
-        problems: list[CommandError] = []
+        problems: list[Exception] = []
         for leader, batches in by_leader.items():
             try:
                 self._deliver_to(self._cluster.node(leader), batches)
@@ -260,14 +262,10 @@ class Producer:
             batches.appendleft(_Batch(batch.partition, records))
 
 
-def _raise_worst(problems: Sequence[CommandError]) -> None:
+def _raise_worst(problems: Sequence[Exception]) -> None:
     """Raise one of several problems: rather what is final than what another attempt may mend."""
     if problems:
-        raise min(problems, key=_may_pass)
-
-
-def _may_pass(problem: CommandError) -> bool:
-    return not isinstance(problem, Rejected) or problem.code.retriable
+        raise min(problems, key=may_pass)
 
 
 def _size(record: NewRecord) -> int:

@@ -17,11 +17,11 @@ from barnabas.broker.cli.offsets import partition_text
 from barnabas.broker.cli.transaction_view import (
     ONGOING,
     PREPARED,
-    TRANSACTION_KEY,
     OpenTransaction,
     Transaction,
     open_transactions,
 )
+from barnabas.broker.client.brokers import TRANSACTION
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
@@ -53,7 +53,7 @@ def abort_everywhere(cluster: Cluster, transaction: Transaction) -> None:
     """Fence the producer of a transactional id; raises Rejected while that is under way."""
     key = transaction.transactional_id
     request = InitProducerIdRequest(key, min(transaction.timeout_ms, _TIMEOUT_MS))
-    node_id = coordinators(cluster, [key], TRANSACTION_KEY)[key]
+    node_id = coordinators(cluster, [key], TRANSACTION)[key]
     answer = cluster.node(node_id).ask(INIT_PRODUCER_ID, request, INIT_PRODUCER_ID_STABLE)
     check(key, answer.error_code)
 

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
-from barnabas.broker.cli.cluster import Cluster, Connection, Partition, Rejected, check
+from barnabas.broker.cli.cluster import Cluster, Partition, Rejected, check
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.group_view import coordinators
 from barnabas.broker.cli.offsets import LATEST, TopicPartition, offsets_at, partition_text
+from barnabas.broker.client.brokers import TRANSACTION
+from barnabas.broker.client.connection import Connection
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
@@ -34,7 +36,6 @@ from barnabas.protocol.messages.list_transactions import LIST_TRANSACTIONS, List
 
 T = TypeVar("T")
 
-TRANSACTION_KEY: Final = 1
 ONGOING: Final = "Ongoing"
 PREPARED: Final = ("PrepareCommit", "PrepareAbort")
 OPEN_STATES: Final = (ONGOING, *PREPARED)
@@ -145,7 +146,7 @@ def _passes(transaction: Transaction, filters: Filters) -> bool:
 def describe_transactions(cluster: Cluster, ids: Sequence[str]) -> list[Transaction]:
     """Describe transactional ids, in their order; raises Rejected."""
     by_node: dict[int, list[str]] = defaultdict(list)
-    for key, node_id in coordinators(cluster, ids, TRANSACTION_KEY).items():
+    for key, node_id in coordinators(cluster, ids, TRANSACTION).items():
         by_node[node_id].append(key)
     found = {
         each.transactional_id: each

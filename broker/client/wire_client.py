@@ -1,4 +1,4 @@
-"""One blocking connection to a broker: for the command line, the Spark sinks, tests and tools."""
+"""One blocking connection to a broker, in the versions that its user names."""
 
 from __future__ import annotations
 
@@ -135,7 +135,8 @@ class WireClient:
             self._versions = AdvertisedVersions.from_response(answer)
         return self._versions
 
-    def feature_level(self, name: str) -> int:
-        """Return the level of a feature that the cluster has finalized; 0 without it."""
+    @property
+    def features(self) -> dict[str, int]:
+        """The levels of the features that the cluster has finalized, by name."""
         _ = self.versions  # They come in the same answer.
-        return self._features.get(name, 0)
+        return self._features

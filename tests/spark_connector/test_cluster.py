@@ -5,12 +5,13 @@ import threading
 
 import pytest
 
+from barnabas.broker.client.connection import Connection
+from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.client import AdvertisedVersions
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.spark_connector.cluster import Cluster
-from barnabas.spark_connector.connection import Connection, Disconnected
 from barnabas.spark_connector.errors import (
     BrokerTooOld,
     BrokerUnreachable,
@@ -81,8 +82,8 @@ def test_a_broker_that_does_not_answer_is_not_waited_for_for_ever(listener):
 )
 def test_what_is_no_broker_is_found_out(listener, answer, problem):
     thread = serve(listener, answer)
-    with pytest.raises(Disconnected, match=problem):
-        Connection(address(listener), "test", 60_000)
+    with pytest.raises(Unreachable, match=problem):
+        Connection(address(listener), "test", 60)
     thread.join()
 
 
@@ -95,7 +96,9 @@ def test_a_request_that_the_broker_lacks_is_said_so(listener, monkeypatch):
     monkeypatch.setattr(Connection, "_introduce", introduce)
     with cluster_of(listener) as cluster, pytest.raises(BrokerTooOld, match=r"Kafka 2\.5") as error:
         cluster.ask_any("Ending", END_TXN, EndTxnRequest("id", 1, 1, committed=True))
-    assert str(error.value).startswith("Ending failed because the broker speaks versions 9-10")
+    host, port = address(listener)
+    said = f"Ending failed at {host}:{port}: the broker speaks versions 9-10 of EndTxn"
+    assert str(error.value).startswith(said)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ import random
 
 import pytest
 
+from barnabas.broker.client.deadline import Deadline
+from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.produce import (
     PRODUCE,
@@ -20,8 +22,6 @@ from barnabas.protocol.records import (
     iterate_records,
 )
 from barnabas.spark_connector.cluster import NotYet
-from barnabas.spark_connector.connection import Disconnected
-from barnabas.spark_connector.deadline import Deadline
 from barnabas.spark_connector.encoded import EncodedBatch
 from barnabas.spark_connector.errors import (
     BrokerUnreachable,
@@ -94,7 +94,7 @@ class Leader:
 
     def broken(self):
         self.close()
-        return Disconnected("broken on purpose")
+        return Unreachable("broken on purpose")
 
 
 class Leaders:
@@ -160,7 +160,7 @@ class Leaders:
         while True:
             try:
                 return attempt()
-            except (Disconnected, NotYet) as problem:
+            except (Unreachable, NotYet) as problem:
                 if deadline.is_over:
                     raise BrokerUnreachable(str(problem)) from None
 

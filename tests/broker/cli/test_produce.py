@@ -11,6 +11,7 @@ from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.produce import read_lines
 from barnabas.broker.cli.producer import Producer, ProducerOptions, murmur2
 from barnabas.broker.cli.record_text import NewRecord
+from barnabas.broker.client.errors import Unreachable
 from barnabas.broker.client.topic_reader import read_topic
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID
@@ -297,7 +298,7 @@ def test_a_broker_that_leaves(own_broker, own_shell):
         writer.write([NewRecord(None, b"x")])
         own_broker.crash()
         try:
-            with pytest.raises(CommandError) as problem:
+            with pytest.raises(Unreachable) as problem:
                 writer.write([NewRecord(None, b"y")])
         finally:
             own_broker.restart()

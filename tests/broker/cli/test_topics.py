@@ -190,9 +190,12 @@ def test_what_is_no_address(shell, address):
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "the answer is not Kafka's"),
+        (
+            b"HTTP/1.1 400 Bad Request\r\n\r\n",
+            "the answer is not Kafka's (response of 1213486160 bytes, the limit is 104857600)",
+        ),
         (b"", "connection closed during ApiVersions"),
-        (None, "no answer in time"),
+        (None, "no answer in 0.5 seconds"),
     ],
     ids=["another-protocol", "hung-up", "silent"],
 )
@@ -202,7 +205,8 @@ def test_somebody_else_is_there(monkeypatch, answer, expected):
         if answer is not None:
             answer_once(server, answer)
         shell = Shell(monkeypatch, address)
-        assert shell("topics", "list", "--timeout", "0.5").error == f"{address}: {expected}"
+        ended = shell("topics", "list", "--timeout", "0.5")
+        assert ended.error.startswith(f"{address}: {expected}")
 
 
 def answer_once(server, answer):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from barnabas.spark_connector.connection import Connection, Disconnected
+from barnabas.broker.client.connection import Connection
+from barnabas.broker.client.errors import Unreachable
 from barnabas.spark_connector.errors import BrokerUnreachable
 from barnabas.spark_connector.ledger import Ledger
 from barnabas.spark_connector.requests import Identity, end_all
@@ -24,7 +25,7 @@ def lose_answers(monkeypatch, api, count):
         if asked is api and left[0]:
             left[0] -= 1
             self.close()
-            raise Disconnected("lost on purpose")
+            raise Unreachable("lost on purpose")
         return answer
 
     monkeypatch.setattr(Connection, "receive", lossy)

@@ -9,12 +9,12 @@ from collections import Counter
 
 import pytest
 
+from barnabas.broker.client.connection import Connection
 from barnabas.protocol.client import AdvertisedVersions
 from barnabas.protocol.messages import registry
 from barnabas.protocol.messages.end_txn import END_TXN
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID
 from barnabas.protocol.messages.produce import PRODUCE
-from barnabas.spark_connector.connection import Connection
 from barnabas.spark_connector.errors import (
     BatchInDoubt,
     CheckpointMismatch,
@@ -258,7 +258,7 @@ def as_kafka_2_5(monkeypatch):
         self.versions = AdvertisedVersions(
             {key: (ranges[key][0], min(ranges[key][1], last)) for key, last in names.items()}
         )
-        self.transaction_version = 0
+        self.features = {}
 
     real = Connection._introduce
     with monkeypatch.context() as patch:

@@ -1,0 +1,154 @@
+"""The brokers of one cluster: found from a few addresses, connected to when needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from barnabas.broker.client.connection import Address, Connection
+from barnabas.broker.client.errors import Unreachable
+from barnabas.protocol.api import Api
+from barnabas.protocol.client import DEFAULT_MAX_FRAME_BYTES
+from barnabas.protocol.messages.find_coordinator import (
+    FIND_COORDINATOR,
+    Coordinator,
+    FindCoordinatorRequest,
+)
+from barnabas.protocol.messages.metadata import (
+    METADATA,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+
+GROUP: Final = 0
+TRANSACTION: Final = 1
+"""What has a coordinator: Kafka's numbers in FindCoordinator."""
+
+MANY_KEYS_SINCE: Final = 4
+"""The version of FindCoordinator from which on one request names many keys."""
+
+
+class Brokers:
+    """Connections by node id, and one to any broker that takes it; all raise Unreachable.
+
+    ``with Brokers(addresses, client_id, timeout_seconds) as brokers: brokers.ask(API, request)``.
+    """
+
+    def __init__(
+        self,
+        addresses: Iterable[Address],
+        client_id: str,
+        timeout_seconds: float,
+        max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
+    ) -> None:
+        self._addresses = list(addresses)
+        self._client_id = client_id
+        self._timeout_seconds = timeout_seconds
+        self._max_frame_bytes = max_frame_bytes
+        self._where: dict[int, Address] = {}
+        self._connections: dict[tuple[int, str], Connection] = {}
+        self._first: Connection | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections; what is asked next makes new ones."""
+        connections = [*self._connections.values(), *([self._first] if self._first else [])]
+        self._connections.clear()
+        self._first = None
+        for connection in connections:
+            connection.close()
+
+    # -------------------------------------------------------------------------------- connections
+
+    @property
+    def node_ids(self) -> list[int]:
+        """Every broker known so far."""
+        return sorted(self._where)
+
+    def node(self, node_id: int, lane: str = "") -> Connection:
+        """Return the connection to a broker that was named; each ``lane`` has one of its own."""
+        connection = self._connections.get((node_id, lane))
+        if connection is None or not connection.is_open:
+            connection = self.connect(node_id, self._timeout_seconds)
+            self._connections[node_id, lane] = connection
+        return connection
+
+    def connect(self, node_id: int, timeout_seconds: float) -> Connection:
+        """Return a new connection to a broker, for the caller to close."""
+        address = self._where.get(node_id)
+        if address is None:
+            raise Unreachable(f"broker {node_id} is not there")
+        return self._connect(address, timeout_seconds)
+
+    def any(self) -> Connection:
+        """Return a connection to the first broker that takes one."""
+        if self._first is None or not self._first.is_open:
+            self._first = self._connect_to_any()
+        return self._first
+
+    def _connect_to_any(self) -> Connection:
+        problems: list[Unreachable] = []
+        for address in dict.fromkeys([*self._addresses, *self._where.values()]):
+            try:
+                return self._connect(address, self._timeout_seconds)
+            except Unreachable as problem:
+                problems.append(problem)
+        if len(problems) == 1:
+            raise problems[0]
+        raise Unreachable("; ".join(dict.fromkeys(map(str, problems))))
+
+    def _connect(self, address: Address, timeout_seconds: float) -> Connection:
+        return Connection(address, self._client_id, timeout_seconds, self._max_frame_bytes)
+
+    # ----------------------------------------------------------------------------------- look-ups
+
+    def ask(
+        self, api: Api[Request, Response], request: Request, at_most: int | None = None
+    ) -> Response:
+        """Ask any broker; Kafka's pass on to the controller what only that can do."""
+        return self.any().ask(api, request, at_most)
+
+    def metadata(self, topics: Iterable[str] | None) -> MetadataResponse:
+        """Ask who the brokers are and who leads what; None: of all topics.
+
+        A topic that does not exist has an error code. None is ever created by asking.
+        """
+        wanted = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+        response = self.ask(METADATA, request)
+        for broker in response.brokers:
+            self._where[broker.node_id] = broker.host, broker.port
+        return response
+
+    def coordinators(self, kind: int, keys: Sequence[str]) -> list[Coordinator]:
+        """Ask who coordinates groups or transactional ids; one not found has an error code."""
+        connection = self.any()
+        if connection.speaks(FIND_COORDINATOR, MANY_KEYS_SINCE):
+            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=list(keys))
+            found = connection.ask(FIND_COORDINATOR, request).coordinators
+        else:
+            found = [_coordinator(connection, kind, key) for key in keys]
+        for each in found:
+            if not each.error_code:
+                self._where[each.node_id] = each.host, each.port
+        return found
+
+
+def _coordinator(connection: Connection, kind: int, key: str) -> Coordinator:
+    answer: Any = connection.ask(FIND_COORDINATOR, FindCoordinatorRequest(key, kind))
+    return Coordinator(key, answer.node_id, answer.host, answer.port, answer.error_code)

@@ -1,0 +1,113 @@
+"""One connection to one broker, in the versions that both sides know."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from barnabas.broker.client.errors import NotKafka, Unreachable
+from barnabas.broker.client.wire_client import WireClient
+from barnabas.protocol.api import AnyApi, Api
+from barnabas.protocol.client import DEFAULT_MAX_FRAME_BYTES
+from barnabas.protocol.errors import KafkaError, Malformed
+
+Address = tuple[str, int]
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+
+
+class Connection:
+    """One connection; each wait for the broker ends after ``timeout_seconds``.
+
+    What makes it useless leaves as Unreachable, which says which broker it was.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        client_id: str,
+        timeout_seconds: float,
+        max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
+    ) -> None:
+        """Connect, and learn what the broker speaks."""
+        self.name = f"{address[0]}:{address[1]}"
+        self._timeout_seconds = timeout_seconds
+        try:
+            self._client = WireClient(address, client_id, timeout_seconds, max_frame_bytes)
+        except OSError as error:
+            raise self._unreachable(error) from None
+        try:
+            self._introduce()
+        except (OSError, Malformed, KafkaError) as error:
+            self.close()
+            raise self._unreachable(error) from None
+
+    def _introduce(self) -> None:
+        self.versions = self._client.versions
+        self.features = self._client.features
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can still be used."""
+        return self._client.is_open
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests have no answer yet."""
+        return self._client.in_flight
+
+    def speaks(self, api: AnyApi, version: int) -> bool:
+        """Whether the broker knows this version of an API, or a later one."""
+        return api in self.versions and self.versions.highest_common(api) >= version
+
+    def feature_level(self, name: str) -> int:
+        """Return the level of a feature that the cluster has finalized; 0 without it."""
+        return self.features.get(name, 0)
+
+    def ask(
+        self, api: Api[Request, Response], request: Request, at_most: int | None = None
+    ) -> Response:
+        """Send a request and return its response."""
+        self.send(api, request, at_most)
+        return self.receive(api)
+
+    def send(
+        self,
+        api: Api[Request, Any],
+        request: Request,
+        at_most: int | None = None,
+        *,
+        expects_response: bool = True,
+    ) -> None:
+        """Send a request in the highest version that both speak, without waiting.
+
+        ``receive`` returns the responses in order. Raises KafkaError UNSUPPORTED_VERSION where the
+        two have no version in common.
+        """
+        try:
+            version = self.versions.highest_common(api, at_most=at_most)
+        except KafkaError as error:
+            raise KafkaError(error.code, f"{self.name}: {error.message}") from None
+        try:
+            self._client.send(api, request, version, expects_response=expects_response)
+        except OSError as error:
+            raise self._unreachable(error) from None
+
+    def receive(self, api: Api[Any, Response]) -> Response:
+        """Return the response to the oldest request without one, which was for ``api``."""
+        try:
+            return self._client.receive(api)
+        except (OSError, Malformed) as error:
+            raise self._unreachable(error) from None
+
+    def close(self) -> None:
+        """Close the connection; what was sent may still arrive."""
+        self._client.close()
+
+    def _unreachable(self, error: Exception) -> Unreachable:
+        if isinstance(error, TimeoutError):
+            return Unreachable(f"{self.name}: no answer in {self._timeout_seconds:g} seconds")
+        if isinstance(error, OSError):
+            return Unreachable(f"{self.name}: {error.strerror or error}")
+        if isinstance(error, KafkaError):
+            return NotKafka(f"{self.name}: {error}")
+        return NotKafka(f"{self.name}: the answer is not Kafka's ({error})")
