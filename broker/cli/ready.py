@@ -7,20 +7,17 @@ the answer came, with 1 when it did not, and with 2 when it could not understand
 from __future__ import annotations
 
 import argparse
-import socket
-import time
 
 from barnabas.broker.cli import configuration
 from barnabas.broker.cli.arguments import addresses, seconds
 from barnabas.broker.cli.configuration import load
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
-from barnabas.broker.version import __version__
-from barnabas.protocol.client import NEED_DATA, ClientConnection
-from barnabas.protocol.errors import Malformed
-from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
+from barnabas.broker.client.deadline import Deadline
+from barnabas.broker.client.wire_client import WireClient
+from barnabas.protocol.errors import KafkaError, Malformed
 
 _ANY_HOST = ("", "0.0.0.0", "::")  # noqa: S104 - what a listener may say, not what we connect to
-_API_VERSION = 3
+_CLIENT_ID = "barnabas-ready"
 _ANSWER_BYTES_MAX = 1024 * 1024
 
 
@@ -50,11 +47,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Ask the brokers one after the other until one is ready."""
-    deadline = time.monotonic() + arguments.timeout
+    deadline = Deadline(int(arguments.timeout * 1000))
     problems = []
     for host, port in _addresses(arguments):
         try:
-            ask(host, port, deadline)
+            ask((host, port), deadline)
         except NotReady as problem:
             problems.append(f"{host}:{port}: {problem}")
         else:
@@ -63,36 +60,26 @@ def run(arguments: argparse.Namespace) -> int:
     raise CommandError("not ready: " + "; ".join(problems))
 
 
-def ask(host: str, port: int, deadline: float) -> None:
-    """Send ApiVersions and check the answer; raises NotReady. ``deadline`` is monotonic seconds."""
-    client = ClientConnection("barnabas-ready", max_frame_bytes=_ANSWER_BYTES_MAX)
-    request = ApiVersionsRequest("barnabas-ready", __version__)
-    _, chunks = client.request(API_VERSIONS, _API_VERSION, request)
+def ask(address: tuple[str, int], deadline: Deadline) -> None:
+    """Ask what the broker speaks; raises NotReady."""
     try:
-        with socket.create_connection((host, port), timeout=_left(deadline)) as connection:
-            connection.sendall(b"".join(chunks))
-            while (answer := client.next_response()) is NEED_DATA:
-                connection.settimeout(_left(deadline))
-                received = connection.recv(65536)
-                if not received:
-                    raise NotReady("the connection was closed")
-                client.receive_data(received)
+        with WireClient(address, _CLIENT_ID, _left(deadline), _ANSWER_BYTES_MAX) as client:
+            client.timeout_seconds = _left(deadline)
+            _ = client.versions
     except TimeoutError:
         raise NotReady("no answer in time") from None
     except Malformed:
         raise NotReady("the answer is not Kafka's") from None
+    except KafkaError as error:
+        raise NotReady(f"the answer is error {error.code.value}") from None
     except OSError as error:
         raise NotReady(error.strerror or str(error)) from None
-    _, response = answer
-    if response.error_code:
-        raise NotReady(f"the answer is error {response.error_code}")
 
 
-def _left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
+def _left(deadline: Deadline) -> float:
+    if deadline.is_over:
         raise TimeoutError
-    return left
+    return max(deadline.left_ms, 1) / 1000
 
 
 def _addresses(arguments: argparse.Namespace) -> list[tuple[str, int]]:

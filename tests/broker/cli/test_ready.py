@@ -41,8 +41,8 @@ def test_a_listener_without_a_fixed_port(tmp_path):
         (b"\0\0\0\x10\0\0\0\0\0\x23\0\0\0\1\0\x12\0\0\0\4", "the answer is error 35"),
         (b"\0\0\0\x0c\0\0\0\0\0\x38\1\0\0\0\0\0", "the answer is error 56"),
         (b"\0\0\0\x0c\0\0\0\7\0\0\1\0\0\0\0\0", "the answer is not Kafka's"),
-        (b"\0\0\0\x0c\0\0\0\0\0\0\1", "the connection was closed"),
-        (b"", "the connection was closed"),
+        (b"\0\0\0\x0c\0\0\0\0\0\0\1", "connection closed during ApiVersions"),
+        (b"", "connection closed during ApiVersions"),
         (None, "no answer in time"),
     ],
 )

@@ -5,7 +5,7 @@ What they answer in every version is compared with Apache Kafka's in tests/inter
 
 from __future__ import annotations
 
-import socket
+import select
 
 import pytest
 
@@ -230,19 +230,16 @@ def test_an_answer_waits_for_the_disk_c14(broker, filled, api):
     transactions = broker.server.transactions
     when_durable = transactions.when_durable
     broker.call(lambda: setattr(transactions, "when_durable", waiting.append))
-    filled._socket.settimeout(0.2)
     request = (
         ListTransactionsRequest()
         if api is LIST_TRANSACTIONS
         else DescribeTransactionsRequest(["new"])
     )
     filled.send(api, request, 0)
-    with pytest.raises(socket.timeout):
-        filled.receive()
+    assert not select.select([filled._socket], [], [], 0.2)[0]
     broker.call(lambda: setattr(transactions, "when_durable", when_durable))
     (then,) = waiting
     broker.call(lambda: (then(), broker.server.flush_answers()))
-    filled._socket.settimeout(60)
     assert len(filled.receive().transaction_states) == (4 if api is LIST_TRANSACTIONS else 1)
 
 
