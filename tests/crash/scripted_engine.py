@@ -10,9 +10,17 @@ from barnabas.storage.journal import CommitGroup
 class ScriptedEngine:
     """The loop, the journal thread and the checkpoint's thread as three queues of work."""
 
-    def __init__(self, on_group: Callable[[], None] = lambda: None) -> None:
-        """``on_group`` hears of each group when the loop submits it."""
+    def __init__(
+        self,
+        on_group: Callable[[], None] = lambda: None,
+        after: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``on_group`` hears of each group when the loop submits it.
+
+        ``after`` runs behind every callback from storage, as a running broker's engine has it.
+        """
         self._on_group = on_group
+        self._after = after
         self._scheduled: list[Callable[[], None]] = []
         self._calls: deque[Callable[[], None]] = deque()
         self._asides: deque[Callable[[], None]] = deque()
@@ -62,9 +70,11 @@ class ScriptedEngine:
         self._disk_is_quick = disk_is_quick
         for _ in range(len(self._calls)):
             self._calls.popleft()()
+            self._after()
         scheduled, self._scheduled = self._scheduled, []
         for callback in scheduled:
             callback()
+            self._after()
 
     def commit(self, most: int = 1000) -> None:
         """The journal thread takes up to ``most`` groups that wait and makes them durable."""

@@ -15,17 +15,20 @@ from random import Random
 import pytest
 
 from barnabas.broker.coordination.marker_phase import MarkerPhase
+from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.transactions import Transactions
+from barnabas.broker.coordination.verification import NOTHING_REFUSED
+from barnabas.broker.handlers.produce import ProduceHandler
+from barnabas.broker.handlers.transactional_offsets import _Commit
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.coordinator.transactions import timeouts
 from barnabas.coordinator.transactions.commands import AddPartitions, EndTransaction, MarkersPlaced
 from barnabas.coordinator.transactions.state import (
-    CLASSIC,
-    TRANSACTIONS_V2,
     State,
-    TopicPartition,
     transaction_of,
 )
 from barnabas.protocol.errors import ErrorCode
+from barnabas.storage.journal import CommitGroup
 from barnabas.storage.simulated import Operation, SimulatedFileSystem
 from barnabas.storage.transaction_marker import TransactionMarker
 from tests.crash.crashes import Keep
@@ -33,10 +36,10 @@ from tests.crash.transaction_life import PARTITIONS, TOPIC, Life, copy_of, new_m
 from tests.crash.transaction_load import TIMEOUT_MS, Load
 
 SEEDS = (
-    [int(os.environ["BARNABAS_CRASH_SEED"])] if "BARNABAS_CRASH_SEED" in os.environ else range(3)
+    [int(os.environ["BARNABAS_CRASH_SEED"])] if "BARNABAS_CRASH_SEED" in os.environ else range(4)
 )
 LIVES = 3
-STEPS_PER_LIFE = 150
+STEPS_PER_LIFE = 300
 SHARE = 0.3
 POINTS_PER_SEED = 50
 GROUP_BYTES = (1, 300, 4 << 20)
@@ -137,6 +140,7 @@ async def test_every_crash_leaves_transactions_that_end_whole(seed, monkeypatch)
     print(f"seed {seed}: {run.points} crashes, {len(ended)} transactions, {dict(run.load.refused)}")
     assert run.points >= POINTS_PER_SEED, "the workload became too small to mean anything"
     assert len(ended) > STEPS_PER_LIFE / 20
+    assert run.load.plain.acknowledged
 
 
 # ---------------------------------------------------------------- each guard taken away in its turn
@@ -196,19 +200,50 @@ async def test_markers_before_the_decision_are_found_out(monkeypatch):
 
 
 async def test_data_before_the_record_of_its_partition_is_found_out(monkeypatch):
-    def append(load, life, client, place, records):
-        if client.generation == CLASSIC:
-            return appended(load, life, client, place, records)
-        durable = life.log(*place).append(records, transaction_version=TRANSACTIONS_V2).durable
-        partitions = frozenset({TopicPartition(*place)})
-        life.transactions.add(
-            AddPartitions(client.key, *client.producer, partitions, TRANSACTIONS_V2)
-        )
-        return ErrorCode.NONE, durable
+    late: list[AddPartitions] = []
 
-    appended = Load.append
-    monkeypatch.setattr(Load, "append", append)
+    def add_later(transactions, command):
+        if any(each.topic == GROUP_OFFSETS for each in command.partitions):
+            return add(transactions, command)
+        late.append(command)
+        return ErrorCode.NONE
+
+    def append_first(handler, *arguments, **options):
+        response = append_all(handler, *arguments, **options)
+        while late:
+            add(handler.transactions, late.pop())
+        return response
+
+    add, append_all = Transactions.add, ProduceHandler.append_all
+    monkeypatch.setattr(Transactions, "add", add_later)
+    monkeypatch.setattr(ProduceHandler, "append_all", append_first)
     assert "(P1)" in await first_violation(monkeypatch)
+
+
+async def test_offsets_of_a_transaction_that_nobody_verified_are_found_out(monkeypatch):
+    monkeypatch.setattr(_Commit, "verification_error", lambda _commit: ErrorCode.NONE)
+    assert "(P1)" in await first_violation(monkeypatch)
+
+
+async def test_a_batch_that_nobody_verified_is_found_out(monkeypatch):
+    monkeypatch.setattr(ProduceHandler, "verification", lambda *_: NOTHING_REFUSED)
+    assert "(P1)" in await first_violation(monkeypatch)
+
+
+async def test_a_partition_without_its_marker_is_found_out(monkeypatch):
+    def write(markers, topic, index, marker):
+        if topic == TOPIC and not index:
+            return None
+        return written(markers, topic, index, marker)
+
+    written = MarkerWriter.write
+    monkeypatch.setattr(MarkerWriter, "write", write)
+    assert "(D5, M1)" in await first_violation(monkeypatch)
+
+
+async def test_an_acknowledgement_of_a_batch_before_the_sync_is_found_out(monkeypatch):
+    monkeypatch.setattr(CommitGroup, "add_answer", lambda _group, answer: answer())
+    assert "(D1)" in await first_violation(monkeypatch)
 
 
 async def test_answers_before_the_sync_are_found_out(monkeypatch):

@@ -1,10 +1,15 @@
-"""A broker's coordinators and logs on a simulated disk, its threads moved step by step."""
+"""A broker on a simulated disk, from its pipelines down; its threads are moved step by step."""
 
 from __future__ import annotations
 
+import asyncio
+from collections import defaultdict
+from collections.abc import Coroutine
 from types import SimpleNamespace
 from typing import Any
 
+from barnabas.broker import handlers
+from barnabas.broker.api.dispatch import ROUTES
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.markers import MarkerWriter
@@ -12,6 +17,7 @@ from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.records import iterate_batches
 from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
 from barnabas.storage.memory_read import MemorySlice
@@ -19,9 +25,13 @@ from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.recovery import lock_directory, open_store
 from barnabas.storage.simulated import SimulatedFileSystem
+from barnabas.storage.transaction_marker import TransactionMarker
 from tests.broker.harness import CLUSTER_ID, NODE_ID, ROOT
+from tests.crash.pipeline_connection import PipelineConnection
 from tests.crash.scripted_engine import ScriptedEngine
 from tests.crash.transaction_history import TransactionHistory
+
+assert handlers, "importing the package registers the routes"
 
 TOPIC = "data"
 PARTITIONS = {TOPIC: 3, TRANSACTION_STATE: 2, GROUP_OFFSETS: 2}
@@ -30,7 +40,6 @@ CONFIG = BrokerConfig(
     offsets_topic_num_partitions=PARTITIONS[GROUP_OFFSETS],
     transaction_state_log_num_partitions=PARTITIONS[TRANSACTION_STATE],
 )
-CONTEXT = SimpleNamespace(client_id="test", connection=SimpleNamespace(peer_host="127.0.0.1"))
 
 
 def new_metastore() -> SqliteMetaStore:
@@ -44,6 +53,17 @@ def copy_of(metastore: SqliteMetaStore) -> SqliteMetaStore:
     return copy
 
 
+class DelayedMarkers(MarkerWriter):
+    """Markers that no log takes for as long as a test likes: transactions stay decided."""
+
+    is_delayed = False
+
+    def write(self, topic: str, index: int, marker: TransactionMarker) -> ErrorCode:
+        if self.is_delayed:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return super().write(topic, index, marker)
+
+
 class Life:
     """One run of the broker: first its logs, then (``open``) its coordinators."""
 
@@ -51,7 +71,9 @@ class Life:
         self.disk = disk
         self.metastore = metastore
         self.clock = ManualClock(now_ms)
-        self.engine = ScriptedEngine()
+        self.engine = ScriptedEngine(after=self.flush_answers)
+        self._ready: list[PipelineConnection] = []
+        self._tasks: set[asyncio.Task[None]] = set()
         self.failures: list[BaseException] = []
         self.logs = LogStore(
             disk,
@@ -72,27 +94,61 @@ class Life:
 
     def open(self) -> None:
         """Load the coordinators and let them finish what was decided."""
-        self.server: Any = SimpleNamespace(
+        host: Any = SimpleNamespace(
             catalogue=self.catalogue,
             clock=self.clock,
             config=CONFIG,
             fatal=self.failures.append,
-            flush_answers=lambda: None,
+            flush_answers=self.flush_answers,
             logs=self.logs,
-            loop=SimpleNamespace(call_soon=lambda call, *given: call(*given)),
+            loop=SimpleNamespace(
+                call_soon=lambda call, *given: call(*given),
+                create_future=lambda: asyncio.get_running_loop().create_future(),
+            ),
             spawn=self._spawn,
         )
-        self.groups = self.server.groups = Groups(self.server, self.catalogue)
-        self.markers = self.server.markers = MarkerWriter(self.catalogue, self.groups)
-        self.transactions = self.server.transactions = Transactions(
-            self.server, self.catalogue, self.logs, self.markers
-        )
+        self.groups = Groups(host, self.catalogue)
+        self.markers = DelayedMarkers(self.catalogue, self.groups)
+        self.transactions = Transactions(host, self.catalogue, self.logs, self.markers)
         self.groups.log.open()
         self.transactions.log.open()
+        self.routes = ROUTES.copy()
+        self.routes.bind(
+            defaultdict(
+                lambda: None,
+                catalogue=self.catalogue,
+                groups=self.groups,
+                host=host,
+                logs=self.logs,
+                producer_ids=self.catalogue.producer_ids,
+                transactions=self.transactions,
+            )
+        )
+
+    # ----------------------------------------------------------------- its connections' use of it
+
+    def connect(self, client_id: str) -> PipelineConnection:
+        return PipelineConnection(self, client_id)
+
+    def queue_delivery(self, connection: PipelineConnection) -> None:
+        self._ready.append(connection)
+
+    def flush_answers(self) -> None:
+        """Let everything leave that is ready, as at the end of a turn of the loop."""
+        ready, self._ready = self._ready, []
+        for connection in ready:
+            connection.deliver()
+
+    def start_request(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _spawn(self, coroutine: Any, name: str) -> None:
         coroutine.close()
         raise AssertionError(f"{name} took too long for a test")
+
+    # ----------------------------------------------------------------------------- what tests do
 
     def settle(self) -> None:
         self.engine.settle()
@@ -107,6 +163,9 @@ class Life:
 
     def end(self) -> None:
         """Let go of what a process would take with it."""
+        for task in self._tasks:
+            task.cancel()
+        self._ready = []
         if hasattr(self, "transactions"):
             self.groups.close()
             self.transactions.close()

@@ -1,4 +1,4 @@
-"""A seeded workload of transactions on a ``Life``, with what its clients were told."""
+"""A seeded workload of clients of a ``Life``, with the responses that they received."""
 
 from __future__ import annotations
 
@@ -6,34 +6,61 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from barnabas.broker.coordination.key_hash import java_hash
-from barnabas.broker.coordination.verification import Writer, verify
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
-from barnabas.coordinator.decision import TransactionalProducer
-from barnabas.coordinator.groups.commands import Caller, TransactionalOffsetCommit
-from barnabas.coordinator.transactions.commands import (
-    AddPartitions,
-    EndTransaction,
-    InitProducer,
-    Outcome,
-    VerifyPartitions,
-)
-from barnabas.coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2, TopicPartition
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
+from barnabas.protocol.messages.add_partitions_to_txn import (
+    ADD_PARTITIONS_TO_TXN,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+)
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest, EndTxnResponse
+from barnabas.protocol.messages.init_producer_id import (
+    INIT_PRODUCER_ID,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from barnabas.protocol.messages.produce import (
+    PRODUCE,
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from barnabas.protocol.messages.txn_offset_commit import (
+    TXN_OFFSET_COMMIT,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
 )
 from barnabas.protocol.records import Record, encode_batch
-from barnabas.storage.errors import Rejected
+from tests.crash.pipeline_connection import PipelineConnection
 from tests.crash.transaction_history import Place, TransactionHistory, require
 from tests.crash.transaction_life import PARTITIONS, TOPIC, Life
 
 TIMEOUT_MS = 5000
 NONE = ErrorCode.NONE
 _VALUE = re.compile(rb"#[0-9]+#")
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The versions that one generation of clients sends."""
+
+    init_producer_id: int
+    add_partitions: int | None
+    """None: what writes to a partition adds it (KIP-890)."""
+    produce: int
+    txn_offset_commit: int
+    end_txn: int
+
+
+CLASSIC = Versions(4, 3, 11, 3, 3)
+IMPLICIT = Versions(5, None, 12, 5, 5)
 
 
 @dataclass
@@ -44,6 +71,8 @@ class Written:
     """What was acknowledged, by partition."""
     unsure: list[bytes] = field(default_factory=list)
     """What was sent and never answered."""
+    refused: list[bytes] = field(default_factory=list)
+    """What was answered with an error."""
     told: bool | None = None
     """What an answer said: committed, or aborted; None: nobody said anything."""
     may_commit: bool = False
@@ -59,9 +88,12 @@ class Written:
         told = self.told if self.may_commit else False
         if told is not None:
             require(seen <= {told}, f"told {self.told}, found {parts} (C4, D1)")
+        everywhere = set().union(*found.values())
         if True not in seen and (parts or told is False):
-            there = [each for each in self.unsure if any(each in some for some in found.values())]
+            there = everywhere.intersection(self.unsure)
             require(not there, f"aborted, and {there} is there (C3)")
+        there = everywhere.intersection(self.refused)
+        require(not there, f"refused, and {there} is there (P1)")
 
 
 def values_found(history: TransactionHistory) -> dict[Place, set[bytes]]:
@@ -72,15 +104,86 @@ def values_found(history: TransactionHistory) -> dict[Place, set[bytes]]:
     }
 
 
+def produce_request(
+    life: Life, place: Place, values: list[bytes], key: str | None = None, **producer: Any
+) -> ProduceRequest:
+    """One batch for one partition."""
+    records = [Record(at, life.clock.now_ms(), None, value) for at, value in enumerate(values)]
+    batch = encode_batch(records, **producer)
+    data = PartitionProduceData(place[1], memoryview(bytes(batch)))
+    return ProduceRequest(key, -1, TIMEOUT_MS, [TopicProduceData(place[0], partition_data=[data])])
+
+
+def produce_error(response: ProduceResponse) -> int:
+    return response.responses[0].partition_responses[0].error_code
+
+
 class Client:
-    """One transactional id. Waits for each answer before it goes on."""
+    """Waits for each answer before it goes on."""
+
+    def __init__(self, load: Load, name: str) -> None:
+        self.load = load
+        self.name = name
+        self.busy = False
+        self._connection: PipelineConnection | None = None
+
+    def forget(self) -> None:
+        """One of the two ends has gone: begin anew, as an application that is started again."""
+        self.busy = False
+        if self._connection is not None:
+            self._connection.abandon()
+            self._connection = None
+
+    def step(self, life: Life, random: Random) -> None:
+        """Send the next request, unless one waits for its response."""
+        if not self.busy:
+            self.go_on(life, random)
+
+    def go_on(self, life: Life, random: Random) -> None:
+        """Send the next request."""
+        raise NotImplementedError
+
+    def send(self, life: Life, api: Any, version: int, request: Any, respond: Any) -> None:
+        if self._connection is None:
+            self._connection = life.connect(self.name)
+        self.busy = True
+
+        def answer(response: Any) -> None:
+            self.busy = False
+            respond(response)
+
+        self._connection.send(api, version, request, answer)
+
+
+class PlainProducer(Client):
+    """Writes without a transaction: what was acknowledged is there (D1)."""
+
+    def __init__(self, load: Load) -> None:
+        super().__init__(load, "plain")
+        self.acknowledged: list[tuple[Place, bytes]] = []
+
+    def go_on(self, life: Life, random: Random) -> None:
+        place = TOPIC, random.randrange(PARTITIONS[TOPIC])
+        value = self.load.new_value()
+
+        def respond(response: ProduceResponse) -> None:
+            assert produce_error(response) == NONE, response
+            self.acknowledged.append((place, value))
+
+        self.send(life, PRODUCE, 11, produce_request(life, place, [value]), respond)
+
+    def check(self, found: dict[Place, set[bytes]]) -> None:
+        lost = [value for place, value in self.acknowledged if value not in found[place]]
+        require(not lost, f"acknowledged, and {lost} is not there (D1)")
+
+
+class Transactional(Client):
+    """One transactional id."""
 
     def __init__(self, load: Load, number: int) -> None:
-        self.load = load
-        self.key = f"id-{number}"
+        super().__init__(load, f"id-{number}")
         self.group = f"group-{number}"
-        self.generation = CLASSIC if number % 2 else TRANSACTIONS_V2
-        self.busy = False
+        self.versions = CLASSIC if number % 2 else IMPLICIT
         self.producer: tuple[int, int] | None = None
         self.sequences: dict[Place, int] = {}
         self.added: set[Place] = set()
@@ -88,15 +191,16 @@ class Client:
         self.offsets: set[bytes] = set()
         """The metadata of all offsets that this client ever sent for its group."""
 
+    @property
+    def offsets_place(self) -> Place:
+        return GROUP_OFFSETS, java_hash(self.group) % PARTITIONS[GROUP_OFFSETS]
+
     def forget(self) -> None:
-        """The broker died: begin anew, as an application that is started again."""
-        self.busy = False
+        super().forget()
         self.producer = self.current = None
         self.added = set()
 
-    def step(self, life: Life, random: Random) -> None:
-        if self.busy:
-            return
+    def go_on(self, life: Life, random: Random) -> None:
         if self.producer is None:
             self._init(life)
         elif self.current is None or random.random() < 0.6:
@@ -107,26 +211,17 @@ class Client:
             self._end(life, commit=random.random() < 0.7)
 
     def _init(self, life: Life) -> None:
-        self.busy = True
-        transactions = life.transactions
-
-        def answer(outcome: Outcome) -> None:
-            self.busy = False
-            if outcome.error == NONE:
-                self._enter(outcome)
+        def respond(response: InitProducerIdResponse) -> None:
+            if response.error_code == NONE:
+                self._enter(response)
             else:
-                assert outcome.error == ErrorCode.CONCURRENT_TRANSACTIONS, outcome
+                assert response.error_code == ErrorCode.CONCURRENT_TRANSACTIONS, response
 
-        transactions.submit(
-            lambda: InitProducer(
-                self.key, TIMEOUT_MS, fresh_producer_id=transactions.fresh_producer_id
-            ),
-            answer,
-            key=self.key,
-        )
+        request = InitProducerIdRequest(self.name, TIMEOUT_MS, -1, -1)
+        self.send(life, INIT_PRODUCER_ID, self.versions.init_producer_id, request, respond)
 
-    def _enter(self, outcome: Outcome) -> None:
-        self.producer = outcome.producer_id, outcome.producer_epoch
+    def _enter(self, response: InitProducerIdResponse | EndTxnResponse) -> None:
+        self.producer = response.producer_id, response.producer_epoch
         self.sequences = {}
 
     def _begin(self) -> Written:
@@ -138,118 +233,105 @@ class Client:
     def _grow(self, life: Life, random: Random) -> None:
         place = TOPIC, random.randrange(PARTITIONS[TOPIC])
         if random.random() < 0.2:
-            place = GROUP_OFFSETS, java_hash(self.group) % PARTITIONS[GROUP_OFFSETS]
-        if self.generation == CLASSIC and place not in self.added:
-            self._add(life, place)
+            place = self.offsets_place
+        if self.versions.add_partitions is not None and place not in self.added:
+            self._add(life, place, self.versions.add_partitions)
         elif place[0] == GROUP_OFFSETS:
             self._send_offsets(life)
         else:
             self._write(life, place, random)
 
-    def _add(self, life: Life, place: Place) -> None:
+    def _add(self, life: Life, place: Place, version: int) -> None:
         assert self.producer is not None
         self._begin()
-        self.busy = True
-        command = AddPartitions(
-            self.key, *self.producer, frozenset({TopicPartition(*place)}), CLASSIC
-        )
 
-        def answer(outcome: Outcome) -> None:
-            self.busy = False
-            if outcome.error == NONE:
+        def respond(response: AddPartitionsToTxnResponse) -> None:
+            (topic,) = response.results_by_topic_v3_and_below
+            (result,) = topic.results_by_partition
+            if result.partition_error_code == NONE:
                 self.added.add(place)
             else:
-                self._failed(outcome.error)
+                self._failed(result.partition_error_code)
 
-        life.transactions.submit(lambda: command, answer, key=self.key)
+        topics = [AddPartitionsToTxnTopic(place[0], [place[1]])]
+        request = AddPartitionsToTxnRequest([], self.name, *self.producer, topics)
+        self.send(life, ADD_PARTITIONS_TO_TXN, version, request, respond)
 
     def _write(self, life: Life, place: Place, random: Random) -> None:
         assert self.producer is not None
-        written = self._begin()
         values = [self.load.new_value() for _ in range(random.choice((1, 1, 3)))]
-        batch = encode_batch(
-            [Record(at, life.clock.now_ms(), None, value) for at, value in enumerate(values)],
+        first = self.sequences.get(place, 0)
+        request = produce_request(
+            life,
+            place,
+            values,
+            self.name,
             producer_id=self.producer[0],
             producer_epoch=self.producer[1],
-            base_sequence=self.sequences.get(place, 0),
+            base_sequence=first,
             transactional=True,
         )
-        records = memoryview(bytearray(batch))
-        code, durable = self.load.append(life, self, place, records)
-        if code:
-            self._failed(code)
-            return
-        self.sequences[place] = self.sequences.get(place, 0) + len(values)
-        self.busy = True
-        written.unsure += values
+        written = self._sent(values)
 
-        def answer() -> None:
-            self.busy = False
-            for value in values:
-                written.unsure.remove(value)
-            written.values[place] += values
+        def respond(response: ProduceResponse) -> None:
+            code = produce_error(response)
+            if code == NONE:
+                self.sequences[place] = first + len(values)
+            self._answered(written, place, values, code)
 
-        durable.add_waiter(answer)
+        self.send(life, PRODUCE, self.versions.produce, request, respond)
 
     def _send_offsets(self, life: Life) -> None:
         assert self.producer is not None
-        written = self._begin()
-        self.busy = True
         value = self.load.new_value()
-        written.unsure.append(value)
         self.offsets.add(value)
-        offset = OffsetCommitRequestPartition(0, 1, committed_metadata=value.decode())
-        topic = OffsetCommitRequestTopic(TOPIC, life.catalogue.topics[TOPIC].topic_id, [offset])
-        request = OffsetCommitRequest(self.group, -1, "", topics=[topic])
-        place = TopicPartition(GROUP_OFFSETS, java_hash(self.group) % PARTITIONS[GROUP_OFFSETS])
-
-        def allow() -> ErrorCode:
-            assert self.producer is not None
-            asked = self.key, *self.producer, frozenset({place})
-            if self.generation == CLASSIC:
-                return life.transactions.verify(VerifyPartitions(*asked))[place]
-            return life.transactions.add(AddPartitions(*asked, TRANSACTIONS_V2))
-
-        def answer(code: int) -> None:
-            self.busy = False
-            written.unsure.remove(value)
-            if code:
-                self._failed(code)
-            else:
-                written.values[place].append(value)
-
-        command = TransactionalOffsetCommit(
-            Caller("test", "/127.0.0.1", 5), request, TransactionalProducer(*self.producer)
-        )
-        assert life.groups.refusal(self.group) == NONE
-        life.groups.submit(
+        offset = TxnOffsetCommitRequestPartition(0, 1, committed_metadata=value.decode())
+        request = TxnOffsetCommitRequest(
+            self.name,
             self.group,
-            command,
-            lambda response: answer(response.topics[0].partitions[0].error_code),
-            answer,
-            admit=allow,
+            *self.producer,
+            topics=[TxnOffsetCommitRequestTopic(TOPIC, [offset])],
         )
+        written = self._sent([value])
+
+        def respond(response: TxnOffsetCommitResponse) -> None:
+            code = response.topics[0].partitions[0].error_code
+            self._answered(written, self.offsets_place, [value], code)
+
+        self.send(life, TXN_OFFSET_COMMIT, self.versions.txn_offset_commit, request, respond)
+
+    def _sent(self, values: list[bytes]) -> Written:
+        written = self._begin()
+        written.unsure += values
+        return written
+
+    def _answered(self, written: Written, place: Place, values: list[bytes], code: int) -> None:
+        for value in values:
+            written.unsure.remove(value)
+        if code:
+            written.refused += values
+            self._failed(code)
+        else:
+            written.values[place] += values
 
     def _end(self, life: Life, *, commit: bool) -> None:
         assert self.producer is not None
         written, self.current = self.current, None
         assert written is not None
         self.added = set()
-        self.busy = True
         written.may_commit = written.may_commit or commit
-        command = EndTransaction(self.key, *self.producer, commit, self.generation, -1)
 
-        def answer(outcome: Outcome) -> None:
-            self.busy = False
-            if outcome.error == NONE:
+        def respond(response: EndTxnResponse) -> None:
+            if response.error_code == NONE:
                 written.told = commit
-                if self.generation == TRANSACTIONS_V2:
-                    self._enter(outcome)
+                if self.versions == IMPLICIT:
+                    self._enter(response)
             else:
                 self.current = written
-                self._failed(outcome.error)
+                self._failed(response.error_code)
 
-        life.transactions.submit(lambda: command, answer, key=self.key)
+        request = EndTxnRequest(self.name, *self.producer, commit)
+        self.send(life, END_TXN, self.versions.end_txn, request, respond)
 
     def _failed(self, code: int) -> None:
         """Its time was over, or another took its id: nothing of it may be there in the end."""
@@ -269,30 +351,17 @@ class Load:
         self.random = random
         self.written: list[Written] = []
         self.refused: dict[str, int] = defaultdict(int)
-        self.clients = [Client(self, number) for number in range(clients)]
+        self.plain = PlainProducer(self)
+        self.transactional = [Transactional(self, number) for number in range(clients)]
+        self.clients: list[Client] = [self.plain, *self.transactional]
         self._values = 0
 
     def new_value(self) -> bytes:
         self._values += 1
         return b"#%d#" % self._values
 
-    def append(self, life, client, place, records):
-        """As the handler of Produce does: admitted, and appended with nothing in between."""
-        version = 11 if client.generation == CLASSIC else 12
-        partition = life.catalogue.partition(*place)
-        batches = [(partition.topic_partition, partition.log.producers, records)]
-        admission = verify(life.transactions, Writer(client.key, version), batches)
-        code = admission.error or next(iter(admission.refused.values()), NONE)
-        if code:
-            return code, None
-        try:
-            appended = partition.log.append(records, transaction_version=client.generation)
-        except Rejected as refused:
-            raise AssertionError(f"{client.key} was refused: {refused!r}") from refused
-        return NONE, appended.durable
-
     def step(self, life: Life) -> None:
-        """One random thing: of a client, of a thread, or of time."""
+        """One random thing: of a client, of a thread, or of time; then the end of the turn."""
         random = self.random
         kind = random.random()
         if kind < 0.45:
@@ -305,10 +374,13 @@ class Load:
             life.engine.write()
         elif kind < 0.96:
             life.engine.aside()
-        elif kind < 0.97:
+        elif kind < 0.965:
             life.logs.checkpoint()
+        elif kind < 0.975:
+            life.markers.is_delayed = not life.markers.is_delayed
         else:
             life.clock.advance(milliseconds=random.choice((1, 50, 50, 50, 50, TIMEOUT_MS)))
+        life.flush_answers()
         if life.failures:
             raise life.failures[0]
 
@@ -319,17 +391,17 @@ class Load:
     def check(self, history: TransactionHistory) -> None:
         """What clients were told is true (C4, D1)."""
         found = values_found(history)
+        self.plain.check(found)
         for written in self.written:
             written.check(found)
 
     def check_offsets(self, life: Life, history: TransactionHistory) -> None:
         """What a group has committed is what the log says was committed last (O1, O2, O8)."""
-        for client in self.clients:
+        for client in self.transactional:
             group = client.group
-            place = GROUP_OFFSETS, java_hash(group) % PARTITIONS[GROUP_OFFSETS]
             in_log = [
                 value
-                for record in history.partitions[place].committed
+                for record in history.partitions[client.offsets_place].committed
                 for value in _VALUE.findall(record)
                 if value in client.offsets
             ]

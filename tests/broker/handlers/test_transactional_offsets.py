@@ -219,6 +219,27 @@ def test_whoever_says_nothing_of_himself_is_not_fenced(client):
     assert client.fetch("group", PLACES) == {A: 5, B: -1, C: -1}
 
 
+@pytest.mark.parametrize("version", GENERATIONS)
+def test_who_commits_offsets_is_who_used_the_id_last(broker, client, version):
+    """After a restart an id has no client until one uses it, in whichever way."""
+
+    def last_client():
+        return broker.call(lambda: broker.server.transactions.clients.of("id"))
+
+    producer = client.begin_life("id")
+    client.committed(producer, "group", {A: 1}, version)
+    broker.crash()
+    broker.restart()
+    broker.port = broker.address[1]
+    with OffsetsClient(broker) as again:
+        again.find("any", 0)
+        fenced = again.commit(producer.bumped(-1), "group", {A: 2}, version)[A]
+        assert fenced == ErrorCode.INVALID_PRODUCER_EPOCH
+        assert last_client() is None
+        assert again.commit(producer, "group", {A: 2}, version)[A] == ErrorCode.NONE
+        assert last_client().client_id == "wire-client"
+
+
 def test_a_fenced_producer_commits_nothing(client):
     producer = client.begin_life("id")
     client.committed(producer, "group", {A: 1}, CLASSIC)
@@ -472,6 +493,18 @@ def test_a_commit_does_not_wait_for_ever(broker, client):
         another.fetch("group", PLACES)  # The commit was there before.
     broker.clock.advance(seconds=11)
     assert code_of(client.receive()) == ErrorCode.CONCURRENT_TRANSACTIONS
+
+
+def test_a_commit_that_waited_finds_its_group_not_loaded(broker, client):
+    """The group's error comes first, as for one that did not wait."""
+    Delayed(broker)
+    producer = next_of(client, client.begin_life("id"))
+    send_commit(client, producer, "group", 2)
+    transactions, groups = broker.server.transactions, broker.server.groups
+    wait_until(lambda: broker.call(lambda: transactions.requests_waiting) == 1)
+    broker.call(lambda: [setattr(each, "is_loaded", False) for each in groups.log.shards])
+    broker.clock.advance(seconds=11)
+    assert code_of(client.receive()) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
 @pytest.mark.parametrize("settings", [SETTINGS | {"barnabas.transaction.wait.ms": "0"}], ids=["0"])
