@@ -255,6 +255,23 @@ $(BENCH)/.installed: $(SDIST) $(VENV)/.compiler
 bench: $(VENV)/.counterparts $(BENCH)/.installed ## Side by side with Apache Kafka; writes docs/benchmarks.md
 	@$(BIN)/python -m tests.bench --python $(BENCH)/bin/python $(ARGS)
 
+# What `make bench-pairs` compares with: a revision, compiled for the checkout's Python.
+EARLIER = build/before-$(BEFORE)
+
+$(EARLIER)/.built: | $(VENV)/.compiler
+	@echo "Compiling Barnabas of $(BEFORE) into $(EARLIER): a minute or two"
+	@rm -rf $(EARLIER) && mkdir -p $(EARLIER)/source
+	@git archive $(BEFORE) | tar --extract --directory $(EARLIER)/source
+	@$(BIN)/python -m build --sdist --no-isolation --outdir $(EARLIER)/sdist $(EARLIER)/source >/dev/null
+	@$(COMPILE) $(PIP) --no-deps --no-build-isolation --target $(EARLIER)/packages $(EARLIER)/sdist/*.tar.gz
+	@touch $@
+
+.PHONY: bench-pairs
+bench-pairs: $(if $(BEFORE),$(VENV)/.dev $(EARLIER)/.built $(COMPILED)/.built) ## This checkout beside BEFORE=<revision>; writes docs/benchmarks-before-after.md
+	@$(if $(BEFORE),,echo "make: say with which revision: make bench-pairs BEFORE=<revision>" >&2; exit 2)
+	@$(BIN)/python -m tests.bench.pairs $(EARLIER)/packages $(COMPILED) \
+		--names $(BEFORE) $$(git describe --always --dirty) $(ARGS)
+
 DURATION ?= 3600
 
 .PHONY: soak
