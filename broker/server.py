@@ -75,7 +75,7 @@ class RecoveryGivenUp(Exception):
 class BrokerServer:
     """One broker: build it, ``start`` it, ``stop`` it. All on one event loop.
 
-    ``file_system`` and ``metastore`` are for tests that keep data in memory; whoever passes a
+    ``file_system`` and ``metastore`` are for tests that keep data in memory; who passes a
     metastore closes it.
     """
 
@@ -285,7 +285,7 @@ class BrokerServer:
     # --------------------------------------------------------------------------------- private
 
     async def _open_http(self) -> None:
-        """Open the HTTP port. A port that is taken is an error only if somebody asked for it."""
+        """Open the HTTP port. One that is taken is an error if the configuration names it."""
         address = self.config.http_address
         if address is None:
             return
@@ -347,7 +347,7 @@ class BrokerServer:
         }
 
     def _recovered(self, progress: RecoveryProgress) -> None:
-        """Hear how far recovery has come; called on its thread."""
+        """Take note of how far recovery has come; called on its thread."""
         self.recovery = progress
         if self._gives_up:
             raise RecoveryGivenUp

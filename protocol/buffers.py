@@ -21,9 +21,9 @@ _ONLY_HERE: Final = 2
 
 
 class LargeBuffers:
-    """Buffers that are used again as soon as nobody looks into them any more; of one thread.
+    """Buffers that are used again as soon as no view of them is left; of one thread.
 
-    Nobody has to give a buffer back: every view of it counts as a reference to it, so one that only
+    No buffer is given back: every view of it counts as a reference to it, so one that only
     the pool knows is free.
     """
 

@@ -5,16 +5,16 @@ A frame is a 4-byte big-endian length and that many bytes. Rules of this file:
 * **A frame is handed out as a view of the buffer it was received into.** No byte is copied on the
   way, except what is left of an incomplete frame when the buffer's end is near.
 * **A view of the ring dies when control returns to the caller's loop**: the next ``writable`` may
-  reuse its place. The view of an owned frame (below) lives as long as somebody holds it.
+  reuse its place. The view of an owned frame (below) lives as long as a reference to it.
 * **Rings belong to a pool**, a connection has one only while there are bytes in it. That keeps
   thousands of idle connections cheap and the few rings in use warm in the processor's cache.
   A ring is borrowed when bytes have come, not when they are asked for: a transport asks before it
   knows that all there is to read is the end, of two thousand connections at once if need be. So
   ``received`` must follow its ``writable`` before that of another connection is called.
 * **A frame larger than the ring** gets a buffer of its own, into which the rest of it is received
-  directly, a piece at a time. It is allocated only after ``grant``: whoever drives this buffer
-  decides how much memory all connections together may hold that way. Until then what is here of
-  the frame waits in a string of its size.
+  directly, a piece at a time. It is allocated only after ``grant``: the connection that drives this
+  buffer decides how much memory all connections together may hold that way. Until then what is here
+  of the frame waits in a string of its size.
 * A length is checked against the limit before anything is allocated for it.
 """
 

@@ -18,7 +18,7 @@ Chunks = list[bytes | bytearray | memoryview]
 MAX_ELEMENTS = 1_000_000
 MAX_TAGGED_FIELDS = 10_000
 # What one array of a message may have, and all arrays inside arrays together, tagged fields inside
-# arrays included. Whoever decodes what others sent may set less for its context.
+# arrays included. Code that decodes what clients sent may set less for its context.
 elements_most: ContextVar[int] = ContextVar("elements_most", default=MAX_ELEMENTS)
 # So many are within any limit, and are not looked at.
 FEW_ELEMENTS = 10_000

@@ -320,7 +320,7 @@ class Cluster(Connections):
         return nodes
 
     def _find_coordinators(self, kind: int, keys: list[str]) -> dict[str, int]:
-        """Who coordinates each key; raises NotYet where somebody is to be asked again."""
+        """Who coordinates each key; raises NotYet where a broker is to be asked again."""
         if len(self._coordinators) > _REMEMBERED_COORDINATORS_MAX:
             self._coordinators.clear()
         unknown = [key for key in keys if (kind, key) not in self._coordinators]

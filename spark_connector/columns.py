@@ -90,7 +90,7 @@ def _fits(name: str, found: Any) -> bool:  # noqa: ANN401 - a type of pyarrow's
     if name == "partition":
         return bool(types.is_int32(found))
     if name == "timestamp":
-        # One without a time zone is nobody's moment: Spark's timestamp_ntz.
+        # One without a time zone is no point in time: Spark's timestamp_ntz.
         return types.is_timestamp(found) and found.tz is not None
     if name == "headers":
         return _is_headers(found)

@@ -5,8 +5,8 @@ What Spark does that shapes this file (measured, and hardly documented):
 1. ``streamWriter`` runs once per batch before the tasks, and again, in another process, before
    ``commit`` or ``abort``. So it must change nothing: whatever it cleaned up could be the very
    transactions that ``commit`` is about to decide on.
-2. ``write`` is not told the batch, but the task's local properties have it. ``commit`` is told the
-   batch but not the query, so messages carry the query's id.
+2. ``write`` does not receive the batch's number, but the task's local properties have it.
+   ``commit`` is told the batch but not the query, so messages carry the query's id.
 3. Messages may be None in ``abort``, all of them. A batch without partitions has one empty task.
 4. Losing, speculative and zombie attempts have written when they lose. Each attempt has an id of
    its own, so none can fence the one that wins, and what is not in the messages is swept.

@@ -21,7 +21,7 @@ _PRODUCER_AT = 43
 
 
 class EncodedBatch(NamedTuple):
-    """One whole v2 record batch for one partition; nobody's, until :func:`stamp` says whose."""
+    """One whole v2 record batch for one partition; its producer is added by :func:`stamp`."""
 
     topic: str
     partition: int

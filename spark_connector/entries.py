@@ -125,7 +125,7 @@ def decode(value: bytes) -> Entry:
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise SinkError(
             f"The ledger has an entry of this sink that cannot be read ({error!r}), so what was "
-            "written is not known; somebody else has written to the ledger's topic."
+            "written is not known; another program has written to the ledger's topic."
         ) from None
 
 

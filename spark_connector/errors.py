@@ -1,4 +1,4 @@
-"""What can go wrong in a sink: one class for each thing that somebody can do something about.
+"""What can go wrong in a sink: one class for each that a user can do something about.
 
 The message is one sentence of what, why and what to do. Spark wraps it in a long report, so it has
 to be understood without anything around it.

@@ -83,7 +83,7 @@ def query_id_of(frame: DataFrame) -> str:
 
 
 class _Kept(Generic[Sink]):
-    """Keeps a sink from batch to batch, and closes it when nobody can run another one.
+    """Keeps a sink from batch to batch, and closes it when no other can follow.
 
     Spark does not tell a function that its query has ended: it lets go of it, with the JVM's next
     garbage or at the end of the program.

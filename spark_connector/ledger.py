@@ -5,7 +5,7 @@ Key is [sink id, query id]: a new checkpoint counts its batches from 0 again. Ru
 1. Who reads has fenced before (InitProducerId), so no entry of this sink can come any more but its
    own, and every transaction that wrote one has its marker.
 2. Entries are read up to the high watermark and paired with their markers here, not by the last
-   stable offset: an open transaction of another sink in the same topic holds nobody up.
+   stable offset: an open transaction of another sink in the same topic delays no reader.
 3. What was read stays read: the next look begins where the last one ended.
 """
 

@@ -49,7 +49,7 @@ def _words(keys: Any) -> tuple[Hashes, npt.NDArray[np.int64], npt.NDArray[np.int
     )
     lengths: npt.NDArray[np.int64] = np.diff(offsets)
     if keys.null_count:
-        # The bytes under a null are nobody's, and there may be some.
+        # The bytes under a null belong to no value, and there may be some.
         lengths[np.asarray(keys.is_null())] = 0
     return words, offsets[:-1] - first, lengths
 

@@ -2,8 +2,8 @@
 
 Rules of this file:
 
-1. Whoever begins with the sink's transactional id fences every driver before it and settles what
-   that had under way. Only after that is the ledger the truth.
+1. A driver that begins with the sink's transactional id fences every driver before it and settles
+   what that had under way. Only after that is the ledger the truth.
 2. Who was fenced stays fenced: it touches nothing more that another driver may know of, for what
    it would take for left over may be decided.
 3. A failure makes no owner: the next step begins with the fence again.
@@ -130,7 +130,7 @@ class Ownership:
         self._continuity.note()
 
     def inspect(self, query_id: str, batch_id: int | None, source_topics: Iterable[str]) -> None:
-        """Refuse what `take` would refuse, and note which topics there are; fences nobody."""
+        """Refuse what `take` would refuse, and note which topics there are; fences no producer."""
         queries = self._refuse_in_time(query_id, batch_id)
         self._continuity.observe(queries.get(query_id, NO_ENTRY), source_topics)
         self._continuity.note()

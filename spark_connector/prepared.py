@@ -12,7 +12,7 @@ _TAG_DIGITS = 8
 
 
 class Prepared(NamedTuple):
-    """A task's transaction, written and open; whoever has this may commit it. Picklable."""
+    """A task's transaction, written and open; the holder of this may commit it. Picklable."""
 
     transactional_id: str
     producer_id: int
@@ -49,7 +49,7 @@ def query_tag(query_id: str) -> str:
 def task_transactional_id(
     sink_id: str, query_id: str, batch_id: int, partition: int, task_attempt_id: int, nonce: str
 ) -> str:
-    """The id of one attempt's transaction; no other attempt ever has it (fences nobody)."""
+    """The id of one attempt's transaction; no other attempt ever has it (it fences no producer)."""
     tagged = query_tag(query_id) + nonce
     return f"spark.{sink_id}.{batch_id}.{partition}.{task_attempt_id}.{tagged}"
 

@@ -29,7 +29,7 @@ from barnabas.spark_connector.cluster import Cluster, TopicPartition
 from barnabas.spark_connector.encoded import EncodedBatch
 from barnabas.spark_connector.errors import BrokerUnreachable, Fenced, InDoubt
 from barnabas.spark_connector.requests import (
-    NOBODY,
+    NO_IDENTITY,
     TRANSACTIONS_V2,
     Identity,
     end_all,
@@ -60,7 +60,7 @@ class TransactionalProducer:
         self._sender: Sender | None = None
         self._offset_groups: set[str] = set()
         self._is_open = False
-        self.identity = NOBODY
+        self.identity = NO_IDENTITY
 
     @property
     def is_open(self) -> bool:
@@ -87,7 +87,7 @@ class TransactionalProducer:
         return self.identity.producer_id == before.producer_id
 
     def still_owns(self) -> bool:
-        """Whether nobody has begun with this id since; between transactions only."""
+        """Whether no other producer has begun with this id since; between transactions only."""
         try:
             return self.renew()
         except Fenced:

@@ -58,7 +58,7 @@ class Identity(NamedTuple):
     epoch: int
 
 
-NOBODY: Final = Identity(-1, -1)
+NO_IDENTITY: Final = Identity(-1, -1)
 
 
 def refused(what: str, code: int) -> SinkError:
@@ -81,11 +81,11 @@ def refused(what: str, code: int) -> SinkError:
 
 
 def initialize(
-    cluster: Cluster, transactional_id: str, timeout_ms: int, expected: Identity = NOBODY
+    cluster: Cluster, transactional_id: str, timeout_ms: int, expected: Identity = NO_IDENTITY
 ) -> Identity:
     """Become the one producer of an id: all before are fenced, what they had open is aborted.
 
-    With ``expected`` only if nobody else has become that since.
+    With ``expected`` only if no other producer has taken it over since.
     """
     what = f"Beginning as {transactional_id}"
     request = InitProducerIdRequest(transactional_id, timeout_ms, *expected)

@@ -18,7 +18,7 @@ _LOST: Final = {
     ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.INVALID_TXN_STATE,
 }
-"""The transaction may have ended otherwise: it timed out, or somebody has aborted it by hand."""
+"""The transaction may have ended otherwise: it timed out, or was aborted by hand."""
 
 
 def roll_forward(
@@ -37,8 +37,8 @@ def roll_forward(
     if _LOST.intersection(codes) and can_list(cluster):
         codes = _as_described(cluster, entry, codes)
     lost = sum(code in _LOST for code in codes)
-    # An id that nobody knows any more has completed and expired: what is pinned stays open until
-    # it is ended. Without the pin it may have timed out before it was forgotten.
+    # An id that no coordinator knows any more has completed and expired: what is pinned stays open
+    # until it is ended. Without the pin it may have timed out before it was forgotten.
     unknown = codes.count(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     for code in codes:
         if code not in _LOST and code not in {
@@ -73,7 +73,7 @@ def _as_described(cluster: Cluster, entry: Entry, codes: Sequence[ErrorCode]) ->
 
     A refusal alone does not tell: it also meets what was committed before the broker's
     `transaction.version` was changed, or before a request to pin arrived late. Such a request
-    gives what is open a later epoch. Nobody but the decider may end a pinned transaction, so what
+    gives what is open a later epoch. Only the decider may end a pinned transaction, so what
     is listed and open is the batch's.
     """
     refused_ids = [

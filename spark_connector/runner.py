@@ -48,7 +48,7 @@ class Plan:
 
 
 class Stop:
-    """Whether somebody wants the pipelines to end, and how much of a hurry they are in."""
+    """Whether the pipelines are to end, and how soon."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()

@@ -158,7 +158,8 @@ class Sender:
     def _connection(self, node_id: int, in_flight: int) -> Connection:
         """A broker's connection, if the answers that it is to bring are those that are awaited.
 
-        Somebody who gave up may have left requests on it: their answers must not be taken for ours.
+        A caller that gave up may have left requests on it: their answers must not be taken for
+        ours.
         """
         connection = self._cluster.node(node_id, DATA)
         if connection.in_flight != in_flight:

@@ -83,7 +83,7 @@ class SingleTransactionSink(Closing):
         try:
             yield
         except BrokerUnreachable:
-            raise  # There is nobody to tell: the transaction's timeout or the next fence aborts it.
+            raise  # The broker is gone: the transaction's timeout or the next fence aborts it.
         except Exception:
             # If this fails as well, the next fence aborts; what went wrong first is what counts.
             with contextlib.suppress(SinkError):

@@ -103,7 +103,7 @@ def let_the_other_side_leave(server: socketserver.BaseServer) -> None:
     """Print no traceback where a connection to a server of PySpark's ended in mid-message.
 
     Spark interrupts its scheduler when it stops, which cuts the connection over which the counts
-    of the last tasks come: nobody is left who would read them.
+    of the last tasks come: no reader of them is left.
     """
     show = server.handle_error
 

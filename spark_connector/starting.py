@@ -25,8 +25,9 @@ def take_the_sink(
 ) -> None:
     """Refuse a checkpoint that must not go on; otherwise fence who has the sink.
 
-    So the driver that comes later wins: once Spark has read the checkpoint, nobody else adds to it.
-    A new checkpoint has nothing yet that two could share, its query begins with the first batch.
+    So the driver that comes later wins: once Spark has read the checkpoint, no other driver adds to
+    it. A new checkpoint has nothing yet that two could share, its query begins with the first
+    batch.
     """
     with connected(options) as cluster:
         for attempt in range(1, LOOKS_MAX + 1):

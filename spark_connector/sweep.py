@@ -1,9 +1,9 @@
 """Leftovers: open transactions of tasks that no decision names, found and aborted.
 
-They hold up readers of committed records. Which of them nobody can commit any more:
+They hold up readers of committed records. Which of them no driver can commit any more:
 
-1. Those of this query's decided batches that the ledger does not list: whoever runs such a batch
-   again learns that it is decided.
+1. Those of this query's decided batches that the ledger does not list: a driver that runs such a
+   batch again learns that it is decided.
 2. All others, too, that were open before this driver was seen to be the owner still, for every
    driver before it is fenced. A driver that has come since could have pinned and decided one
    by the time it is aborted here; then its epoch is a later one, and the abort is refused. So this

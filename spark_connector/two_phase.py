@@ -34,7 +34,13 @@ from barnabas.spark_connector.options import SinkOptions
 from barnabas.spark_connector.ownership import Ownership
 from barnabas.spark_connector.prepared import Prepared, task_transactional_id, written
 from barnabas.spark_connector.producer import TransactionalProducer
-from barnabas.spark_connector.requests import NOBODY, Identity, refused, speaks_of_pins, take_over
+from barnabas.spark_connector.requests import (
+    NO_IDENTITY,
+    Identity,
+    refused,
+    speaks_of_pins,
+    take_over,
+)
 from barnabas.spark_connector.roll_forward import roll_forward
 from barnabas.spark_connector.sweep import abort_all, can_list, describe
 
@@ -47,7 +53,7 @@ _NO_PIN: Final = {
 
 
 class Participant:
-    """One attempt of one task: its rows in a transaction that somebody else will end."""
+    """One attempt of one task: its rows in a transaction that the driver will end."""
 
     def __init__(
         self,
@@ -77,7 +83,7 @@ class Participant:
         """Send batches; the first one opens the transaction."""
         for batch in batches:
             self._topics[batch.topic] = None
-            if self._producer.identity == NOBODY:
+            if self._producer.identity == NO_IDENTITY:
                 self._producer.begin()
             self._count += self._producer.write([batch])
             if self._count == batch.record_count:
@@ -279,7 +285,7 @@ class Decider(Closing):
         try:
             yield
         except BrokerUnreachable:
-            raise  # Nobody is there to tell.
+            raise  # The broker is gone.
         except Fenced:
             self._give_up(messages)
             raise
@@ -312,7 +318,7 @@ class Decider(Closing):
                 self._discard(messages)
 
     def _discard(self, messages: Sequence[Prepared]) -> None:
-        """Abort transactions that are in nobody's decision."""
+        """Abort transactions that are in no decision."""
         listed = self._ownership.listed
         abort_all(
             self._cluster,

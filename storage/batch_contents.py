@@ -1,4 +1,4 @@
-"""What is inside a client's batch, as far as a rule may ask: found once, whoever asks later.
+"""What is inside a client's batch, as far as a rule may ask: found once, for every rule.
 
 Rules of this file:
 

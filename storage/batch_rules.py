@@ -2,11 +2,11 @@
 
 Rules of this file:
 
-1. The records of a batch are looked at where nobody else would before they are read: compressed
+1. The records of a batch are looked at where nothing else would before they are read: compressed
    ones, a few in a batch, and where a rule of the topic needs them (keys on a compacted topic, the
    age of each record). For the rest it is up to the topic (``LogConfig.validates_records``): in a
    large batch of small records it costs as much as a fifth of the whole Produce (measured).
-2. What that would take longer for than the loop may be held, somebody has to have looked into
+2. What that would take longer for than the loop may be held, a thread has to have looked into
    before: ``check`` raises TooMuchToLookHere, and takes what was found as ``contents``.
 3. Producers' sequences and epochs are not judged here (``storage/producers.py``).
 """

@@ -69,7 +69,7 @@ def _check_segment(segment: Segment, *, exact: bool, has_gaps: bool) -> list[str
     if segment.sealed:
         rebuilt.seal()
     problems += _compare(segment, rebuilt) if exact else entries.problems()
-    # Whoever compacts here lets a segment end where the next begins, but Kafka does not.
+    # Compaction here lets a segment end where the next begins, Kafka's does not.
     if expected != segment.end_offset and not (has_gaps and expected < segment.end_offset):
         problems.append(f"{segment.log_path}: ends at {expected}, not {segment.end_offset}")
     return problems
@@ -137,7 +137,7 @@ def _check_producers(log: PartitionLog, *, exact: bool) -> list[str]:
         for segment in log.segments:
             for _, header, batch in segment.scan(0):
                 if is_hole(header):
-                    return []  # A repair has cut out what nobody can know.
+                    return []  # A repair has cut out what cannot be known.
                 if header.producer_id >= 0:
                     log.replay_producer(segment, header, batch)
         rebuilt = log.producers

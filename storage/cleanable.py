@@ -8,7 +8,7 @@ Rules of this file (1 and 2 are Kafka's):
    record is older than ``max.compaction.lag.ms``.
 3. What is damaged, and what lies behind it, is left alone: a tombstone or a marker there may be all
    that keeps from sight what the damage hides. In front of it a log is compacted as ever.
-4. A log is left alone while files of its last pass do not have their names, and while somebody
+4. A log is left alone while files of its last pass do not have their names, and while a reader
    walks over its segments.
 """
 

@@ -1,7 +1,7 @@
 """A pass of compaction as data, what comes of it, and the writer of its new segments.
 
 New files stand beside the old ones, under names of their own, and are durable when
-:meth:`SegmentWriter.finish` returns; what nobody takes over is removed again.
+:meth:`SegmentWriter.finish` returns; what is not taken over is removed again.
 """
 
 from collections.abc import Callable, Mapping, Sequence

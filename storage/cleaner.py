@@ -72,7 +72,7 @@ class LatestOffsets:
     """The latest offset of each key, within bounded memory."""
 
     def __init__(self, limit_bytes: int, salt: bytes) -> None:
-        """``salt``: at most 64 bytes nobody can guess."""
+        """``salt``: at most 64 bytes that cannot be guessed."""
         self._tables: list[dict[bytes, int]] = [{} for _ in range(_TABLES)]
         self._limit = max(1, limit_bytes // ENTRY_BYTES)
         self._salt = salt

@@ -42,8 +42,8 @@ from the loop, and what came in between goes to a segment in one write. Readers 
 memory has what is not in the segments yet. A checkpoint does, and has it begin at once."""
 
 _REPORTED_BYTES_MIN: Final = 4 * 1024 * 1024
-"""So much is written before the loop hears that memory can let go of it. Who has to wait until the
-backlog is smaller waits for so much, not for all of it."""
+"""So much is written before the loop learns that memory can let go of it. What has to wait until
+the backlog is smaller waits for so much, not for all of it."""
 
 _HERE_FLUSH_NS_MAX: Final = 2_000_000
 """A disk from which a flush must be expected to take longer is none for the loop, which serves
@@ -59,7 +59,7 @@ Result = TypeVar("Result")
 
 
 class Listener(Protocol):
-    """Hears of the threads' progress. Called on them."""
+    """Receives the threads' progress. Called on them."""
 
     def durable(self, groups: int) -> None:
         """The oldest ``groups`` groups submitted are durable."""
@@ -88,7 +88,7 @@ class Committer:
     ) -> None:
         """``files`` must have been started. What a flush took, and held, is counted if asked.
 
-        ``reported_bytes_min``: how much goes to the segments before the listener hears of it.
+        ``reported_bytes_min``: how much goes to the segments before the listener is called.
         """
         self._files = files
         self._listener = listener
@@ -111,7 +111,7 @@ class Committer:
     def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
         """Make one group durable without waiting for room; False: nothing was done.
 
-        ``meanwhile`` is called while the disk is at work. The listener hears nothing, the caller
+        ``meanwhile`` is called while the disk is at work. The listener is not called, the caller
         knows.
         """
         size = GROUP_HEADER_BYTES + group.stored_bytes
@@ -132,7 +132,7 @@ class Committer:
         except OSError as error:
             if error.errno not in FULL_DISK:
                 raise
-            return False  # Whoever commits it may wait for room.
+            return False  # The thread that commits it may wait for room.
         written_ns = time.perf_counter_ns()
         meanwhile()
         resumed_ns = time.perf_counter_ns()
@@ -268,7 +268,7 @@ class Committer:
 
 
 def until_there_is_room(operation: Callable[[], Result], listener: Listener) -> Result:
-    """Call ``operation`` again and again while the disk is full; the listener hears of that.
+    """Call ``operation`` again and again while the disk is full; the listener is called then.
 
     Only for what may be called twice. Waits, so never on the loop.
     """
@@ -343,8 +343,8 @@ def _part(chunk: Buffer, start: int, end: int) -> Buffer:
 class CommitterThreads:
     """Runs a ``Committer`` on two threads of its own; the loop calls ``submit``, ``commit_here``.
 
-    ``_committing`` is held by whoever commits. What the segment thread hears is True: there is
-    something to write, a second True: do not wait for more, and False: this is the end.
+    ``_committing`` is held by the thread that commits. What the segment thread receives is True:
+    there is something to write, a second True: do not wait for more, and False: this is the end.
     """
 
     def __init__(
@@ -365,7 +365,7 @@ class CommitterThreads:
         self._segment_thread = self._start("barnabas-segments", self._write_next)
 
     def submit(self, group: CommitGroup) -> None:
-        """Queue ``group``; the listener hears of it in the order of submission."""
+        """Queue ``group``; the listener is called in the order of submission."""
         self._groups.put(group)
 
     def commit_here(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
@@ -403,7 +403,7 @@ class CommitterThreads:
                 pass
         except BaseException as error:  # noqa: BLE001  Any failure here ends the process (D9).
             self._listener.failed(error)
-            self._unwritten.put(False)  # So that nobody waits for the other thread in vain.
+            self._unwritten.put(False)  # So that no thread waits for the other in vain.
 
     def _commit_next(self) -> bool:
         """Wait for groups and commit them; False once told to stop."""

@@ -1,6 +1,6 @@
 """What is counted, as plain integers, where it happens: 0.04 us each, and nothing is computed.
 
-Whoever shows it (``/metrics``) reads it on the loop; of what a storage thread counts it may see a
+What shows it (``/metrics``) reads it on the loop; of what a storage thread counts it may see a
 moment between two additions.
 """
 

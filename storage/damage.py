@@ -2,7 +2,7 @@
 
 A log keeps its damaged ranges as a list in the order of their offsets; these functions answer
 questions about such a list and make new ones. What is damaged is found by ``storage/scrub.py``, and
-by nobody else: readers, compaction and recovery only say where somebody should look.
+by nothing else: readers, compaction and recovery only say where to look.
 """
 
 from bisect import bisect_right

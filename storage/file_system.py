@@ -60,7 +60,7 @@ class File(Protocol):
     def slice(self, size: int, position: int) -> "FileSlice | None":
         """These bytes, to be sent as they are; None where the disk would have to be waited for.
 
-        None also where nobody knows, and of a file that is none of the operating system's.
+        None also where that is not known, and of a file that is none of the operating system's.
         """
         ...
 

@@ -5,13 +5,14 @@ Rules of this file:
 1. Only the loop calls it. What one turn of the loop appends is one ``CommitGroup``; the journal
    thread merges the groups that wait into one on-disk group and one ``fdatasync``. While that
    thread has nothing to do, a small group stays open as long as each turn brings more, and may
-   then be made durable on the loop: nobody is left who could use the loop meanwhile.
+   then be made durable on the loop: nothing is left that could use the loop meanwhile.
 2. Where the loop itself commits, a group's logs advance and the answers to it are made before it is
    durable, if it can be while the disk is at work. Nothing of that leaves the process before it is.
-3. Groups become durable in the order in which they were submitted, so whoever waits for the newest
+3. Groups become durable in the order in which they were submitted, so what waits for the newest
    one also waits for everything before it (S4: a duplicate waits for its original).
 4. A group's ``operations`` change the partition directories and segment files. They run on the
-   segment thread, in order, after the group is durable; nobody else changes those files meanwhile.
+   segment thread, in order, after the group is durable; no other thread changes those files
+   meanwhile.
 """
 
 from collections import deque
@@ -37,7 +38,7 @@ _ALONE_BYTES_MAX: Final = 512 * 1024
 _LOOKS_MAX: Final = 4
 """So often the sockets are looked at again before a group closes, as long as that brings more. Who
 is answered together asks again together: one sync for all of them costs less than one for each
-half, and nobody waits for the other half's."""
+half, and no request waits for the other half's."""
 _ENTRY_PACK: Final = ENTRY.pack
 
 Waiter = Callable[[], None]
@@ -130,7 +131,7 @@ class CommitGroup:
         self.answers: list[Waiter] = []
         self.waiters: list[Waiter] = []
         self.awaited = False
-        """Whether somebody waits for its operations, not only for the disk."""
+        """Whether a caller waits for its operations, not only for the disk."""
         self.durable = False
         self.sequence = -1
 
@@ -177,7 +178,7 @@ class CommitGroup:
     def add_body(self, batch: memoryview, *, stable: bool) -> tuple[bytearray | memoryview, int]:
         """Take over a batch's bytes; returns the chunk that holds them and where they start.
 
-        ``stable``: nobody else will reuse this memory, so a large batch need not be copied.
+        ``stable``: this memory is not reused, so a large batch need not be copied.
         """
         size = len(batch)
         if stable and size >= STABLE_BATCH_BYTES:
@@ -216,8 +217,8 @@ class Journal:
     ) -> None:
         """``schedule`` runs a callback at the end of this turn of the loop (``call_soon``).
 
-        ``on_backlogged`` hears True when more than ``backlog_max_bytes`` wait in memory to be
-        durable and written, and False when they no longer do: appenders stop reading requests
+        ``on_backlogged`` is called with True when more than ``backlog_max_bytes`` wait in memory to
+        be durable and written, and False when they no longer do: appenders stop reading requests
         meanwhile.
         """
         self._submit = submit

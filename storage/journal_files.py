@@ -3,7 +3,7 @@
 Rules of this file:
 
 1. After recovery only one thread at a time calls it, the one that commits, but for ``release``:
-   the segment thread moves files from one end of one deque to the end of another, which nobody
+   the segment thread moves files from one end of one deque to the end of another, which no thread
    else does at that end.
 2. A file is reused only when every group in it is older than the newest checkpoint (``release``).
 3. One spare file is always ready before the current one is full, so that a full disk is met here,
@@ -256,7 +256,7 @@ class JournalFiles:
         return self._current
 
     def _create(self) -> JournalFile:
-        """An empty file under the next name. Names may have gaps: somebody removed a file."""
+        """An empty file under the next name. Names may have gaps where a file was removed."""
         path = self._path(self._files[-1].number + 1 if self._files else 0)
         created = JournalFile(path, self._file_system.open(path, create=True))
         self._file_system.sync_directory(self._directory)

@@ -1,7 +1,7 @@
 """The directory of one partition: created, filled and removed by the segment thread, in order.
 
-A directory comes with the first file that is written to it: thousands of partitions that nobody has
-written to cost no file at all. Writing and removing are operations of commit groups, so that a
+A directory comes with the first file that is written to it: thousands of partitions that no client
+has written to cost no file at all. Writing and removing are operations of commit groups, so that a
 topic deleted and created again under one name never sees the two in the wrong order. Nothing here
 is synced: the next checkpoint makes durable what it speaks of.
 """

@@ -95,7 +95,7 @@ class Engine(Protocol):
         """Run ``callback`` on the loop; called from any thread."""
 
     def start_committer(self, committer: Committer, listener: Listener) -> "Runner":
-        """Run ``committer`` until the runner is stopped; ``listener`` hears if it fails."""
+        """Run ``committer`` until the runner is stopped; ``listener`` is called if it fails."""
 
     def run_aside(self, work: Callable[[], None]) -> None:
         """Run slow file work (syncs of a checkpoint) off the loop and off the storage threads."""
@@ -198,7 +198,7 @@ class LogStore:
         self.callbacks.on_advanced(log, size_bytes)
 
     def on_suspected(self, log: PartitionLog, base_offset: int, error: Exception) -> None:
-        """Reading the segment at ``base_offset`` failed: somebody should look what is wrong."""
+        """Reading the segment at ``base_offset`` failed: the scrubber should look what is wrong."""
         self.callbacks.on_suspected(log, base_offset, error)
 
     def _on_backlogged(self, backlogged: bool) -> None:  # noqa: FBT001  The journal calls it.
@@ -237,8 +237,8 @@ class LogStore:
     def _prepare_answers(self, groups: int) -> None:
         """Show the oldest groups in flight and make all answers to them ready; readers' first.
 
-        A record's way to its reader adds to that of every step of a pipeline; its producer hears of
-        it a little later (45 us won, 65 us lost, measured in pairs on an idle broker).
+        A record's way to its reader adds to that of every step of a pipeline; its producer learns
+        of it a little later (45 us won, 65 us lost, measured in pairs on an idle broker).
         """
         self.journal.show(groups)
         self.callbacks.on_shown()
@@ -283,7 +283,8 @@ class LogStore:
         log.close()
         self.journal.add_operation(log.directory.remove)
         for segment in (*log.segments, *log.dropped_segments):
-            self.journal.add_operation(segment.remove)  # The disk gets room when nobody holds it.
+            # The disk gets room when no reader holds the file.
+            self.journal.add_operation(segment.remove)
 
     def get(self, partition_id: int) -> PartitionLog:
         """The log of a partition; KeyError if it was deleted or never was."""
@@ -358,7 +359,7 @@ class LogStore:
         return f"{found}; a write found no room" if self.exhausted else found
 
     def _look_for_room(self) -> None:
-        """Let the journal try for a spare file: it does with each group, and nobody appends now."""
+        """Let the journal try for a spare file: it does with each group, and none comes now."""
         if self.exhausted:
             self.journal.add_operation(lambda: None)
 
@@ -422,7 +423,7 @@ class LogStore:
         for name in log.take_superseded_snapshots():
             work.obsolete.append(partial(log.directory.unlink, name))
         if clean and log.active.awaits_last_indexes:
-            # After a crash nobody would look at them.
+            # After a crash they would not be looked at.
             self.journal.add_operation(log.active.index_operation())
         work.partitions.append(checkpoint_of(log))
 

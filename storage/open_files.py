@@ -11,7 +11,7 @@ from typing import Protocol
 
 
 class Holder(Protocol):
-    """Somebody with an open file that can be opened again."""
+    """The owner of an open file that can be opened again."""
 
     def let_go(self) -> None:
         """Hold the file no longer. Called on any thread."""

@@ -91,7 +91,7 @@ class Environment(Protocol):
         """A log's visible end moved over ``size_bytes`` (0: its start moved)."""
 
     def on_suspected(self, log: "PartitionLog", base_offset: int, error: Exception) -> None:
-        """Reading the segment at ``base_offset`` failed: somebody should look what is wrong."""
+        """Reading the segment at ``base_offset`` failed: the scrubber should look what is wrong."""
 
 
 class Appended:
@@ -561,7 +561,7 @@ class PartitionLog:
     # What the journal tells
 
     def durable_up_to(self, end: tuple[int, int]) -> None:
-        """Appends below an offset survive a power loss before anybody hears of them: show them."""
+        """Appends below an offset survive a power loss before they are acknowledged: show them."""
         self.high_watermark, durable_bytes = end
         size = durable_bytes - self._announced_bytes
         self._announced_bytes = durable_bytes

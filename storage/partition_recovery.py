@@ -2,10 +2,10 @@
 
 Rules of this file:
 
-1. A directory is listed once, and of a partition that nobody has ever written to it is not even
+1. A directory is listed once, and of a partition that was never written to it is not even
    looked for: a start with thousands of partitions waits for nothing else so long.
 2. What lies beyond the checkpoint is cut off and dropped; the journal gives it back.
-3. What cannot be what it was is refused, unless somebody salvages (``storage/salvage.py``).
+3. What cannot be what it was is refused, unless this is a salvage (``storage/salvage.py``).
 """
 
 from collections.abc import Sequence

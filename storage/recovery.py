@@ -119,8 +119,8 @@ def open_store(
     ``deleted_ids`` are the partition ids of those topics; None: not known. ``on_progress`` is
     called again and again with the same object; what it raises ends the recovery, and the next one
     begins anew. Raises Corrupt where something durable does not read back, or (StrayDirectory)
-    belongs to nobody. With ``salvage`` what is left of a log is opened all the same, and what is
-    not is noted there.
+    belongs to no partition. With ``salvage`` what is left of a log is opened all the same, and what
+    is not is noted there.
     """
     file_system, root = store.file_system, store.root
     checkpoint = _read_checkpoint(file_system, root)
@@ -219,7 +219,8 @@ def _verify_journal(
     """Raise Corrupt unless the journal has all that was promised since ``checkpoint``.
 
     With ``salvage`` it ends where it cannot be read: what is before that is one moment's state of
-    all logs, as a crash would have left it then. ``on_verified`` hears the bytes of each group.
+    all logs, as a crash would have left it then. ``on_verified`` is called with the bytes of each
+    group.
     """
     if checkpoint.generation == 0 and files.reaches(1):
         raise Corrupt(path, 0, "both checkpoint files are missing, yet there is a journal")

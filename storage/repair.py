@@ -62,7 +62,7 @@ def _is_among(damaged: DamagedRange, found: Iterable[DamagedRange]) -> bool:
 
 
 def cut_out(log: PartitionLog, damaged: Sequence[DamagedRange]) -> Iterator[str]:
-    """Take ``damaged`` out of a log that nobody uses; yields where the bytes of each are kept.
+    """Take ``damaged`` out of a log that is not in use; yields where the bytes of each are kept.
 
     All of it lies in sealed segments: a start after a crash in the middle of this would refuse the
     active one. The next checkpoint decides: a crash before it leaves the log as it was. Waits for
@@ -86,7 +86,7 @@ def _cut_segment(
     group = _without(log, segment, damaged, generation)
     compacted_offset = log.cleaning.compacted_offset
     taken = take_over(log, group)
-    assert taken, "somebody else uses the log"
+    assert taken, "the log is in use"
     log.cleaning.compacted_offset = compacted_offset  # No offset is missing.
 
 

@@ -1,9 +1,10 @@
-"""Opening logs that a start refuses, for whoever is to decide what becomes of them.
+"""Opening logs that a start refuses, for a user to decide what becomes of them.
 
 Rules of this file:
 
-1. What a start would refuse is noted, and so is what follows from it; nobody has agreed to anything
-   yet. Whoever opens logs like this either throws the copy away or asks first (``check --repair``).
+1. What a start would refuse is noted, and so is what follows from it; the user has agreed to
+   nothing yet. What opens logs like this either throws the copy away or asks first (``check
+   --repair``).
 2. All that is sound of a log stays, in front of the damage and behind it. A segment keeps its place
    and its offsets though its file is short or missing.
 3. Of a journal stays what comes before the first group that is lost: that is one moment of all
@@ -288,4 +289,4 @@ def _has_less_than_indexed(segment: Segment) -> bool:
 
 
 def _at_once(_size: int) -> None:
-    """Wait for nothing: nobody else is there."""
+    """Wait for nothing: no other reader is there."""

@@ -6,7 +6,7 @@ Rules of this file:
    and a note that cannot be read is as if everything were still to be verified.
 2. After a crash nothing counts as verified: pages may not have reached the disk as they were. What
    was damaged stays offline until it has been looked at, and index files are compared with the
-   checksums they had, whichever way the last run ended.
+   checksums they had, however the last run ended.
 """
 
 import json

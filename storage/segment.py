@@ -315,7 +315,7 @@ class Segment:
             self.directory.open_files.opened(self)
 
     def retire(self, successor: "Segment") -> None:
-        """Another segment has the data and soon the name: whoever still asks hears of that one."""
+        """Another segment has the data and soon the name: what still asks is sent to that one."""
         self.directory.open_files.closed(self)
         self._indexes_written = False
         self._index = successor.index

@@ -129,7 +129,7 @@ def _youngest_record_in(
 
 
 def _records(batch: memoryview) -> Iterator[Record]:
-    """The records of a batch; compiled code that walks over them lets nobody else run by itself."""
+    """The records of a batch; compiled, the loop over them lets no other thread run."""
     for number, record in enumerate(iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX), 1):
         yield record
         if number % RECORDS_IN_A_ROW == 0:
@@ -187,7 +187,7 @@ def _record_in(
                     record.timestamp, record.offset, header.partition_leader_epoch
                 )
     except InvalidBatch:
-        # Nobody can say which of its records it is: who begins with the batch misses none.
+        # Which of its records it is cannot be said: who begins with the batch misses none.
         first = max(header.base_offset, log_start_offset)
         return TimestampOffset(header.max_timestamp, first, header.partition_leader_epoch)
     return None

@@ -55,7 +55,7 @@ class ResponseSink(Protocol):
         """Take an answer that is complete."""
 
     def bug(self, name: str, error: BaseException) -> None:
-        """Hear that there will be none, because of an error of ours."""
+        """Take note that there will be none, because of an error of ours."""
 
     def close(self, reason: str) -> None:
         """Hang up because of what the client did."""

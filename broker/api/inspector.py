@@ -5,7 +5,7 @@ Rules of this file:
 1. One thread does it all, so that of everything that waits one piece of one batch is expanded at a
    time. It goes round: a few milliseconds for each request, whatever the others brought.
 2. Its work lets go of the interpreter: a piece is expanded without it, looked at in well under a
-   millisecond, and between two pieces whoever wants it gets it.
+   millisecond, and between two pieces other threads get it.
 3. What waits holds its bytes; all together ``limit_bytes`` at most, one request always.
 4. Callbacks run on the loop, and none after ``close``.
 """

@@ -33,7 +33,7 @@ class Partition(NamedTuple):
 
     @property
     def topic_partition(self) -> tuple[str, int]:
-        """Topic and number: what it is called, whoever leads it."""
+        """Topic and number: its name, whichever broker leads it."""
         return self.topic, self.number
 
 

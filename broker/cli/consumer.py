@@ -80,7 +80,7 @@ class Consumer:
         ]
 
     def printed(self) -> None:
-        """Take note that the records given out have been printed: nobody else cares."""
+        """Take note that the records given out have been printed; other consumers ignore it."""
 
     def close(self) -> None:
         """Nothing has to be given back."""
@@ -187,7 +187,7 @@ class Consumer:
                         continue
                     if end is not None and record.offset >= end:
                         break
-                    # Before it is handed out: whoever stops after this record has had it.
+                    # Before it is handed out: a caller that stops after this record has had it.
                     self.positions[topic_partition] = record.offset + 1
                     yield ReceivedRecord(
                         *topic_partition,

@@ -91,8 +91,8 @@ def _open_closed_streams() -> None:
 def _ended(exit_code: int) -> int:
     """Let out what was printed so far.
 
-    Whoever read our output may have seen enough, or has no room for it; then Python's own attempt
-    to flush at the end must not complain.
+    The program that reads our output may have seen enough, or has no room for it; then Python's own
+    attempt to flush at the end must not complain.
     """
     try:
         sys.stdout.flush()

@@ -127,7 +127,7 @@ def _cell(cell: Cell) -> str:
 
 
 class Progress:
-    """A line on standard error that is written over again, if somebody is watching.
+    """A line on standard error that is written over again, if standard error is a terminal.
 
     ``with Progress() as progress: progress.show("1,000 records")``. ``output_waits``: nothing else
     is printed meanwhile, so that both may go to one screen. ``lines``: lines one below the other,

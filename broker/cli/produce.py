@@ -18,7 +18,7 @@ from barnabas.broker.cli.cluster import Cluster
 from barnabas.broker.cli.errors import FAILED, OK, USAGE, CommandError
 from barnabas.broker.cli.offsets import partition_text
 from barnabas.broker.cli.output import Progress, count_text, print_json
-from barnabas.broker.cli.producer import ALL, LEADER, NOBODY, Producer, ProducerOptions
+from barnabas.broker.cli.producer import ALL, LEADER, NO_ACKS, Producer, ProducerOptions
 from barnabas.broker.cli.record_text import (
     BadRecord,
     Headers,
@@ -31,7 +31,7 @@ from barnabas.protocol.compression import NAMES
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
 
-_ACKS = {"all": ALL, "-1": ALL, "1": LEADER, "0": NOBODY}
+_ACKS = {"all": ALL, "-1": ALL, "1": LEADER, "0": NO_ACKS}
 _READ_BYTES = 1 << 20
 
 

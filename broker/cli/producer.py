@@ -36,7 +36,7 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.protocol.records import Record, encode_batch, increment_sequence
 
-ALL, LEADER, NOBODY = -1, 1, 0
+ALL, LEADER, NO_ACKS = -1, 1, 0
 PRODUCE_BY_NAME = 12
 """The last version of Produce that names topics; later ones want ids."""
 
@@ -194,8 +194,8 @@ class Producer:
         timeout_ms = int(options.timeout_seconds * 1000)
         request = ProduceRequest(None, options.acks, timeout_ms, [topic])
         try:
-            broker.send(PRODUCE, request, PRODUCE_BY_NAME, expects_response=options.acks != NOBODY)
-            if options.acks == NOBODY:
+            broker.send(PRODUCE, request, PRODUCE_BY_NAME, expects_response=options.acks != NO_ACKS)
+            if options.acks == NO_ACKS:
                 for batch in batches:
                     self._done(batch, _NO_OFFSET)
                 return
@@ -205,7 +205,7 @@ class Producer:
                 raise
             count = sum(len(batch.records) for batch in batches)
             raise CommandError(
-                f"{problem}; nobody knows whether {count} records were written"
+                f"{problem}; it is not known whether {count} records were written"
             ) from None
         by_partition = {batch.partition: batch for batch in batches}
         refusals = [
@@ -230,7 +230,8 @@ class Producer:
     def _take(self, batch: _Batch, answer: PartitionProduceResponse) -> Rejected | None:
         """Take the answer for a batch; return what is wrong with it, if anything."""
         code = answer.error_code
-        # A repetition of what was written long ago: it is there, nobody remembers at which offset.
+        # A repetition of what was written long ago: it is there, at an offset that the broker does
+        # not remember.
         if code in {ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}:
             self._done(batch, answer.base_offset)
             return None

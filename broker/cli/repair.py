@@ -132,7 +132,7 @@ _MEANINGS = {
 
 
 def confirm(*, yes: bool) -> None:
-    """Have somebody agree to the loss; raises CommandError."""
+    """Ask for consent to the loss; raises CommandError."""
     if yes:
         return
     if not sys.stdin.isatty():

@@ -187,11 +187,11 @@ class _ScratchFile:
         return bytes(result)
 
     def pread_cached(self, size: int, position: int) -> Buffer:
-        """Like :meth:`pread`; nobody's loop waits."""
+        """Like :meth:`pread`; no event loop waits."""
         return self.pread(size, position)
 
     def pread_passing(self, size: int, position: int) -> bytes:
-        """Like :meth:`pread`; a check reads everything, and nobody else is there."""
+        """Like :meth:`pread`; a check reads everything, and has the directory to itself."""
         return self.pread(size, position)
 
     def slice(self, size: int, position: int) -> None:

@@ -71,5 +71,5 @@ def serve(config: BrokerConfig) -> int:
 
 
 def announce(line: str) -> None:
-    """Print the ready line at once, whoever reads it."""
+    """Print the ready line at once, through any buffer."""
     print(line, flush=True)

@@ -1,4 +1,4 @@
-"""Ending transactions for somebody else: through their coordinator, or behind its back.
+"""Ending the transactions of other producers: through their coordinator, or past it.
 
 The first is what a new instance of the producer does when it starts: it fences the old one, and
 the coordinator aborts on every partition. The second writes a marker onto one partition. That would

@@ -290,7 +290,8 @@ def _owner(
     if owner is None or not owner.is_open or topic_partition not in owner.partitions:
         return None
     # Its markers carry its epoch or the next one, and end whatever has no later one: also what a
-    # producer wrote that was fenced since, where the transaction is kept for somebody (KIP-939).
+    # producer wrote that was fenced since, where the transaction was kept by InitProducerId
+    # (KIP-939).
     return owner if producer.producer_epoch <= owner.producer_epoch else None
 
 

@@ -267,7 +267,7 @@ def holders(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 def _chosen(cluster: Cluster, wanted: list[tuple[str, list[int]]]) -> list[Partition]:
-    """Return the partitions that are meant; by default all that somebody leads.
+    """Return the partitions that are meant; by default all that have a leader.
 
     Raises CommandError.
     """
@@ -342,7 +342,7 @@ def _check_abort(arguments: argparse.Namespace) -> None:
     if arguments.id is None and None in topic_partition:
         raise CommandError("a place is -t, -p and --start-offset together", USAGE)
     if not arguments.yes and not sys.stdin.isatty():
-        raise CommandError("nobody is there to be asked: give --yes", USAGE)
+        raise CommandError("standard input is not a terminal: give --yes", USAGE)
 
 
 def _abort_by_id(cluster: Cluster, arguments: argparse.Namespace) -> None:
@@ -356,7 +356,7 @@ def _abort_by_id(cluster: Cluster, arguments: argparse.Namespace) -> None:
         f"{count_text(len(transaction.partitions), 'partition')}, and fence its producer"
     )
     if transaction.timeout_ms == NEVER_MS:
-        question += " (somebody else may have promised to commit it: two-phase commit)"
+        question += " (another system may have promised to commit it: two-phase commit)"
     _confirm(arguments, question)
     patiently(cluster, arguments.timeout, lambda: abort_everywhere(cluster, transaction))
     if arguments.format == "json":

@@ -683,7 +683,7 @@ class BrokerConfig(StorageConfig):
     settings: Mapping[str, tuple[Setting, ...]] = field(
         default_factory=dict, compare=False, repr=False
     )
-    """Who set which key, the winner first. A key that nobody set is not in here."""
+    """The sources of each key that is set, the one that wins first."""
 
     def value(self, name: str) -> Value:
         """Return the value of a key by Kafka's name for it."""

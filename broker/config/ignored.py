@@ -317,7 +317,7 @@ config.providers LIST
 
 _PREFIXES = ("ssl.", "sasl.", "delegation.token.", "remote.log.", "listener.name.")
 
-# Whoever sets one of these expects something that will not happen.
+# A user who sets one of these expects something that will not happen.
 _WARNED_ABOUT = frozenset(
     (
         "alter.config.policy.class.name",
@@ -384,7 +384,7 @@ def synonyms_of(name: str, config: BrokerConfig) -> tuple[ConfigSynonym, ...]:
 def value_of(name: str, config: BrokerConfig) -> Value:
     """Return the value of any broker key of Kafka's; raises ConfigError for one that is no value.
 
-    Nobody has looked yet at what was set for a key without effect.
+    What was set for a key without effect has not been checked.
     """
     key = IGNORED_CONFIGS.get(name)
     if key is None:

@@ -185,7 +185,7 @@ def at_least(low: float) -> Between:
 
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_DIGITS_MAX = 100  # Python refuses to read endless numbers, and nobody writes them.
+_DIGITS_MAX = 100  # Python refuses to read endless numbers.
 _LIMITS = {ConfigType.SHORT: 2**15, ConfigType.INT: 2**31, ConfigType.LONG: 2**63}
 
 
@@ -296,7 +296,7 @@ class ConfigKey:
 
 
 class Setting(NamedTuple):
-    """A value that somebody set, and where."""
+    """A value that was set, and where."""
 
     text: str
     source: ConfigSource

@@ -64,7 +64,7 @@ PARTITIONS_AT_ONCE: Final = 2000
 PARTITIONS_PER_SLICE: Final = 250
 BY_PARTITION: Final = by("topics.partitions")
 _NOTHING: Final = memoryview(b"")
-_BYTES_NOBODY_WRITES: Final = 1 << 62
+_NEVER_WRITTEN_BYTES: Final = 1 << 62
 
 FetchAnswer: TypeAlias = FetchResponse | Parked[FetchResponse]
 
@@ -223,7 +223,7 @@ class _Reader:
         return result
 
     async def read_in_slices(self, looked_at: Callable[[list[PartitionLog]], bool]) -> _Result:
-        """As ``read``; ``looked_at`` hears of logs in the turn in which they are read.
+        """As ``read``; ``looked_at`` is called with the logs in the turn in which they are read.
 
         It returns whether to go on. In an incremental session only what is news is kept.
         """
@@ -624,7 +624,7 @@ class _LongFetch(Parked[FetchResponse]):
         self._watch = ParkedFetch(
             self._fetch_waits,
             (),
-            min_bytes=_BYTES_NOBODY_WRITES,
+            min_bytes=_NEVER_WRITTEN_BYTES,
             wait_ms=left_ms,
             read=lambda: self._wake(over=True),
             read_if_enough=lambda: self._wake(over=False),
@@ -639,7 +639,7 @@ class _LongFetch(Parked[FetchResponse]):
         """Wait until so much more can be read than there was, or the waiting is over."""
         watch = self._watch
         assert watch is not None
-        watch.missing_bytes -= _BYTES_NOBODY_WRITES - missing_bytes
+        watch.missing_bytes -= _NEVER_WRITTEN_BYTES - missing_bytes
         if watch.missing_bytes > 0 and not self._woken:
             self._waiting = self._host.loop.create_future()
             await self._waiting

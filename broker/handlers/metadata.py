@@ -3,7 +3,7 @@
 Version notes, Metadata: v0 takes an empty list of topics for "all", v1 and later null; v4 can
 forbid auto-creation, before it is always allowed; topic ids are answered from v10 and may be asked
 for from v12; v8-v10 also report operations on the cluster (DescribeCluster has them since).
-Better than Kafka on purpose: a topic that is created because somebody asked for it is in that
+Better than Kafka on purpose: a topic that this request creates is in that
 same answer, so the client need not ask again.
 Knowingly absent: nothing.
 """

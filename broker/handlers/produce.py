@@ -363,7 +363,7 @@ class _WaitingProduce(Parked[ProduceResponse]):
             _own_records(request)
 
     def inspected_first(self, aside: list[PartitionProduceData]) -> Self:
-        """Wait until somebody has looked into these batches."""
+        """Wait until a thread has looked into these batches."""
         batches = [data.records for data in aside if data.records is not None]
 
         def found(contents: list[Contents]) -> None:
@@ -490,7 +490,7 @@ class _SlicedProduce(Parked[ProduceResponse]):
         return outcome.parked
 
     def answered(self, deferred: Deferred[ProduceResponse]) -> None:
-        """Hear that a part is durable, or that it needs no answer."""
+        """Take note that a part is durable, or that it needs no answer."""
         self._owed -= 1
         if deferred.parked:
             self._handler.host.loop.call_soon(self._go_on)

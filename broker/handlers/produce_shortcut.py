@@ -8,8 +8,9 @@ that have come in together are taken together: one place in the journal, one ans
 The answer is learned likewise: the generated encoder writes one, its numbers are replaced.
 Versions before 7 are left out: they may not bring zstd, so each batch would have to be looked at.
 
-A transactional batch is taken when the log knows its transaction as open: then nobody has to be
-asked about it (``coordination/verification.py``). A transaction's first batch is none of those.
+A transactional batch is taken when the log knows its transaction as open: then no coordinator has
+to be asked about it (``coordination/verification.py``). A transaction's first batch is none of
+those.
 """
 
 from __future__ import annotations

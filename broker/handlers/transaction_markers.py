@@ -1,4 +1,4 @@
-"""WriteTxnMarkers 1-2: somebody who decided a transaction has its markers written here.
+"""WriteTxnMarkers 1-2: what decided a transaction elsewhere has its markers written here.
 
 In this broker the coordinator writes markers in process, by the same ``coordination/markers.py``;
 the request comes from Apache Kafka's tools, which end a hanging transaction with it, and from

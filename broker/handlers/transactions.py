@@ -2,7 +2,7 @@
 
 Version notes. AddPartitionsToTxn: up to v3 a client adds partitions of one transaction; from v4 on
 a broker asks for several, perhaps only to verify (KIP-890). EndTxn: v5 is the protocol of KIP-890,
-its answer carries the epoch of the next transaction. Before v2 a fenced producer is told
+its answer carries the epoch of the next transaction. Before v2 a fenced producer receives
 INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
 """
 

@@ -6,9 +6,9 @@ It is the first thing to open and the last to close: a port that is taken shows 
 
 Rules of this file:
 
-* **A probe always gets in.** Who has not asked yet and who is being answered have places apart
-  (broker/http/places.py), and the newest always gets one: neither questions that never end nor
-  readers that never read keep anybody out.
+* **A probe always gets in.** Connections that have sent no request yet and those that are answered
+  are limited apart (broker/http/connection_slots.py), and the newest is admitted: neither questions
+  that never end nor readers that never read keep a probe out.
 * **What is short is answered where the question ends**, without a task or another turn of the loop.
   A long answer goes piece by piece, no faster than it is read, and one piece of all long answers
   is made in a turn of the loop: many who ask at once wait for each other, not Kafka's clients.
@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, cast
 
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.http.connection_slots import ConnectionSlots
 from barnabas.broker.http.message import (
     HEAD_BYTES_MAX,
     HEAD_END,
@@ -34,7 +35,6 @@ from barnabas.broker.http.message import (
     parse_question,
     text,
 )
-from barnabas.broker.http.places import Places
 from barnabas.broker.network.socket_server import Listener, bind
 
 logger = logging.getLogger("barnabas.broker.http")
@@ -57,8 +57,8 @@ class HttpServer:
     """Serves ``pages`` by path on one address."""
 
     def __init__(self, host: str, port: int, pages: dict[str, Page]) -> None:
-        self._asking: Places[HttpConnection] = Places(ASKING_MAX)
-        self._answered: Places[HttpConnection] = Places(ANSWERED_MAX)
+        self._asking: ConnectionSlots[HttpConnection] = ConnectionSlots(ASKING_MAX)
+        self._answered: ConnectionSlots[HttpConnection] = ConnectionSlots(ANSWERED_MAX)
         self._connections: set[HttpConnection] = set()
         self._next_pieces: deque[HttpConnection] = deque()
         self._all_gone = asyncio.Event()
@@ -96,7 +96,7 @@ class HttpServer:
         await self._all_gone.wait()
 
     def opened(self, connection: HttpConnection) -> None:
-        """Take a new connection in; whose place it takes is closed."""
+        """Admit a new connection; the one that has to make room is closed."""
         self._connections.add(connection)
         self._all_gone.clear()
         self._make_room(self._asking.enter(connection, connection.host))
@@ -157,7 +157,7 @@ class HttpConnection(asyncio.Protocol):
     # ------------------------------------------------------------------------------- transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take a place, the oldest one's if need be."""
+        """Take a slot, the oldest one's if need be."""
         self._transport = cast("asyncio.Transport", transport)
         self.host = str((transport.get_extra_info("peername") or "?")[0])
         self._server.opened(self)

@@ -1,1 +1,1 @@
-"""Metrics: counted as plain integers where things happen, gathered when somebody asks."""
+"""Metrics: counted as plain integers where things happen, gathered at a request."""

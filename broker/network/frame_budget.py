@@ -12,7 +12,7 @@ Rules of this file:
 * **Small frames never wait**: those that fit a ring (``may_wait`` is False).
 * **There is always progress.** One frame at a time, the leader, goes on beyond the limit: who has
   waited for LEAD_SECONDS, or the shortest where nothing else that may wait runs.
-* **While somebody waits, everybody else has to move.** Who runs and sent nothing in JUDGE_SECONDS,
+* **While a connection waits, all others have to move.** Who runs and sent nothing in JUDGE_SECONDS,
   or is slower than SLOW_BYTES_PER_SECOND and would take longer than FINISH_SECONDS, is closed, the
   longest silent first, until no claim waits. After that an address with more than its share of
   the limit is closed down to it, in the same order, for one that waits and holds less than that.
@@ -37,8 +37,8 @@ from barnabas.protocol.frame import LENGTH_BYTES, PIECE_BYTES
 JUDGE_SECONDS: Final = 0.25
 """How long a frame that is received may stand still while others wait."""
 LATE_SECONDS: Final = 2 * JUDGE_SECONDS
-"""What stood still longer than this since it was looked at last is looked at once more: nobody was
-waiting, or the loop was held and has not received what is there."""
+"""What stood still longer than this since it was looked at last is looked at once more: no
+connection was waiting, or the loop was held and has not received what is there."""
 LEAD_SECONDS: Final = 1.0
 """How long a frame may wait before it is one of those that go on beyond the limit, in turn."""
 FINISH_SECONDS: Final = 10.0

@@ -123,7 +123,7 @@ class Intake:
             self.handled()
             self._read_ahead(0)
             frames = self.frames
-            # It runs unless told otherwise, and is told so before this returns.
+            # It runs unless it has to wait, which is known before this returns.
             claim = self._open(frames.pending_bytes, frames.missing_bytes, may_wait=True)
             if claim.runs and frames.wanted_bytes:
                 self._grant()

@@ -44,8 +44,8 @@ Decode: TypeAlias = Callable[[memoryview, int, int], Any]
 
 LARGE_BYTES: Final = 8 * 1024
 """The cheapest element of a request has three bytes: 8 KB are 20 ms of work at the very most, and
-usually one. Whoever commits offsets of 200 partitions at a time is here already, for which a hop to
-a thread and back (0.1 ms) is little."""
+usually one. A client that commits offsets of 200 partitions at a time is here already, for which a
+hop to a thread and back (0.1 ms) is little."""
 
 VERY_LARGE_BYTES: Final = 256 * 1024
 
@@ -68,13 +68,13 @@ class Client(Protocol):
     """The connection that a large request came from."""
 
     def large_frame_is_decoded(self) -> None:
-        """Hear, once or twice, that the frame's memory is free again."""
+        """Take note, once or twice, that the frame's memory is free again."""
 
     def answer_is_ready(self) -> None:
         """Send the answer in its turn."""
 
     def bug(self, name: str, error: BaseException) -> None:
-        """Hear that there will be none, because of an error of ours."""
+        """Take note that there will be none, because of an error of ours."""
 
     def close(self, reason: str) -> None:
         """Hang up because of what the client did."""
@@ -288,7 +288,7 @@ class LargeRequests:
         request: Any,  # noqa: ANN401
         answer: LargeAnswer,
     ) -> Any:  # noqa: ANN401
-        """Call the handler and wait for what it answers, in whichever way."""
+        """Call the handler and wait for its response, in any of its forms."""
         try:
             if route.long_handler is not None and is_long(request, LONG_ELEMENTS):
                 response = await route.long_handler(context, request)

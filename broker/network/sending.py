@@ -20,7 +20,7 @@ from barnabas.storage.io import IOV_MAX, FileSlice
 PAGES_WAIT_SECONDS: Final = 0.01
 PAGES_WAITS_MAX: Final = 100
 """How often pages that left the cache are waited for before they are sent all the same: then the
-loop waits for the disk, and hears from it if it cannot read."""
+loop waits for the disk, and is called if it cannot read."""
 
 
 def send_unpaced(descriptor: int) -> None:

@@ -55,7 +55,7 @@ class LoopEngine:
         return CommitterThreads(committer, listener, commits_here=is_uvloop)
 
     def close(self) -> None:
-        """Hear nothing more from storage, and wait for its threads' work in hand."""
+        """Ignore what storage still reports, and wait for its threads' work in hand."""
         self.dead = True
         self._aside.shutdown(wait=True)
 

@@ -70,7 +70,8 @@ def return_freed_memory(quiet_seconds: float = QUIET_SECONDS) -> None:
 
     What glibc is told to keep is meant for a load that goes on; one large request, or one load that
     is over, must not hold it for good. Rather in quiet, and never while the process is busy: while
-    glibc looks through 200 MB, for some 50 ms (measured), whoever needs a block from it waits.
+    glibc looks through 200 MB, for some 50 ms (measured), every thread that needs a block from it
+    waits.
     """
     threading.Thread(
         target=_watch_memory,

@@ -2,7 +2,7 @@
 
 A handler that loops over much awaits ``next_turn`` every few milliseconds' work. It goes on at once
 while the slice lasts, else behind all others that wait: who asks for much waits for it himself, and
-a hundred who do so hold nobody else longer than one.
+a hundred tasks that do so hold the others no longer than one does.
 """
 
 from __future__ import annotations

@@ -7,11 +7,11 @@ Rules of this file:
 2. A pass goes over everything that is due when it begins: what was never verified first, the newest
    of each partition before what is older, then what was verified longest ago. What comes meanwhile
    waits for the next pass, so that nothing waits for ever.
-3. A segment that somebody could not read goes before all others, at more speed: until it has been
+3. A segment that a reader could not read goes before all others, at more speed: until it has been
    looked at it is not known what of it can be served.
 4. Damage is logged once, a line for each range, and stays in the log's list: no reader gets it.
    Damaged segments are looked at again every ten minutes. A disk may only have been away: what it
-   did not give is tried again some seconds later if somebody still wants it, scrubber or not.
+   did not give is tried again some seconds later if a reader still wants it, scrubber or not.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class ScrubPace:
         self.urgent = False
 
     def begin(self, *, urgent: bool) -> None:
-        """Begin with a segment; ``urgent``: somebody waits for the verdict."""
+        """Begin with a segment; ``urgent``: a reader waits for the verdict."""
         self.urgent = urgent
         self._worked_since = time.thread_time()
         self(0)
@@ -138,7 +138,7 @@ class ScrubPace:
 
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """A segment to look at; ``error``: what somebody met who wanted to read it."""
+    """A segment to look at; ``error``: what a reader met in it."""
 
     order: tuple[int, int, int]
     log: PartitionLog
@@ -150,7 +150,7 @@ _order = attrgetter("order")
 
 
 def _is_offline(error: Exception | None) -> bool:
-    """Whether what somebody met is known already: a range that could not be read before."""
+    """Whether what a reader met is known already: a range that could not be read before."""
     return isinstance(error, OffsetOffline)
 
 
@@ -176,7 +176,7 @@ class LogScrubber:
         bytes_per_second: int,
         interval_ms: int,
     ) -> None:
-        """``bytes_per_second`` 0: only what somebody could not read is looked at."""
+        """``bytes_per_second`` 0: only what a reader could not read is looked at."""
         self._store = store
         self._loop = loop
         self._clock = clock

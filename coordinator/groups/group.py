@@ -41,7 +41,7 @@ class Group(Protocol):
 
     @property
     def protocol_type(self) -> str:
-        """What the group is for: consumers say "consumer"; empty where nobody ever said."""
+        """What the group is for: consumers say "consumer"; empty where no member ever said."""
 
     @property
     def state_name(self) -> str:

@@ -2,7 +2,7 @@
 
 SQLite checks the structure of its pages, not their content: one flipped bit is another name, or a
 producer id that was given out before. The digest of a table is the sum of the checksums of its
-rows: whoever changes a row takes the old one off and adds the new one, in the same commit, without
+rows: a change of a row takes the old one off and adds the new one, in the same commit, without
 looking at any other row.
 
 It is kept with the number of commits for which it holds: a release that knows nothing of it leaves

@@ -4,7 +4,7 @@ Rules of this interface:
 
 * Every method that changes something is **one durable, atomic commit**: when it returns the change
   survives kill -9 and power loss, when it raises nothing of it is there. That commit is the unit
-  of crash consistency; whoever needs two changes together gets one method for them.
+  of crash consistency; two changes that must come together are one method.
 * Ids are never reused: partition ids grow for ever, producer ids are handed out once (S10), the
   boot epoch only rises (D6). A topic created again under an old name has a new topic id.
 * Deleting a topic is two commits. ``delete_topic`` hides it and frees its name; the row stays
@@ -29,7 +29,7 @@ class MetaStoreError(Exception):
 
 
 class MetaStoreRefused(MetaStoreError):
-    """A change was rolled back (no space, or somebody holds the file); the store stays usable."""
+    """A change was rolled back (no space, or a lock on the file); the store stays usable."""
 
 
 class IdentityMismatch(MetaStoreError):

@@ -117,7 +117,8 @@ class SqliteMetaStore:
 
         ``new_cluster_id`` is used only for a new store. Raises IdentityMismatch when the store
         belongs to another node id, MetaStoreError when it cannot be read or has lost commits, or
-        when rows have changed that nobody has committed: ``accept_damage`` takes those as they are.
+        when rows have changed that this store did not commit: ``accept_damage`` takes those as they
+        are.
         """
         count = None if path == MEMORY else CommitCount(path)
         if count is not None and count.lacks_store:

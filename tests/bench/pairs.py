@@ -81,7 +81,7 @@ def page(facts: Sequence[tuple[str, str]], lines: Sequence[tuple[str, ...]]) -> 
         "compiled, on this machine at the same time, each row in turn on one and on the other.",
         "Each number is what the later one took for each 1 that the earlier one did: the median of",
         "the rounds, in brackets their quartiles. A row is the same unless its median is off by",
-        f"more than {TOLERANCE:.0%} and its quartiles are on the same side of 1. What each row does is",
+        f"more than {TOLERANCE:.0%} and its quartiles are on the same side of 1. The rows are",
         "described in [Benchmarks](benchmarks.md).",
         "",
         *table([("", ""), *facts]),

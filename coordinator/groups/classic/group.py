@@ -90,7 +90,7 @@ class ClassicGroup:
     unsynced: dict[str, None] = field(default_factory=dict)
     """Members of the generation that have not asked for their assignment."""
     new_member_added: bool = False
-    """Whether somebody has come since the initial delay was last extended."""
+    """Whether a member has joined since the initial delay was last extended."""
     delay_ms: int = 0
     """How long the initial delay under way is."""
     remaining_ms: int = 0
@@ -144,7 +144,7 @@ class ClassicGroup:
         return () if member is None else (self.session_timer(member, now),)
 
     def is_subscribed(self, topic: str) -> bool:
-        """Whether a member may read this topic now; true for all where nobody can know."""
+        """Whether a member may read this topic now; true for all where that cannot be known."""
         if self.topics is None:
             return self.protocol_type == CONSUMER_PROTOCOL
         return topic in self.topics
@@ -170,7 +170,7 @@ class ClassicGroup:
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
-        """Whether somebody who offers these protocols can be a member beside the others."""
+        """Whether a client that offers these protocols can be a member beside the others."""
         if self.state is State.EMPTY:
             return protocol_type != "" and any(True for _ in names)
         everybody = len(self.members)

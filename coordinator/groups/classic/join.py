@@ -32,8 +32,8 @@ NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 5 * 60 * 1000
 """How long a JoinGroup of a new member waits. It cannot send heartbeats, and a client that gave up
 and asked again is another member: the first one must not stay for ever."""
 PENDING_MEMBERS_MAX: Final = 10_000
-"""Ids given out in a group and not yet used. Kafka has no limit; whoever asks for this many means
-no good, or joins in a loop."""
+"""Ids given out in a group and not yet used. Kafka has no limit; a client that asks for this many
+means no good, or joins in a loop."""
 
 
 def decide_join(shard: GroupTable, command: JoinGroup, now: Now) -> Decision:
@@ -157,7 +157,7 @@ def _add_member(turn: Turn, command: JoinGroup, member_id: str) -> Decision:
 
 
 def _restart_static_member(turn: Turn, command: JoinGroup, instance_id: str) -> Decision:
-    """Let a static member come back with a new id; in a stable group nobody else notices."""
+    """Let a static member come back with a new id; in a stable group the others do not notice."""
     group = turn.group
     old_leader_id = group.leader_id
     old_id = group.static_members[instance_id]

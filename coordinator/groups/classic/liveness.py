@@ -150,7 +150,7 @@ def _session_is_over(turn: Turn, member_id: str) -> Decision:
 
 
 def begin(shard: GroupTable, now: Now) -> Iterable[Effect]:
-    """Start the sessions of all members afresh: nobody could send heartbeats while we were away."""
+    """Start all members' sessions afresh: the broker was not there to receive heartbeats."""
     for group in shard.groups.values():
         if isinstance(group, ClassicGroup):
             for member in group.members.values():

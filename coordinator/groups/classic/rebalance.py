@@ -1,7 +1,7 @@
 """How a classic group comes to its next generation.
 
 1. A reason: a member comes, goes or changes what it says. The group is PreparingRebalance, and the
-   members hear of it with their next heartbeat.
+   members learn of it from their next heartbeat.
 2. Everybody joins; or the time is up, and dynamic members that have not joined are out. The
    generation goes up, the protocol is chosen, all JoinGroups are answered: CompletingRebalance.
 3. The leader's SyncGroup brings the assignments; they are written, all SyncGroups are answered:
@@ -109,7 +109,7 @@ def _begin_generation(turn: Turn) -> None:
 
 
 def _elect_leader(group: ClassicGroup) -> bool:
-    """Keep the leader if it has joined, or take the first who has; False: nobody has."""
+    """Keep the leader if it has joined, or take the first member that has; False: none has."""
     if group.leader_id not in group.joining:
         joined = next((name for name in group.members if name in group.joining), None)
         if joined is None:

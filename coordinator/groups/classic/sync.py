@@ -81,5 +81,5 @@ def _take_assignments(turn: Turn, request: SyncGroupRequest) -> None:
     turn.persist()
     for member in group.members.values():
         if turn.answer_sync(member.member_id, synced(group, member)):
-            # Nobody was expected to send heartbeats while it waited.
+            # No member had to send heartbeats while it waited.
             turn.start_session(member)

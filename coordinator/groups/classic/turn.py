@@ -158,7 +158,7 @@ class Turn:
         self._count(member, 1)
 
     def remove(self, member_id: str) -> None:
-        """Let a member go, or one that has only an id; whoever waits for it is told."""
+        """Remove a member, or one that has only an id; what waits for it is answered."""
         group = self.group
         self.answer_join(member_id, join_error(ErrorCode.UNKNOWN_MEMBER_ID))
         self.answer_sync(member_id, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))

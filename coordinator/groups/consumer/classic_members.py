@@ -3,7 +3,7 @@ LeaveGroup.
 
 The coordinator assigns for them, too. It speaks the old protocol to them: REBALANCE_IN_PROGRESS in
 answer to a heartbeat when there is something to give back or to take, and a JoinGroup that is
-answered at once, nobody being a leader. What they own they say in their subscriptions.
+answered at once, as there is no leader. What they own they say in their subscriptions.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ def _is_revoking(member: Member) -> bool:
 def _expect_join(
     group: ConsumerGroup, member: Member, now: Now
 ) -> tuple[tuple[JoinExpected, ...], tuple[Effect, ...]]:
-    """Wait for the member to join, from the first time on that it is told to."""
+    """Wait for the member to join, from the first answer on that asks it to."""
     if member.member_id in group.expected_to_join:
         return (), ()
     expected = JoinExpected(group.group_id, member.member_id, expected=True)

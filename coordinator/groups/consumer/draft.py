@@ -81,7 +81,7 @@ class Draft:
     def change_regex(self, before: Member, change: Change) -> Refusal | bool:
         """Follow a change of a member's regular expression.
 
-        True if the subscription is another one at once; one nobody has resolved yet changes the
+        True if the subscription is another one at once; one that is not resolved yet changes the
         subscription later, when it is.
         """
         assert change.member is not None

@@ -64,7 +64,7 @@ def _resolve(draft: Draft) -> Decision:
 
 
 def begin(shard: GroupTable, now: Now) -> Iterable[Effect]:
-    """Start the sessions of all members afresh: nobody could send heartbeats while we were away."""
+    """Start all members' sessions afresh: the broker was not there to receive heartbeats."""
     for group in shard.groups.values():
         if isinstance(group, ConsumerGroup):
             for member in group.members.values():

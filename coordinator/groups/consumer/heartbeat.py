@@ -63,7 +63,7 @@ def refused(refusal: Refusal) -> ConsumerGroupHeartbeatResponse:
 def _draft(
     shard: GroupTable, command: ConsumerGroupHeartbeat, now: Now, *, may_make: bool
 ) -> Draft | Refusal:
-    """Find the group; whoever joins may make it, or turn a classic group into one."""
+    """Find the group; a member that joins may make it, or turn a classic group into one."""
     group = shard.groups.get(command.group_id)
     if isinstance(group, ConsumerGroup):
         return Draft(shard, group, command.topics, now)
@@ -162,7 +162,7 @@ def _to_replace(
 def _member(
     draft: Draft, request: ConsumerGroupHeartbeatRequest, member_id: str
 ) -> Member | Refusal:
-    """The member as it is before this request; a new one for whoever joins."""
+    """The member as it is before this request; a new one for a member that joins."""
     group = draft.group
     if request.member_epoch == JOINING:
         holder = group.static_member(request.instance_id)
@@ -260,7 +260,7 @@ def _answered(
 def _was_somebody_else(group: ConsumerGroup, change: Change) -> bool:
     """Whether a member takes another one's place and had one already.
 
-    No good client does that. What the first place was to own has to be given to somebody.
+    No good client does that. What the first one was to own has to be assigned to a member.
     """
     member = change.member
     assert member is not None
@@ -276,7 +276,7 @@ def _owned(request: ConsumerGroupHeartbeatRequest) -> dict[bytes, frozenset[int]
 
 
 def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether the client says everything: it does after an error, and wants to hear everything."""
+    """Whether the client says everything: it does after an error, and expects the same."""
     subscribes = (
         request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     )

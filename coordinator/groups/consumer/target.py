@@ -57,7 +57,7 @@ class Change:
     """What the command under way changes in a group, as far as an assignment depends on it."""
 
     member: Member | None = None
-    """New, or in a new state; None: nobody."""
+    """New, or in a new state; None: no member is."""
     replaced_id: str = ""
     """The member whose instance id and place it takes."""
 

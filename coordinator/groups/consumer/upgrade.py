@@ -82,7 +82,7 @@ def _epoch(classic: ClassicGroup) -> int:
 def _is_complete(group: ConsumerGroup, topics: TopicsImage) -> bool:
     """Whether the leader's assignment has everything that there is now.
 
-    If it has, a static member that comes back with the new protocol disturbs nobody.
+    If it has, a static member that comes back with the new protocol disturbs no other.
     """
     return all(
         group.is_owned(topic_id, partition)
@@ -124,7 +124,7 @@ def _converted(
 
 
 def _call_everybody_off(draft: Draft, classic: ClassicGroup) -> None:
-    """Whoever waits in a rebalance of the classic group has to join again."""
+    """A member that waits in a rebalance of the classic group has to join again."""
     code = ErrorCode.REBALANCE_IN_PROGRESS
     for member_id, ticket in classic.joining.items():
         draft.effects.append(Answer(ticket, join_error(code, member_id)))

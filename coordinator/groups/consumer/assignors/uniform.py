@@ -2,7 +2,7 @@
 
 Like Kafka's assignor of this name it promises two things. Members that want the same topics differ
 by one partition at most, and no partition moves that need not. Members that want different topics
-are balanced topic by topic: nobody has two partitions more than another that could take one of
+are balanced topic by topic: no member has two partitions more than another that could take one of
 them, up to a bound on the work.
 """
 
