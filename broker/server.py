@@ -75,8 +75,8 @@ class RecoveryGivenUp(Exception):
 class BrokerServer:
     """One broker: build it, ``start`` it, ``stop`` it. All on one event loop.
 
-    ``file_system`` and ``metastore`` are for tests that keep data in memory; who passes a
-    metastore closes it.
+    ``file_system`` and ``metastore`` are for tests that keep data in memory; the caller
+    closes the metastore that it passes.
     """
 
     def __init__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 
 from barnabas.broker.cli.arguments import (
     add_server,
@@ -13,8 +14,9 @@ from barnabas.broker.cli.arguments import (
 )
 from barnabas.broker.cli.cluster import Cluster, Partition
 from barnabas.broker.cli.consumer import Consumer
-from barnabas.broker.cli.errors import OK, USAGE, CommandError
+from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.group_reader import GroupReader
+from barnabas.broker.cli.interruption import Interruption
 from barnabas.broker.cli.offsets import (
     ISOLATION,
     LATEST,
@@ -32,6 +34,9 @@ from barnabas.broker.cli.record_text import (
     record_as_text,
 )
 from barnabas.broker.cli.where import Where
+
+FLUSH_SECONDS = 0.5
+"""How long records are printed before they are flushed, and the group receives a heartbeat."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,27 +77,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print records until told to stop."""
+    """Print records until all are, or a signal comes."""
     printer = _printer(arguments)
     where = Where(arguments.offset)
-    with Cluster(addresses(arguments.bootstrap_server), arguments.timeout) as cluster:
-        reader = _group_reader(cluster, arguments, where) or _consumer(cluster, arguments, where)
+    with (
+        Interruption() as interruption,
+        Cluster(addresses(arguments.bootstrap_server), arguments.timeout) as cluster,
+    ):
+        make = _consumer if arguments.group is None else _group_reader
+        reader = make(cluster, arguments, where, interruption)
         try:
-            _print_all(reader, printer, arguments.max_messages)
+            reader.open()
+            _print_all(reader, printer, arguments.max_messages, interruption)
+        except KeyboardInterrupt:
+            pass  # ``exit_code`` says which signal it was.
         finally:
             reader.close()
-    return OK
+    return interruption.exit_code
 
 
-def _print_all(reader: Consumer | GroupReader, printer: Part, most: int | None) -> None:
-    """Print records until there are ``most``, or none are left to read."""
+def _print_all(
+    reader: Consumer | GroupReader, printer: Part, most: int | None, interruption: Interruption
+) -> None:
+    """Print records until there are ``most``, none are left to read, or a signal has come."""
     count = 0
     with Progress() as progress:
-        while count != most and not reader.at_end:
+        while count != most and not reader.at_end and not interruption.has_come():
+            flush_due_s = time.monotonic() + FLUSH_SECONDS
             for record in reader.poll():
                 sys.stdout.buffer.write(printer(record))
                 count += 1
-                if count == most:
+                if count == most or interruption.has_come() or time.monotonic() > flush_due_s:
                     break
             sys.stdout.buffer.flush()
             reader.printed()
@@ -115,10 +130,8 @@ def _printer(arguments: argparse.Namespace) -> Part:
 
 
 def _group_reader(
-    cluster: Cluster, arguments: argparse.Namespace, where: Where
-) -> GroupReader | None:
-    if arguments.group is None:
-        return None
+    cluster: Cluster, arguments: argparse.Namespace, where: Where, interruption: Interruption
+) -> GroupReader:
     if arguments.partition:
         raise CommandError("a group assigns partitions itself: -g does not go with -p", USAGE)
     cluster.partitions(arguments.topic)  # A topic that is not there is reported at once.
@@ -130,10 +143,13 @@ def _group_reader(
         isolation=arguments.isolation,
         timeout_seconds=arguments.timeout,
         to_the_end=arguments.exit,
+        wait=interruption.wait,
     )
 
 
-def _consumer(cluster: Cluster, arguments: argparse.Namespace, where: Where) -> Consumer:
+def _consumer(
+    cluster: Cluster, arguments: argparse.Namespace, where: Where, interruption: Interruption
+) -> Consumer:
     """Look up partitions and offsets, and be ready to read; raises CommandError."""
     isolation, timeout_seconds = arguments.isolation, arguments.timeout
     _partitions(cluster, arguments)  # A topic that is not there is reported at once.
@@ -143,13 +159,14 @@ def _consumer(cluster: Cluster, arguments: argparse.Namespace, where: Where) -> 
         ends = offsets_at(cluster, partitions, LATEST, isolation)
         return where.positions(cluster, partitions, isolation), ends
 
-    positions, ends = patiently(cluster, timeout_seconds, look_up)
+    positions, ends = patiently(cluster, timeout_seconds, look_up, interruption.wait)
     return Consumer(
         cluster,
         positions,
         isolation=isolation,
         timeout_seconds=timeout_seconds,
         ends=ends if arguments.exit else None,
+        wait=interruption.wait,
     )
 
 

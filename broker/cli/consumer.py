@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 
 from barnabas.broker.cli.cluster import Cluster, Rejected, check
 from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.cli.interruption import Wait
 from barnabas.broker.cli.offsets import ISOLATION, TopicPartition, partition_text, patiently
 from barnabas.broker.client.connection import Connection
 from barnabas.broker.client.errors import Unreachable
@@ -59,7 +61,10 @@ class Consumer:
         isolation: str,
         timeout_seconds: float,
         ends: Mapping[TopicPartition, int] | None = None,
+        wait: Wait = nullcontext,
     ) -> None:
+        self._wait = wait
+        self._unread: Iterator[ReceivedRecord] = iter(())
         self._cluster = cluster
         self._isolation = isolation
         self._timeout_seconds = timeout_seconds
@@ -79,6 +84,9 @@ class Consumer:
             if topic_partition not in self.ends or offset < self.ends[topic_partition]
         ]
 
+    def open(self) -> None:
+        """Nothing has to be waited for."""
+
     def printed(self) -> None:
         """Take note that the records given out have been printed; other consumers ignore it."""
 
@@ -86,8 +94,23 @@ class Consumer:
         """Nothing has to be given back."""
 
     def poll(self) -> Iterator[ReceivedRecord]:
-        """Yield what one round of fetches brings, perhaps nothing; raises CommandError."""
-        for topic_partition, data in patiently(self._cluster, self._timeout_seconds, self._fetch):
+        """Yield what one round of fetches brings, perhaps nothing; raises CommandError.
+
+        A caller that stops in the middle gets the rest of it from the next ``poll``.
+        """
+        is_empty = True
+        for record in self._unread:
+            is_empty = False
+            yield record
+        if is_empty:
+            self._unread = self._round()
+            for record in self._unread:  # Not ``yield from``, which would close it, too.
+                yield record
+
+    def _round(self) -> Iterator[ReceivedRecord]:
+        with self._wait():
+            answers = patiently(self._cluster, self._timeout_seconds, self._fetch)
+        for topic_partition, data in answers:
             yield from self._records(topic_partition, data)
 
     # ---------------------------------------------------------------------------------- fetch

@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Final, TypeVar
 
 from barnabas.broker.cli.cluster import Cluster, Rejected, check
@@ -25,6 +25,7 @@ from barnabas.broker.cli.group_protocol import (
     share_out,
 )
 from barnabas.broker.cli.group_view import by_topic, committed_offsets, coordinators
+from barnabas.broker.cli.interruption import Wait
 from barnabas.broker.cli.offsets import TopicPartition, partition_text, patiently
 from barnabas.broker.client.connection import Connection
 from barnabas.broker.client.errors import Unreachable
@@ -76,7 +77,16 @@ class Rebalancing(Exception):
 class GroupMember:
     """One member that reads one topic."""
 
-    def __init__(self, cluster: Cluster, group_id: str, topic: str, timeout_seconds: float) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        group_id: str,
+        topic: str,
+        timeout_seconds: float,
+        wait: Wait = nullcontext,
+    ) -> None:
+        """``wait`` stands around what takes as long as other members do."""
+        self._wait = wait
         self._cluster = cluster
         self._group_id = group_id
         self._topic = topic
@@ -136,9 +146,12 @@ class GroupMember:
         """Join, wait for the others, and return what this member is to read."""
         while True:
             try:
-                assigned = patiently(self._cluster, self._timeout_seconds, self._join_once)
+                assigned = patiently(
+                    self._cluster, self._timeout_seconds, self._join_once, self._wait
+                )
             except Rebalancing:
-                time.sleep(_PAUSE_SECONDS)
+                with self._wait():
+                    time.sleep(_PAUSE_SECONDS)
                 continue
             self._heartbeat_due_s = time.monotonic() + HEARTBEAT_SECONDS
             return assigned
@@ -154,7 +167,9 @@ class GroupMember:
             [JoinGroupRequestProtocol(_ASSIGNOR, encode_subscription([self._topic]))],
             None,
         )
-        joined = self._ask(JOIN_GROUP, request)
+        # The first answer, which comes at once, brings the id without which one cannot leave.
+        with self._wait() if self._member_id else nullcontext():
+            joined = self._ask(JOIN_GROUP, request)
         if joined.error_code == ErrorCode.MEMBER_ID_REQUIRED:
             self._member_id = joined.member_id
             raise Rebalancing
@@ -173,7 +188,8 @@ class GroupMember:
             joined.protocol_name,
             self._assignments(joined) if is_leader else [],
         )
-        synced = self._ask(SYNC_GROUP, request)
+        with self._wait():
+            synced = self._ask(SYNC_GROUP, request)
         self._check(synced.error_code)
         return decode_assignment(synced.assignment)
 
@@ -202,7 +218,7 @@ class GroupMember:
         if time.monotonic() < self._heartbeat_due_s:
             return
         self._heartbeat_due_s = time.monotonic() + HEARTBEAT_SECONDS
-        patiently(self._cluster, self._timeout_seconds, self._heartbeat_once)
+        patiently(self._cluster, self._timeout_seconds, self._heartbeat_once, self._wait)
 
     def _heartbeat_once(self) -> None:
         request = HeartbeatRequest(self._group_id, self._generation, self._member_id, None)

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 from barnabas.broker.cli.cluster import Cluster, Partition
 from barnabas.broker.cli.consumer import WAIT_MS, Consumer
 from barnabas.broker.cli.group_member import GroupMember, Rebalancing
-from barnabas.broker.cli.offsets import LATEST, TopicPartition, offsets_at, patiently
+from barnabas.broker.cli.interruption import Wait
+from barnabas.broker.cli.offsets import (
+    EARLIEST,
+    LATEST,
+    TopicPartition,
+    offsets_at,
+    partition_text,
+    patiently,
+)
 from barnabas.broker.cli.where import Where
 from barnabas.broker.client.topic_reader import ReceivedRecord
 
-COMMIT_SECONDS = 5.0
+COMMIT_SECONDS = 1.0
 
 
 class GroupReader:
     """A consumer whose partitions come from its group.
 
-    ``where`` says where to begin in partitions for which the group has committed nothing.
+    ``where`` says where to begin in partitions for which the group has committed nothing, or an
+    offset that is not there any more. ``open`` it before anything else; ``close`` it even where
+    that was interrupted: a member that does not leave holds up the next one for its session.
     """
 
     def __init__(
@@ -31,18 +43,23 @@ class GroupReader:
         isolation: str,
         timeout_seconds: float,
         to_the_end: bool,
+        wait: Wait = nullcontext,
     ) -> None:
-        """Join; raises CommandError."""
+        self._wait = wait
         self._cluster = cluster
         self._topic = topic
         self._where = where
         self._isolation = isolation
         self._timeout_seconds = timeout_seconds
         self._to_the_end = to_the_end
-        self._member = GroupMember(cluster, group_id, topic, timeout_seconds)
+        self._member = GroupMember(cluster, group_id, topic, timeout_seconds, wait)
         self._printed: dict[TopicPartition, int] = {}
         self._committed: dict[TopicPartition, int] = {}
         self._commit_due_s = 0.0
+        self._consumer = self._consumer_of({}, {})
+
+    def open(self) -> None:
+        """Join the group; raises CommandError."""
         self._consumer = self._join()
 
     @property
@@ -55,7 +72,8 @@ class GroupReader:
         if self._consumer.positions:
             yield from self._consumer.poll()
         else:
-            time.sleep(WAIT_MS / 1000)  # The group has more members than there are partitions.
+            with self._wait():  # The group has more members than there are partitions.
+                time.sleep(WAIT_MS / 1000)
 
     def printed(self) -> None:
         """Take note that all records given out have been printed; stay in the group."""
@@ -96,16 +114,25 @@ class GroupReader:
         topic_partitions = self._member.join()
         self._committed = self._member.committed()
         positions, ends = patiently(
-            self._cluster, self._timeout_seconds, lambda: self._positions(topic_partitions)
+            self._cluster,
+            self._timeout_seconds,
+            lambda: self._positions(topic_partitions),
+            self._wait,
         )
         self._printed = {}
         self._commit_due_s = time.monotonic() + COMMIT_SECONDS
+        return self._consumer_of(positions, ends)
+
+    def _consumer_of(
+        self, positions: dict[TopicPartition, int], ends: dict[TopicPartition, int]
+    ) -> Consumer:
         return Consumer(
             self._cluster,
             positions,
             isolation=self._isolation,
             timeout_seconds=self._timeout_seconds,
             ends=ends if self._to_the_end else None,
+            wait=self._wait,
         )
 
     def _positions(
@@ -117,11 +144,27 @@ class GroupReader:
             for each in self._cluster.partitions(self._topic)
             if each.topic_partition in assigned
         ]
-        fresh: list[Partition] = [
-            each for each in partitions if each.topic_partition not in self._committed
-        ]
-        positions = self._where.positions(self._cluster, fresh, self._isolation)
-        for each in partitions:
-            positions.setdefault(each.topic_partition, self._committed.get(each.topic_partition, 0))
+        starts = offsets_at(self._cluster, partitions, EARLIEST, self._isolation)
         ends = offsets_at(self._cluster, partitions, LATEST, self._isolation)
+        positions: dict[TopicPartition, int] = {}
+        fresh: list[Partition] = []
+        for each in partitions:
+            at = each.topic_partition
+            committed = self._committed.get(at)
+            if committed is None:
+                fresh.append(each)
+            elif starts[at] <= committed <= ends[at]:
+                positions[at] = committed
+            else:
+                fresh.append(each)
+                _warn_of_lost_offset(at, committed, starts[at], ends[at])
+        positions |= self._where.positions(self._cluster, fresh, self._isolation)
         return positions, ends
+
+
+def _warn_of_lost_offset(at: TopicPartition, committed: int, start: int, end: int) -> None:
+    print(
+        f"barnabas: {partition_text(at)}: committed offset {committed} is not there any more, "
+        f"only {start} to {end}; reading begins as --offset says",
+        file=sys.stderr,
+    )

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from barnabas.broker.cli.arguments import Parser
-from barnabas.broker.cli.errors import FAILED, INTERRUPTED, CommandError, report
+from barnabas.broker.cli.errors import FAILED, INTERRUPTED, OK, CommandError, report
 from barnabas.broker.client.errors import Unreachable
 from barnabas.broker.version import __version__
 from barnabas.protocol.errors import KafkaError
@@ -35,6 +35,9 @@ COMMANDS = {
 }
 """Name and one line of help of each command; ``dump-log`` is the module ``dump_log``."""
 
+VERDICTS = {"check", "ready"}
+"""Commands that say with exit code 0 that something is well."""
+
 _DESCRIPTION = "A durable broker that speaks Kafka's wire protocol."
 _EPILOG = (
     "Without arguments 'barnabas serve' is a working broker on localhost:9092 with its "
@@ -48,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open_closed_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     parsed = _parser(given).parse_args(given)
-    _obey_sigterm()
+    _obey_signals()
     try:
         result: int = _module(parsed.command).run(parsed)
         sys.stdout.flush()
@@ -60,8 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _ended(report(error.message, FAILED))
     except KeyboardInterrupt:
         return _ended(INTERRUPTED)
-    except BrokenPipeError:
-        return _ended(FAILED)
+    except BrokenPipeError:  # What reads the output, ``head`` say, has seen enough.
+        return _ended(FAILED if parsed.command in VERDICTS else OK)
     except OSError as error:  # Commands explain their own; what is left is a full disk behind ">".
         place = error.filename or "standard output"
         return _ended(report(f"{place}: {error.strerror or error}", FAILED))
@@ -72,11 +75,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return result
 
 
-def _obey_sigterm() -> None:
-    """End at SIGTERM, until a broker has its own way to do so.
+def _obey_signals() -> None:
+    """Raise KeyboardInterrupt at Ctrl-C; end at SIGTERM, until a broker has its own way to do so.
 
-    The kernel keeps the signal from the first process of a container that has not asked for it.
+    The kernel keeps SIGTERM from the first process of a container that has not asked for it.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # It was, while modules were imported.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if os.getpid() == 1:
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 

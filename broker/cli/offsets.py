@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import TypeVar
 
 from barnabas.broker.cli.cluster import Cluster, Partition, Rejected, check
+from barnabas.broker.cli.interruption import Wait
 from barnabas.broker.client.deadline import Deadline
 from barnabas.broker.client.errors import NotKafka, Unreachable
 from barnabas.protocol.errors import ErrorCode
@@ -63,10 +65,16 @@ def partition_text(topic_partition: TopicPartition) -> str:
     return f"{topic_partition[0]}-{topic_partition[1]}"
 
 
-def patiently(cluster: Cluster, timeout_seconds: float, attempt: Callable[[], T]) -> T:
+def patiently(
+    cluster: Cluster,
+    timeout_seconds: float,
+    attempt: Callable[[], T],
+    wait: Wait = nullcontext,
+) -> T:
     """Return what ``attempt`` returns, trying again while brokers restart and leaders move.
 
-    Raises what the last attempt in time raised, and at once what another one cannot mend.
+    Raises what the last attempt in time raised, and at once what another one cannot mend. ``wait``
+    stands around the pauses between two attempts.
     """
     deadline = Deadline(int(timeout_seconds * 1000))
     while True:
@@ -76,7 +84,8 @@ def patiently(cluster: Cluster, timeout_seconds: float, attempt: Callable[[], T]
             if deadline.is_over or not may_pass(problem):
                 raise
         cluster.close()
-        deadline.pause()
+        with wait():
+            deadline.pause()
 
 
 def may_pass(problem: Exception) -> bool:

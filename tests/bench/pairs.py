@@ -82,7 +82,7 @@ def page(facts: Sequence[tuple[str, str]], lines: Sequence[tuple[str, ...]]) -> 
         "Each number is what the later one took for each 1 that the earlier one did: the median of",
         "the rounds, in brackets their quartiles. A row is the same unless its median is off by",
         f"more than {TOLERANCE:.0%} and its quartiles are on the same side of 1. The rows are",
-        "described in [Benchmarks](benchmarks.md).",
+        "described in docs/benchmarks.md.",
         "",
         *table([("", ""), *facts]),
         "",

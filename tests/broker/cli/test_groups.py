@@ -21,6 +21,12 @@ from barnabas.broker.cli.group_protocol import (
 from barnabas.broker.cli.group_reader import GroupReader
 from barnabas.broker.cli.where import Where
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.delete_records import (
+    DELETE_RECORDS,
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR
 from barnabas.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
 from barnabas.protocol.messages.list_groups import LIST_GROUPS
@@ -337,10 +343,12 @@ def rejoined(member):
 
 
 def reader(cluster, topic, *, to_the_end=False):
-    return GroupReader(
+    opened = GroupReader(
         cluster, topic, topic, Where("beginning"),
         isolation="read_committed", timeout_seconds=10, to_the_end=to_the_end,
     )  # fmt: skip
+    opened.open()
+    return opened
 
 
 def test_what_was_not_printed_is_not_committed(shell, numbers, cluster, monkeypatch):
@@ -461,13 +469,53 @@ def popen(shell, tmp_path, topic):
 def test_ctrl_c_commits_and_leaves(shell, numbers, tmp_path):
     with popen(shell, tmp_path, numbers) as process:
         lines = [process.stdout.readline().strip() for _ in range(30)]
-        time.sleep(2)  # The round in which they were printed is over.
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=120)
     assert (process.returncode, stdout, stderr) == (130, "", "")
     assert sorted(lines) == EVERYTHING
     found = described(shell, numbers)
     assert (found["lag"], found["members"]) == (0, [])
+
+
+def test_ctrl_c_while_the_group_comes_together(own_broker, own_shell, tmp_path):
+    """A member without its first assignment leaves, too: the next one need not wait for it."""
+    own_shell("topics", "create", "t")
+    own_shell("produce", "t", stdin=b"a\n")
+    with own_broker.intercept(SYNC_GROUP, delay_ms=60_000) as caught:
+        with popen(own_shell, tmp_path, "t") as process:
+            wait_until(lambda: caught.count == 1)
+            process.send_signal(signal.SIGINT)
+            stdout, stderr = process.communicate(timeout=30)
+        assert (process.returncode, stdout, stderr) == (130, "", "")
+    assert described(own_shell, "t")["members"] == []
+
+
+def test_sigterm_commits_and_leaves(shell, numbers, tmp_path):
+    with popen(shell, tmp_path, numbers) as process:
+        lines = [process.stdout.readline().strip() for _ in range(30)]
+        process.terminate()
+        assert process.communicate(timeout=120) == ("", "")
+    assert process.returncode == 128 + signal.SIGTERM
+    assert sorted(lines) == EVERYTHING
+    found = described(shell, numbers)
+    assert (found["lag"], found["members"]) == (0, [])
+
+
+@pytest.mark.parametrize(("where", "lines"), [("beginning", ["c", "d"]), ("end", [])])
+def test_a_committed_offset_behind_the_log_start(own_broker, own_shell, where, lines):
+    own_shell("topics", "create", "t")
+    own_shell("produce", "t", stdin=b"a\nb\nc\nd\n")
+    own_shell("consume", "t", "-g", "t", "-o", "beginning", "-n", "1")
+    partitions = [DeleteRecordsPartition(0, 2)]
+    with Cluster(addresses(own_shell.address), 10) as cluster:
+        request = DeleteRecordsRequest([DeleteRecordsTopic("t", partitions)], 10_000)
+        cluster.any().ask(DELETE_RECORDS, request)
+    ended = own_shell("consume", "t", "-g", "t", "-e", "-o", where)
+    assert ended.stdout.split() == lines
+    assert ended.stderr == (
+        "barnabas: t-0: committed offset 1 is not there any more, only 2 to 4; "
+        "reading begins as --offset says\n"
+    )
 
 
 def test_a_group_survives_the_loss_of_a_member(own_broker, own_shell, tmp_path, monkeypatch):

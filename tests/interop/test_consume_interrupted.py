@@ -1,0 +1,172 @@
+"""`barnabas consume -g` on a terminal, ended by Ctrl-C at random moments while records come in.
+
+No record is printed twice or left out, whenever Ctrl-C comes, and no dead member holds up the next
+start.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import termios
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from barnabas.broker.client.wire_client import WireClient
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.produce import (
+    PRODUCE,
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from barnabas.protocol.records import Record, encode_batch
+from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.broker_process import HOST
+from tests.seeds import SEED
+from tests.waiting import wait_until
+
+TOPIC, GROUP, PARTITIONS = "interrupted", "readers", 3
+ROUNDS = 50
+FIRST_RECORDS, BATCH_RECORDS = 3000, 20
+START_SECONDS_MAX = 5.0
+SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
+LINE = re.compile(rb"([0-9]+) ([0-9]+)\n")
+
+
+@pytest.fixture
+def broker() -> Iterator[BarnabasProcess]:
+    running = BarnabasProcess()
+    running.overrides |= SETTINGS
+    with running:
+        yield running
+
+
+def produce(client: WireClient, partition: int, count: int) -> None:
+    batch = encode_batch([Record(at, 0, None, b"x" * 40) for at in range(count)])
+    data = PartitionProduceData(partition, memoryview(bytes(batch)))
+    request = ProduceRequest(None, -1, 10_000, [TopicProduceData(TOPIC, partition_data=[data])])
+    response = client.ask(PRODUCE, request, 9)
+    assert response.responses[0].partition_responses[0].error_code == ErrorCode.NONE
+
+
+class Load:
+    """Records that keep coming in, so that there is always something to print."""
+
+    def __init__(self, broker: BarnabasProcess) -> None:
+        self._client = WireClient((HOST, broker.port))
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> None:
+        topics = [CreatableTopic(TOPIC, PARTITIONS, 1)]
+        response = self._client.ask(CREATE_TOPICS, CreateTopicsRequest(topics, 10_000), 5)
+        assert response.topics[0].error_code == ErrorCode.NONE
+        for partition in range(PARTITIONS):
+            wait_until(lambda number=partition: self._has_begun(number))
+        self._thread.start()
+
+    def _has_begun(self, partition: int) -> bool:
+        try:
+            produce(self._client, partition, FIRST_RECORDS)
+        except AssertionError:
+            return False
+        return True
+
+    def _run(self) -> None:
+        while not self._ends.wait(0.02):
+            for partition in range(PARTITIONS):
+                produce(self._client, partition, BATCH_RECORDS)
+
+    def __exit__(self, *_error: object) -> None:
+        self._ends.set()
+        self._thread.join()
+        self._client.close()
+
+
+class Terminal:
+    """A pseudo-terminal with a command on it."""
+
+    def __init__(self, *command: str) -> None:
+        self._main, other = pty.openpty()
+        settings = termios.tcgetattr(other)
+        settings[1] &= ~termios.OPOST  # Lines end as they were written.
+        settings[3] &= ~termios.ECHO
+        settings[3] |= termios.NOFLSH  # Ctrl-C throws nothing away that was printed before it.
+        termios.tcsetattr(other, termios.TCSANOW, settings)
+        self.printed = b""
+        self.first_line_s: float | None = None
+        self._started_s = time.monotonic()
+        self.process = subprocess.Popen(
+            command,
+            stdin=other,
+            stdout=other,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=lambda: os.close(os.open(os.ttyname(other), os.O_RDWR)),  # noqa: PLW1509
+            env=BarnabasProcess.python_environment(),
+        )
+        os.close(other)
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        try:
+            while data := os.read(self._main, 1 << 16):
+                if self.first_line_s is None:
+                    self.first_line_s = time.monotonic() - self._started_s
+                self.printed += data
+        except OSError:  # The other side is closed.
+            return
+
+    def ctrl_c(self) -> bytes:
+        """Type Ctrl-C, wait for the end, return what was written to standard error."""
+        os.write(self._main, b"\x03")
+        _, errors = self.process.communicate(timeout=60)
+        self._reader.join()
+        os.close(self._main)
+        return errors
+
+
+def test_ctrl_c_at_random_moments(broker):
+    random = Random(SEED)
+    printed: dict[int, list[int]] = defaultdict(list)
+    slowest_s = 0.0
+    with Load(broker):
+        for number in range(ROUNDS):
+            terminal = Terminal(
+                *(BarnabasProcess.interpreter, "-m", "barnabas", "consume", TOPIC, "-g", GROUP),
+                *("-o", "beginning", "-f", "%p %o\\n", "-b", f"{HOST}:{broker.port}"),
+            )
+            # From the first moment at which it has a handler, to some seconds of printing.
+            waits = number % 5 != 0
+            if waits:
+                wait_until(lambda each=terminal: each.first_line_s is not None)
+                slowest_s = max(slowest_s, terminal.first_line_s or 0.0)
+                time.sleep(random.random() * 0.5)
+            else:
+                time.sleep(0.15 + random.random() * 0.4)
+            errors = terminal.ctrl_c()
+            assert (terminal.process.returncode, errors) in ((130, b""), (-2, b"")), errors
+            rest = LINE.sub(b"", terminal.printed)
+            assert rest == b"", f"round {number}: {rest!r}"
+            for partition, offset in LINE.findall(terminal.printed):
+                printed[int(partition)].append(int(offset))
+    for partition, offsets in printed.items():
+        assert offsets == list(range(len(offsets))), f"partition {partition}"
+    count = sum(map(len, printed.values()))
+    print(f"{count} records in {ROUNDS} rounds, first lines after {slowest_s:.2f} s at most")
+    assert count > PARTITIONS * FIRST_RECORDS
+    assert slowest_s < START_SECONDS_MAX
