@@ -1,7 +1,8 @@
 """The broker as a whole: what is made of what, in which order it starts, and how it ends.
 
-Start: the data directory is locked, metadata is opened, logs are recovered, topics are shown, and
-only then are sockets opened: no client ever meets a broker that does not know yet what it holds.
+Start: addresses are reserved, the data directory is locked, metadata is opened, logs are recovered,
+topics are shown, and only then do sockets listen: no client ever meets a broker that does not know
+yet what it holds.
 
 Two ends. ``stop`` is the orderly one: answers in flight leave, a checkpoint makes the next start
 read no journal. ``fatal`` is the other: when something durable can no longer be promised (an fsync
@@ -145,6 +146,7 @@ class BrokerServer:
         self.sockets = SocketServer(self.config, self.clock, self.routes)
         register_serving(self.metrics, lambda: self.stage, self.loop_monitor, self.sockets)
         try:
+            self.sockets.bind()
             await self._open_http()
             report = await self._storage_opened()
             self._register_metrics()
@@ -226,6 +228,7 @@ class BrokerServer:
         """Let go of files and threads without writing anything more."""
         self._engine.dead = True
         self.loop_monitor.stop()
+        self.sockets.close_listeners()
         if self.http is not None:
             self.http.close()
         self._close_coordinators()
@@ -263,6 +266,17 @@ class BrokerServer:
         """Return the listeners; ``bound`` of each is its address once the broker has started."""
         return self.sockets.listeners
 
+    def listening_lines(self) -> list[str]:
+        """Return where clients connect, a line for each listener."""
+        lines = []
+        for each in self.listeners:
+            host = each.host or "0.0.0.0"  # noqa: S104  what users write for "every interface"
+            line = f"listening on {each.name}://{host}:{each.bound[1]}"
+            if each.advertised is not None and each.advertised != (each.host, each.bound[1]):
+                line += f", clients are sent to {each.advertised[0]}:{each.advertised[1]}"
+            lines.append(line)
+        return lines
+
     @property
     def ready_line(self) -> str:
         """Return the line that says the broker is up, in words that container tools wait for."""
@@ -293,7 +307,8 @@ class BrokerServer:
         try:
             await http.start(self.config)
         except ListenError as error:
-            if "barnabas.http.listener" in self.config.settings:
+            error.key = "barnabas.http.listener"
+            if error.key in self.config.settings:
                 raise
             logger.error("no /metrics, /livez and /readyz: %s", error)  # noqa: TRY400  one line
             return
@@ -518,8 +533,9 @@ class BrokerServer:
 def run(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
     """Run a broker until SIGTERM or SIGINT; return the exit code of the process.
 
-    ``on_ready`` gets the ready line. Raises what ``BrokerServer.start`` raises. A second signal
-    ends the process without waiting; so does a failure after which nothing can be promised.
+    ``on_ready`` gets a line for each listener, then the ready line. Raises what
+    ``BrokerServer.start`` raises. A second signal ends the process without waiting; so does a
+    failure after which nothing can be promised.
     """
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_serve(config, on_ready))
@@ -552,7 +568,8 @@ async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
     gc.disable()
     if not await _started(server, asked):
         return 0
-    on_ready(server.ready_line)
+    for line in (*server.listening_lines(), server.ready_line):
+        on_ready(line)
     collecting = loop.create_task(_collect_once_loaded(server))
     failure = loop.create_task(server.wait_for_failure())
     stopping = loop.create_task(asked.wait())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn, TypeAlias
 
 from barnabas.broker.cli.errors import USAGE, CommandError, report
@@ -167,6 +167,18 @@ def whole_number(text: str, *, least: int = 0, most: int = 2**31 - 1) -> int:
 def positive_number(text: str) -> int:
     """Read a whole number above zero."""
     return whole_number(text, least=1)
+
+
+def one_of(names: Sequence[str]) -> Callable[[str], str]:
+    """Return what reads one of some names, in any case."""
+
+    def read(text: str) -> str:
+        for name in names:
+            if name.lower() == text.lower():
+                return name
+        raise argparse.ArgumentTypeError(f"{text} is not one of {', '.join(names)}")
+
+    return read
 
 
 def partition_numbers(text: str) -> list[int]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 
 from barnabas.broker.cli.errors import USAGE, CommandError
-from barnabas.broker.config.broker_config import BROKER_CONFIGS
 from barnabas.broker.config.loader import LoadedConfig, load_config
 from barnabas.broker.config.properties import MalformedProperties, Property, parse_properties
 from barnabas.broker.config.types import ConfigError
@@ -38,7 +36,7 @@ def load(arguments: argparse.Namespace) -> LoadedConfig:
     path: str | None = arguments.properties or _standing_file(PROPERTIES_VARIABLE)
     defaults = os.environ.get(DEFAULTS_VARIABLE)
     try:
-        loaded = load_config(
+        return load_config(
             read_properties(path) if path else [],
             os.environ,
             arguments.override,
@@ -48,8 +46,6 @@ def load(arguments: argparse.Namespace) -> LoadedConfig:
         )
     except ConfigError as error:
         raise CommandError(str(error), USAGE) from None
-    _refuse_unknown_overrides(loaded, arguments.override)
-    return loaded
 
 
 def _standing_file(variable: str) -> str | None:
@@ -76,13 +72,3 @@ def read_properties(path: str) -> list[Property]:
         return parse_properties(text)
     except MalformedProperties as error:
         raise CommandError(f"{path}: {error}", USAGE) from None
-
-
-def _refuse_unknown_overrides(loaded: LoadedConfig, overrides: list[str]) -> None:
-    """A file may carry anybody's keys; what was typed by hand and is unknown is a slip."""
-    for override in overrides:
-        key = override.partition("=")[0].strip()
-        if key in loaded.unknown:
-            close = difflib.get_close_matches(key, BROKER_CONFIGS, n=1)
-            hint = f", did you mean {close[0]}?" if close else ""
-            raise CommandError(f"unknown key {key}{hint}", USAGE)

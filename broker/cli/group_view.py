@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from barnabas.broker.cli.cluster import Cluster, Rejected, check
 from barnabas.broker.cli.errors import CommandError
@@ -69,6 +70,19 @@ class GroupView:
             for member in self.members
             for topic_partition in member.partitions
         }
+
+
+GROUP_STATES: Final = (
+    "Stable",
+    "Empty",
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "Assigning",
+    "Reconciling",
+    "NotReady",
+    "Dead",
+)
+GROUP_TYPES: Final = ("classic", "consumer", "share", "streams")
 
 
 def list_groups(cluster: Cluster, states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:

@@ -9,11 +9,14 @@ from typing import Any
 from barnabas.broker.cli.arguments import (
     add_verbs,
     addresses,
+    one_of,
     topic_partitions,
 )
 from barnabas.broker.cli.cluster import Cluster, Partition, Rejected, check
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.group_view import (
+    GROUP_STATES,
+    GROUP_TYPES,
     GroupView,
     by_topic,
     coordinators,
@@ -61,11 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_list(parser: argparse.ArgumentParser) -> None:
     parser.usage = "barnabas groups list [options]"
     parser.add_argument(
-        "--state", action="append", default=[], metavar="STATE",
+        "--state", action="append", default=[], metavar="STATE", type=one_of(GROUP_STATES),
         help="only in this state, such as Stable or Empty",
     )  # fmt: skip
     parser.add_argument(
-        "--type", action="append", default=[], metavar="TYPE",
+        "--type", action="append", default=[], metavar="TYPE", type=one_of(GROUP_TYPES),
         help="only of this type, such as classic or consumer",
     )  # fmt: skip
 

@@ -1,7 +1,8 @@
 """``barnabas serve``: a broker until SIGTERM or Ctrl-C.
 
-Log lines go to standard error. Standard output gets one line, when the broker is ready, with the
-words that Testcontainers' modules and scripts written for Kafka wait for.
+Log lines go to standard error. Standard output gets a line for each listener when the broker is
+ready, and then one with the words that Testcontainers' modules and scripts written for Kafka wait
+for.
 """
 
 from __future__ import annotations
@@ -61,15 +62,24 @@ def serve(config: BrokerConfig) -> int:
     except AlreadyLocked:
         directory = config.data_directory
         raise CommandError(f"{directory}: another broker is using this data directory") from None
-    except (ConfigError, ListenError, StorageError, MetaStoreError) as error:
+    except ListenError as error:
+        raise CommandError(f"{error} ({_origin(config, error.key)})") from None
+    except (ConfigError, StorageError, MetaStoreError) as error:
         raise CommandError(str(error)) from None
     except KafkaError as error:
         raise CommandError(f"barnabas.create.topics: {error.message}") from None
     except OSError as error:
-        place = error.filename or config.data_directory
-        raise CommandError(f"{place}: {error.strerror or error}") from None
+        path, reason = error.filename or config.data_directory, error.strerror or error
+        raise CommandError(f"{path}: {reason} ({_origin(config, 'log.dirs', 'log.dir')})") from None
+
+
+def _origin(config: BrokerConfig, *keys: str) -> str:
+    """Say where a value comes from that the first of ``keys`` which is set decides."""
+    key = next((each for each in keys if each in config.settings), keys[-1])
+    given = config.settings.get(key)
+    return f"{key}, {given[0].origin if given else 'default'}"
 
 
 def announce(line: str) -> None:
-    """Print the ready line at once, through any buffer."""
+    """Print a line at once, through any buffer."""
     print(line, flush=True)

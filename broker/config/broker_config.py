@@ -417,7 +417,7 @@ class BrokerConfig(StorageConfig):
     group_initial_rebalance_delay_ms: int = setting(
         "group.initial.rebalance.delay.ms",
         INT,
-        3000,
+        0,  # Kafka: 3000, which is three seconds of silence at each first start of a consumer.
         "How long a new group waits for more members before its first assignment.",
         at_least(0),
     )

@@ -19,7 +19,16 @@ from barnabas.broker.config.ignored import IGNORED_CONFIGS, is_ignored
 from barnabas.broker.config.listeners import parse_listeners
 from barnabas.broker.config.properties import Property
 from barnabas.broker.config.topic_values import check_topic_configs
-from barnabas.broker.config.types import ConfigError, ConfigSource, ConflictingValues, Setting
+from barnabas.broker.config.types import (
+    ConfigError,
+    ConfigSource,
+    ConflictingValues,
+    Setting,
+    UnknownSetting,
+)
+
+OVERRIDE = "--override"
+"""The origin of what was given by hand."""
 
 _OF_LISTENERS = ("listeners", "advertised.listeners", "listener.security.protocol.map")
 
@@ -46,8 +55,9 @@ def load_config(
 ) -> LoadedConfig:
     """Return the checked configuration; raises ConfigError with a one-line message.
 
-    ``overrides`` are "key=value" texts. The files have been read and parsed by the caller.
-    ``defaults`` hold where nothing else sets or implies a key.
+    ``overrides`` are "key=value" texts. A file and the environment may carry the keys of other
+    programs; an override that is unknown is a slip, and an error. The files have been read and
+    parsed by the caller. ``defaults`` hold where nothing else sets or implies a key.
     """
     given: dict[str, Setting] = {}
     for each in properties:
@@ -58,7 +68,7 @@ def load_config(
         key, equals, value = override.partition("=")
         if not equals or not key.strip():
             raise ConflictingValues(key, value, f"--override {override}: must be key=value")
-        given[key.strip()] = _setting(value, "--override")
+        given[key.strip()] = _setting(value, OVERRIDE)
     _resolve_node_id(given)
     _derive_listeners(given)
     _lay_under(given, defaults, defaults_name)
@@ -69,6 +79,9 @@ def load_config(
         if key in BROKER_CONFIGS or (key in IGNORED_CONFIGS and is_ignored(key))
     }
     others = sorted(given.keys() - BROKER_CONFIGS.keys())
+    for key in others:
+        if given[key].origin == OVERRIDE and not is_ignored(key):
+            raise UnknownSetting(key, BROKER_CONFIGS)
     config = _with_origin(known)
     check_together(config)
     return LoadedConfig(

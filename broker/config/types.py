@@ -8,7 +8,7 @@ numbers, the parsing rules and the words of the errors are Kafka's, because clie
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Final, NamedTuple, Protocol
@@ -73,6 +73,18 @@ class UnknownKey(ConfigError):
     def __init__(self, key: str) -> None:
         super().__init__(key, None, "unknown key")
         self.args = (f"Unknown topic config name: {key}",)
+
+
+class UnknownSetting(ConfigError):
+    """A broker's key that no table has and that was given by hand."""
+
+    def __init__(self, key: str, known: Iterable[str]) -> None:
+        from difflib import get_close_matches  # Only now: it would slow each start down.
+
+        super().__init__(key, None, "unknown key")
+        close = get_close_matches(key, list(known), n=1)
+        hint = f", did you mean {close[0]}?" if close else ""
+        self.args = (f"unknown key {key}{hint}",)
 
 
 class ConflictingValues(ConfigError):

@@ -24,6 +24,7 @@ from barnabas.broker.handlers import producer_states as producer_states
 from barnabas.broker.handlers import producers as producers
 from barnabas.broker.handlers import quotas as quotas
 from barnabas.broker.handlers import replicas as replicas
+from barnabas.broker.handlers import sasl as sasl
 from barnabas.broker.handlers import topics as topics
 from barnabas.broker.handlers import transaction_markers as transaction_markers
 from barnabas.broker.handlers import transaction_views as transaction_views

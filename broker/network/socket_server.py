@@ -39,6 +39,9 @@ COMPLAINTS_PER_SECOND = 10
 class ListenError(Exception):
     """A listener cannot be opened; the text is one line for the user."""
 
+    key = "listeners"
+    """Which setting names the address."""
+
 
 @dataclass(slots=True)
 class Listener:
@@ -49,6 +52,8 @@ class Listener:
     port: int
     advertised: tuple[str, int] | None
     bound: tuple[str, int] = ("", 0)
+    sockets: list[socket.socket] = field(default_factory=list)
+    """Bound, and not yet listening."""
     servers: list[asyncio.Server] = field(default_factory=list)
 
 
@@ -119,13 +124,25 @@ class SocketServer:
 
     # ------------------------------------------------------------------------------- lifecycle
 
+    def bind(self) -> None:
+        """Reserve the addresses; raise ListenError, with none left reserved, if one is taken.
+
+        A client cannot connect yet. So a taken port shows before anything else is begun.
+        """
+        try:
+            for listener in self.listeners:
+                listener.sockets += bind(listener, self._config)
+        except BaseException:
+            self.close_listeners()
+            raise
+
     async def start(self) -> None:
         """Open every listener; raise ListenError, with none left open, if one cannot be."""
         try:
             for listener in self.listeners:
                 await self._open(listener)
         except BaseException:
-            self._close_listeners()
+            self.close_listeners()
             raise
         self._sweep()
 
@@ -135,7 +152,7 @@ class SocketServer:
         Connections that still owe something after ``timeout_ms`` are cut off.
         """
         self._stopping = True
-        self._close_listeners()
+        self.close_listeners()
         if self._sweeper is not None:
             self._sweeper.cancel()
         for connection in list(self.connections):
@@ -161,7 +178,7 @@ class SocketServer:
         self._stopping = True
         self.delivery.end()
         self.large.close()
-        self._close_listeners()
+        self.close_listeners()
         for timer in (self._sweeper, self._judge):
             if timer is not None:
                 timer.cancel()
@@ -257,19 +274,29 @@ class SocketServer:
     # --------------------------------------------------------------------------------- private
 
     async def _open(self, listener: Listener) -> None:
-        for sock in bind(listener, self._config):
-            server = await self.loop.create_server(
-                lambda: Connection(self, listener),
-                sock=sock,
-                backlog=self._config.socket_listen_backlog_size,
-            )
+        if not listener.sockets:
+            listener.sockets += bind(listener, self._config)
+        while listener.sockets:
+            try:
+                server = await self.loop.create_server(
+                    lambda: Connection(self, listener),
+                    sock=listener.sockets[0],
+                    backlog=self._config.socket_listen_backlog_size,
+                )
+            except OSError as error:  # Another process was as quick.
+                raise _listen_error(listener, error) from error
+            del listener.sockets[0]
             listener.servers.append(server)
 
-    def _close_listeners(self) -> None:
+    def close_listeners(self) -> None:
+        """Give the addresses back; connections stay."""
         for listener in self.listeners:
             for server in listener.servers:
                 server.close()
             listener.servers.clear()
+            for sock in listener.sockets:
+                sock.close()
+            listener.sockets.clear()
 
     def _judge_later(self) -> None:
         """Look again soon at who holds memory that others wait for."""
@@ -307,11 +334,10 @@ def bind(listener: Listener, config: BrokerConfig) -> list[socket.socket]:
 
     Sets ``listener.bound``. Raises ListenError.
     """
-    name = f"{listener.name}://{listener.host}:{listener.port}"
     try:
         addresses = resolve(listener.host)
     except OSError as error:
-        raise ListenError(f"cannot listen on {name}: {error.strerror or error}") from error
+        raise _listen_error(listener, error) from error
     for attempts_left in reversed(range(16)):
         try:
             sockets = bind_all(addresses, listener.port, config)
@@ -319,11 +345,16 @@ def bind(listener: Listener, config: BrokerConfig) -> list[socket.socket]:
             # With port 0 the one port that the first family got may be taken in the other.
             if listener.port == 0 and error.errno == errno.EADDRINUSE and attempts_left:
                 continue
-            raise ListenError(f"cannot listen on {name}: {error.strerror or error}") from error
+            raise _listen_error(listener, error) from error
         host = "localhost" if listener.host in ANY_HOST else listener.host
         listener.bound = (host, sockets[0].getsockname()[1])
         return sockets
     raise AssertionError("unreachable")
+
+
+def _listen_error(listener: Listener, error: OSError) -> ListenError:
+    address = f"{listener.name}://{listener.host}:{listener.port}"
+    return ListenError(f"cannot listen on {address}: {error.strerror or error}")
 
 
 def resolve(host: str) -> list[tuple[socket.AddressFamily, str]]:

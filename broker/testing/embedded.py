@@ -140,7 +140,7 @@ class Broker:
     ``config`` holds settings by Kafka's keys. ``port`` 0 takes any free one, and keeps it over
     ``restart``. ``seed`` makes what a crash loses repeatable; it is ``broker.seed`` otherwise.
     ``max_versions`` lowers what is served, by API name, to imitate an older broker; KAFKA_3_9 is
-    one such table.
+    one such table. Raises ConfigError for a key or a value that cannot be used.
     """
 
     def __init__(

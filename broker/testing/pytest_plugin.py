@@ -89,6 +89,7 @@ def kafka_broker(
     pytestconfig: pytest.Config, kafka_config: dict[str, str], kafka_storage: str | None
 ) -> Iterator[Broker]:
     """Run the session's broker."""
+    from barnabas.broker.config.types import ConfigError
     from barnabas.broker.testing.embedded import Broker
 
     settings: dict[str, str] = {}
@@ -103,7 +104,11 @@ def kafka_broker(
         or pytestconfig.getini("kafka_storage")
         or None
     )
-    with Broker(config=settings | kafka_config, storage=storage) as broker:
+    try:
+        running = Broker(config=settings | kafka_config, storage=storage)
+    except ConfigError as error:
+        raise pytest.UsageError(f"kafka_config: {error}") from None
+    with running as broker:
         yield broker
 
 

@@ -119,6 +119,8 @@ from barnabas.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from barnabas.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from barnabas.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from barnabas.protocol.messages.sync_group import SyncGroupRequest
 from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -136,6 +138,7 @@ TOPIC = 2
 """Resource type of DescribeConfigs and its relatives."""
 
 SECURITY_DISABLED = 54
+ILLEGAL_SASL_STATE = 34
 
 UNKNOWN_MEMBER_ID = 25
 GROUP_ID_NOT_FOUND = 69
@@ -146,6 +149,8 @@ REFUSED = {
     "ConsumerGroupHeartbeat": {69},  # GROUP_ID_NOT_FOUND
     "ConsumerGroupDescribe": {69},
     "DescribeAcls": {SECURITY_DISABLED},
+    "SaslHandshake": {ILLEGAL_SASL_STATE},
+    "SaslAuthenticate": {ILLEGAL_SASL_STATE},
     # A member of a group that has none: what there is beyond is in the tests of groups.
     "JoinGroup": {UNKNOWN_MEMBER_ID},
     "SyncGroup": {UNKNOWN_MEMBER_ID},
@@ -281,6 +286,8 @@ SAMPLES: dict[str, Sample] = {
     ),
     "AlterUserScramCredentials": lambda _name, _id, _n, _i: AlterUserScramCredentialsRequest(),
     "DescribeAcls": lambda _name, _id, _n, _i: DescribeAclsRequest(1, operation=1),
+    "SaslHandshake": lambda _name, _id, _n, _i: SaslHandshakeRequest("PLAIN"),
+    "SaslAuthenticate": lambda _name, _id, _n, _i: SaslAuthenticateRequest(b"\0user\0password"),
     "CreateAcls": lambda _name, _id, _n, _i: CreateAclsRequest(),
     "DeleteAcls": lambda _name, _id, _n, _i: DeleteAclsRequest(),
 }

@@ -80,6 +80,13 @@ def test_a_setting_without_a_value_is_said_so(outside):
     result.stdout.fnmatch_lines(["*kafka_config: num.partitions is not KEY=VALUE*"])
 
 
+def test_a_setting_that_there_is_not_is_said_so(outside):
+    outside.makepyfile(PARTITIONS)
+    result = run(outside, "--kafka-config", "num.partitons=5")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*unknown key num.partitons, did you mean num.partitions?*"])
+
+
 def test_the_seed_is_shown_with_a_failure(outside):
     outside.makepyfile("def test_fails(kafka):\n    assert kafka.broker.seed < 0\n")
     run(outside).stdout.fnmatch_lines(["*kafka*", "broker seed *"])

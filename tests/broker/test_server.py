@@ -337,6 +337,7 @@ def start(tmp_path):
             text=True,
         )
         processes.append(process)
+        assert process.stdout.readline().startswith("listening on PLAINTEXT://127.0.0.1:")
         assert process.stdout.readline() == READY + "\n"
         return process
 

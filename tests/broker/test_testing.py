@@ -136,6 +136,13 @@ def test_settings_are_kafkas():
         assert broker.server.node_id == 7
 
 
+def test_a_slip_of_the_pen_is_an_error():
+    with pytest.raises(ConfigError, match=r"num\.partitons, did you mean num\.partitions\?"):
+        Broker(config={"num.partitons": "2"})
+    with Broker(config={"num.io.threads": "2"}):  # Kafka's own, without effect here.
+        pass
+
+
 @pytest.mark.parametrize("storage", ["memory", "disk"])
 def test_a_broker_that_cannot_start_says_why_and_leaves_nothing(storage, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:

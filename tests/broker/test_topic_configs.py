@@ -63,6 +63,7 @@ OTHER_LIMITS = {
 
 # See the docstring of barnabas.broker.config.broker_config.
 OTHER_DEFAULTS = {
+    "group.initial.rebalance.delay.ms",
     "node.id",
     "listeners",
     "listener.security.protocol.map",

@@ -71,6 +71,8 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
+from barnabas.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateRequest
+from barnabas.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
 from barnabas.protocol.wire import ZERO_UUID
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
@@ -480,6 +482,19 @@ class Script:
         yield self.ask("producer id for an empty id", INIT_PRODUCER_ID, request, 5)
 
 
+def sasl(script: Script) -> Iterator[Answer]:
+    """On a listener without authentication; the connection stays usable."""
+    for version in range(2):
+        for mechanism in ("PLAIN", ""):
+            request = SaslHandshakeRequest(mechanism)
+            yield script.ask(
+                f"handshake v{version} {mechanism!r}", SASL_HANDSHAKE, request, version
+            )
+    for version in range(3):
+        request = SaslAuthenticateRequest(b"\0user\0password")
+        yield script.ask(f"authenticate v{version}", SASL_AUTHENTICATE, request, version)
+
+
 FAMILIES: dict[str, Callable[[Script], Iterator[Answer]]] = {
     "topics created": Script.topics_created,
     "topics described": Script.topics_described,
@@ -489,6 +504,7 @@ FAMILIES: dict[str, Callable[[Script], Iterator[Answer]]] = {
     "settings": Script.settings,
     "records and epochs": Script.records_and_epochs,
     "producer ids": Script.producer_ids,
+    "sasl": sasl,
 }
 
 

@@ -127,6 +127,7 @@ def test_a_broker_of_the_wheel(bin_directory, tmp_path):
         text=True,
     )
     try:
+        assert broker.stdout.readline() == f"listening on PLAINTEXT://127.0.0.1:{port}\n"
         assert "Kafka Server started" in broker.stdout.readline()
         barnabas = str(bin_directory / "barnabas")
         run(barnabas, "ready", "-b", f"127.0.0.1:{port}", cwd=tmp_path)

@@ -86,12 +86,22 @@ class Served:
             stderr=subprocess.PIPE,
             text=True,
         )
-        readable, _, _ = select.select([self.process.stdout], [], [], 120)
-        self.ready_line = self.process.stdout.readline() if readable else ""
+        self.listening = []
+        self.ready_line = self._line()
+        while self.ready_line.startswith("listening on "):
+            self.listening.append(self.ready_line.rstrip("\n"))
+            self.ready_line = self._line()
         if not self.ready_line:
             self.process.kill()
             raise AssertionError(self.process.communicate()[1])
         return self
+
+    def _line(self):
+        if not self.listening:
+            readable, _, _ = select.select([self.process.stdout], [], [], 120)
+            if not readable:
+                return ""
+        return self.process.stdout.readline()
 
     def stop(self, number=signal.SIGTERM, timeout_s=120):
         """Send a signal, wait for the end; return exit code, standard output and error."""

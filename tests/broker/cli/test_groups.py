@@ -82,6 +82,10 @@ def test_list(shell, numbers, read):
         "group": numbers, "state": "Empty", "type": "classic", "protocol_type": "consumer"
     } in listed  # fmt: skip
     assert numbers not in shell("groups", "list", "--state", "Stable").stdout
+    for option in ("--state", "--type"):
+        ended = shell("groups", "list", option, "Foo")
+        assert ended.exit_code == 2
+        assert "Foo is not one of " in ended.stderr
     assert numbers not in shell("groups", "list", "--type", "consumer").stdout
 
 

@@ -92,8 +92,30 @@ def test_the_port_is_in_use(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         line = refused(tmp_path, f"-Xlisteners=PLAINTEXT://127.0.0.1:{port}")
-    assert f"127.0.0.1:{port}" in line
-    assert "in use" in line
+    assert line.endswith(
+        f"PLAINTEXT://127.0.0.1:{port}: Address already in use (listeners, --override)"
+    )
+    assert not (tmp_path / "data").exists()
+
+
+def test_where_a_listener_comes_from(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        (tmp_path / "server.properties").write_text(f"\nlisteners=PLAINTEXT://127.0.0.1:{port}\n")
+        ended = barnabas("serve", "server.properties", cwd=tmp_path)
+    assert error_of(ended, 1).endswith("in use (listeners, server.properties line 2)")
+
+
+def test_it_says_where_clients_connect(tmp_path):
+    with Served(tmp_path, port=free_port()) as broker:
+        assert broker.listening == [f"listening on PLAINTEXT://127.0.0.1:{broker.port}"]
+
+
+def test_it_says_where_clients_are_sent(tmp_path):
+    advertised = "-Xadvertised.listeners=PLAINTEXT://broker.example:19092"
+    with Served(tmp_path, advertised) as broker:
+        (line,) = broker.listening
+    assert line.endswith(f":{broker.port}, clients are sent to broker.example:19092")
 
 
 def test_the_http_port_that_was_asked_for_is_in_use(tmp_path):
@@ -133,7 +155,7 @@ def test_another_broker_uses_the_directory(tmp_path):
 
 def test_the_directory_is_a_file(tmp_path):
     (tmp_path / "file").write_text("")
-    assert "file" in refused(tmp_path, "-Xlog.dirs=file")
+    assert refused(tmp_path, "-Xlog.dirs=file").endswith("(log.dirs, --override)")
 
 
 def test_the_directory_cannot_be_written(tmp_path):
