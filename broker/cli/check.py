@@ -19,6 +19,7 @@ from typing import Any
 from barnabas.broker.cli import configuration
 from barnabas.broker.cli.arguments import add_format
 from barnabas.broker.cli.errors import FAILED, OK, USAGE, CommandError, report
+from barnabas.broker.cli.offsets import TopicPartition, partition_text
 from barnabas.broker.cli.output import Progress, count_text, print_json, print_table, time_text
 from barnabas.broker.cli.repair import Cut, Repair, confirm, consequences, lost_of, repair
 from barnabas.broker.cli.scratch import CHANGES, DATA, ScratchFileSystem, link_tree
@@ -27,6 +28,7 @@ from barnabas.broker.config.types import ConfigError
 from barnabas.broker.topics.adoption import adopt_if_foreign
 from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
 from barnabas.broker.topics.identity import read_properties
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.storage.adoption import CLEAN_SHUTDOWN, is_foreign
 from barnabas.storage.check import verify
 from barnabas.storage.committer import Committer, Listener
@@ -42,6 +44,9 @@ from barnabas.storage.recovery import RecoveryReport, open_store
 from barnabas.storage.repair import find_damage
 from barnabas.storage.salvage import Salvage
 from barnabas.storage.scrub_notes import progress_of, read_notes
+
+_NAMED_MAX = 5
+"""So many damaged partitions are named in the verdict."""
 
 _SIGNS = (*CHECKPOINT_NAMES, FILE_NAME, CLEAN_SHUTDOWN)
 """Files of which a broker's data directory has at least one."""
@@ -67,6 +72,25 @@ class Checked:
         if tables := list(self.repair.damaged_tables):
             problems.insert(0, _refusal(f"{FILE_NAME}: {describe_damage(tables)}"))
         return problems + [problem for each in self.partitions for problem in each["problems"]]
+
+    @property
+    def verdict(self) -> str:
+        """One word for programs: "healthy", "damaged", or "refused", by a start."""
+        if self.is_refused:
+            return "refused"
+        return "damaged" if self.problems else "healthy"
+
+    def describe(self) -> str:
+        """The verdict in one line, with what is wrong where."""
+        size_bytes = sum(each["bytes"] for each in self.partitions)
+        partitions = count_text(len(self.partitions), "partition")
+        if self.verdict == "healthy":
+            return f"healthy: {partitions}, {count_text(size_bytes, 'byte')}, all verified"
+        wrong = [partition_text(_at(each)) for each in self.partitions if each["problems"]]
+        named = ", ".join(wrong[:_NAMED_MAX]) + (", ..." if len(wrong) > _NAMED_MAX else "")
+        line = f"{self.verdict}: {count_text(len(self.problems), 'problem')}"
+        line += f", in {len(wrong):,} of {partitions}: {named}" if wrong else ""
+        return line + (" (no broker starts from this)" if self.is_refused else "")
 
 
 def _refusal(reason: str) -> str:
@@ -304,6 +328,7 @@ def _print(checked: Checked, output_format: str) -> None:
     if output_format == "json":
         print_json(
             {
+                "verdict": checked.verdict,
                 "stopped": checked.stopped,
                 "journal_groups": found.journal_groups,
                 "batches_replayed": found.batches_replayed,
@@ -321,18 +346,7 @@ def _print(checked: Checked, output_format: str) -> None:
     print()
     print_table(
         ("TOPIC", "PARTITION", "START", "END", "SEGMENTS", "BYTES", "PROBLEMS"),
-        [
-            (
-                each["topic"],
-                each["partition"],
-                each["start_offset"],
-                each["end_offset"],
-                each["segments"],
-                each["bytes"],
-                len(each["problems"]),
-            )
-            for each in checked.partitions
-        ],
+        _rows(checked.partitions),
     )
     lines = list(checked.repair.lines())
     if lines:
@@ -341,6 +355,32 @@ def _print(checked: Checked, output_format: str) -> None:
         print(line)
     for line in checked.consequences:
         print(f"then {line}")
+    print()
+    print(checked.describe())
+
+
+def _rows(partitions: list[dict[str, Any]]) -> list[tuple[str | int | None, ...]]:
+    """A row for each partition; those of an internal topic without a problem share one."""
+    rows: list[tuple[str | int | None, ...]] = []
+    together: dict[str, list[dict[str, Any]]] = {}
+    for each in partitions:
+        if each["topic"] in (GROUP_OFFSETS, TRANSACTION_STATE) and not each["problems"]:
+            together.setdefault(each["topic"], []).append(each)
+            continue
+        offsets = each["start_offset"], each["end_offset"]
+        rows.append((*_at(each), *offsets, *_sizes([each]), len(each["problems"])))
+    for topic, some in together.items():
+        rows.append((f"{topic} ({len(some)})", None, None, None, *_sizes(some), 0))
+    return rows
+
+
+def _at(partition: dict[str, Any]) -> TopicPartition:
+    return partition["topic"], partition["partition"]
+
+
+def _sizes(partitions: list[dict[str, Any]]) -> tuple[int, int]:
+    """Segments and bytes."""
+    return sum(each["segments"] for each in partitions), sum(each["bytes"] for each in partitions)
 
 
 def _described(agreed: Repair) -> dict[str, Any] | None:

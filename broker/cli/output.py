@@ -23,7 +23,7 @@ def print_json(value: object) -> None:
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
     """Print rows in columns, numbers to the right; None is shown as "-"."""
-    table = RowPrinter(headings)
+    table = RowPrinter(headings, look_ahead_rows=sys.maxsize)
     for row in rows:
         table.add(row)
     table.flush()
@@ -84,10 +84,9 @@ def count_text(count: int, thing: str, plural: str | None = None) -> str:
 class RowPrinter:
     """A table of any length, printed as its rows come; the first ones say how wide columns are."""
 
-    _LOOK_AHEAD_ROWS = 100
-
-    def __init__(self, headings: Sequence[str]) -> None:
+    def __init__(self, headings: Sequence[str], look_ahead_rows: int = 100) -> None:
         self.headings = headings
+        self._look_ahead_rows = look_ahead_rows
         self._waiting: list[Sequence[Cell]] | None = []
         self._widths: list[int] = []
         self._numeric: list[bool] = []
@@ -98,7 +97,7 @@ class RowPrinter:
             self._print(row)
             return
         self._waiting.append(row)
-        if len(self._waiting) == self._LOOK_AHEAD_ROWS:
+        if len(self._waiting) == self._look_ahead_rows:
             self.flush()
 
     def flush(self) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from barnabas.broker.cli import check as check_module
 from barnabas.broker.cli import produce, scratch
+from barnabas.broker.client.wire_client import WireClient
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.storage.check import verify
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.metastore.commit_count import CommitCount
@@ -80,7 +82,7 @@ def test_a_good_directory(check, request, how):
     lines = check("-d", directory).lines
     assert lines[0].startswith("left by a crash" if how == "crashed" else "left after a clean stop")
     assert lines[3] == "TOPIC PARTITION START END SEGMENTS BYTES PROBLEMS"
-    rows = [line.split() for line in lines[4:]]
+    rows = [line.split() for line in lines[4:-2]]
     assert [row[:3] for row in rows] == [
         ["orders", "0", "0"],
         ["orders", "1", "0"],
@@ -89,12 +91,28 @@ def test_a_good_directory(check, request, how):
     assert sum(int(row[3]) for row in rows) == 16_000
     assert max(int(row[4]) for row in rows) > 1
     assert {row[6] for row in rows} == {"0"}
+    size_bytes = sum(int(row[5]) for row in rows)
+    assert lines[-2:] == ["", f"healthy: 3 partitions, {size_bytes:,} bytes, all verified"]
     assert content(directory) == before
+
+
+def test_internal_partitions_share_a_row(check, tmp_path):
+    with Broker(storage=tmp_path, config={"offsets.topic.num.partitions": "120"}) as broker:
+        broker.create_topic("orders", 101)
+        with WireClient(broker.address) as client:
+            client.ask(FIND_COORDINATOR, FindCoordinatorRequest("group"), 2)
+            wait_until(lambda: broker.call(lambda: len(broker.server.logs.logs)) == 221)
+    ended = check("-d", tmp_path)
+    table = ended.stdout.splitlines()[3:-2]
+    assert len(table) == 1 + 101 + 1
+    assert table[-1].split() == ["__consumer_offsets", "(120)", "-", "-", "-", "120", "0", "0"]
+    # Columns stay in line, however many rows there are.
+    assert {len(line) for line in table} == {len(table[0])}
 
 
 def test_json(check, crashed):
     found = check("-d", crashed, "--format", "json").json
-    assert found["stopped"] == "crash"
+    assert (found["verdict"], found["stopped"]) == ("healthy", "crash")
     assert found["batches_replayed"] > 1
     assert found["journal_groups"] > 1
     first = found["partitions"][0]
@@ -163,6 +181,8 @@ def test_damage_in_a_sealed_segment(check, copy):
     place, last = ended.stderr.splitlines()
     assert place == f"barnabas: {path} at byte 0: checksum mismatch (D2)"
     assert last == f"barnabas: {copy}: 1 problem"
+    verdict = f"damaged: 1 problem, in 1 of 3 partitions: {path.parent.name}"
+    assert ended.stdout.splitlines()[-1] == verdict
     assert "left after a clean stop" in ended.stdout
 
 
@@ -192,6 +212,9 @@ def test_damage_that_keeps_a_broker_from_starting(check, copy):
     first = ended.stderr.splitlines()[0]
     assert first.startswith(f"barnabas: {path} is corrupt at byte 100: the file should hold ")
     assert first.endswith(" (no broker starts from this)")
+    verdict = ended.stdout.splitlines()[-1]
+    assert verdict.startswith("refused: ")
+    assert verdict.endswith(f": {path.parent.name} (no broker starts from this)")
     with pytest.raises(Corrupt, match="the file should hold"), Broker(storage=copy):
         pass
 
