@@ -49,7 +49,7 @@ from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.topics.adoption import adopt_if_foreign
 from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
 from barnabas.broker.topics.cleaning import LogCleaner
-from barnabas.broker.topics.identity import read_properties, settle_identity
+from barnabas.broker.topics.identity import read_properties, refuse_backup, settle_identity
 from barnabas.broker.topics.scrubbing import LogScrubber
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.io import LocalFileSystem
@@ -401,6 +401,7 @@ class BrokerServer:
             interval_ms=config.scrub_interval_ms,
         )
         self.logs.callbacks.on_suspected = self.scrubber.suspect
+        refuse_backup(self.file_system, config.data_directory)
         lock_directory(self.logs)
         properties = read_properties(self.file_system, config.data_directory)
         self.metastore = self._given_metastore or SqliteMetaStore.open(

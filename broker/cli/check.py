@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.types import ConfigError
 from barnabas.broker.topics.adoption import adopt_if_foreign
 from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
-from barnabas.broker.topics.identity import read_properties
+from barnabas.broker.topics.identity import BACKUP_MANIFEST, read_properties
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.storage.adoption import CLEAN_SHUTDOWN, is_foreign
 from barnabas.storage.check import verify
@@ -128,12 +128,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check a directory; the exit code says whether all is well."""
-    if arguments.directory is not None:
-        arguments.override = [*arguments.override, f"log.dirs={arguments.directory}"]
-    config = configuration.load(arguments).config
-    directory = config.data_directory
-    if not os.path.isdir(directory):
-        raise CommandError(f"{directory}: not a directory", USAGE)
+    directory, config = configuration.directory_of(arguments)
     if not any(os.path.exists(os.path.join(directory, name)) for name in _SIGNS):
         reason = "neither Barnabas nor an Apache Kafka that was stopped cleanly left data in it"
         raise CommandError(f"{directory}: {reason}", USAGE)
@@ -141,14 +136,10 @@ def run(arguments: argparse.Namespace) -> int:
         _report_scrubber(directory)
         if is_in_use(directory):
             return OK
+    if arguments.repair and os.path.exists(os.path.join(directory, BACKUP_MANIFEST)):
+        raise CommandError(f"{directory} is a backup: restore it, and repair what that makes")
     with _locked(directory), _scratch_directory() as scratch:
-        try:
-            checked = _check(directory, scratch, config, lines=arguments.progress)
-        except (ConfigError, StorageError, MetaStoreError) as error:
-            raise CommandError(_original(str(error), scratch, directory)) from None
-        except OSError as error:
-            place = _original(str(error.filename or directory), scratch, directory)
-            raise CommandError(f"{place}: {error.strerror or error}") from None
+        checked = _checked(directory, scratch, config, lines=arguments.progress)
         _print(checked, arguments.format)
         for problem in checked.problems:
             report(_original(problem, scratch, directory), FAILED)
@@ -160,6 +151,23 @@ def run(arguments: argparse.Namespace) -> int:
     if checked.problems:
         raise CommandError(f"{directory}: {count_text(len(checked.problems), 'problem')}")
     return OK
+
+
+def problems_of(directory: str, config: BrokerConfig) -> list[str]:
+    """Return what is wrong with a directory that is not in use; raises CommandError."""
+    with _scratch_directory() as scratch:
+        checked = _checked(directory, scratch, config, lines=False)
+        return [_original(problem, scratch, directory) for problem in checked.problems]
+
+
+def _checked(directory: str, scratch: str, config: BrokerConfig, *, lines: bool) -> Checked:
+    try:
+        return _check(directory, scratch, config, lines=lines)
+    except (ConfigError, StorageError, MetaStoreError) as error:
+        raise CommandError(_original(str(error), scratch, directory)) from None
+    except OSError as error:
+        path = _original(str(error.filename or directory), scratch, directory)
+        raise CommandError(f"{path}: {error.strerror or error}") from None
 
 
 def _repair(directory: str, config: BrokerConfig, agreed: Repair) -> int:
@@ -191,11 +199,20 @@ def _report_scrubber(directory: str) -> None:
 
 def is_in_use(directory: str) -> bool:
     """Whether a broker holds the directory."""
-    try:
-        with _locked(directory):
-            return False
-    except CommandError:
-        return True
+    with not_in_use(directory) as is_free:
+        return not is_free
+
+
+@contextmanager
+def not_in_use(directory: str) -> Iterator[bool]:
+    """Keep brokers away where none is there; yields False where one is."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(_locked(directory))
+        except CommandError:
+            yield False
+        else:
+            yield True
 
 
 def _original(text: str, scratch: str, directory: str) -> str:
@@ -216,7 +233,8 @@ def _locked(directory: str) -> Iterator[None]:
         yield
         return
     except AlreadyLocked:
-        raise CommandError(f"{directory}: a broker is using this data directory") from None
+        reason = "a broker is using this data directory: check a copy that 'barnabas backup' makes"
+        raise CommandError(f"{directory}: {reason}") from None
     except PermissionError as error:
         raise CommandError(f"{path}: {error.strerror}") from None
     try:

@@ -6,6 +6,7 @@ import argparse
 import os
 
 from barnabas.broker.cli.errors import USAGE, CommandError
+from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.loader import LoadedConfig, load_config
 from barnabas.broker.config.properties import MalformedProperties, Property, parse_properties
 from barnabas.broker.config.types import ConfigError
@@ -21,6 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "properties", nargs="?", metavar="server.properties", help="a Kafka configuration file"
     )
+    add_override(parser)
+
+
+def add_override(parser: argparse.ArgumentParser) -> None:
+    """Add what sets one key after the other."""
+    parser.set_defaults(properties=None)
     parser.add_argument(
         "-X",
         "--override",
@@ -29,6 +36,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="set a key, over the file and KAFKA_* of the environment",
     )
+
+
+def directory_of(arguments: argparse.Namespace) -> tuple[str, BrokerConfig]:
+    """Return the data directory that is meant, and its broker's settings; raises CommandError."""
+    if arguments.directory is not None:
+        arguments.override = [*arguments.override, f"log.dirs={arguments.directory}"]
+    config = load(arguments).config
+    if not os.path.isdir(config.data_directory):
+        raise CommandError(f"{config.data_directory}: not a directory", USAGE)
+    return config.data_directory, config
 
 
 def load(arguments: argparse.Namespace) -> LoadedConfig:

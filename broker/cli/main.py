@@ -32,6 +32,8 @@ COMMANDS = {
     "consume": "print the records of a topic",
     "dump-log": "show what the files of a data directory say",
     "check": "look whether a data directory is whole, as a start would",
+    "backup": "copy the data directory of a broker, of a running one, too",
+    "restore": "make a data directory of a backup",
 }
 """Name and one line of help of each command; ``dump-log`` is the module ``dump_log``."""
 

@@ -21,6 +21,17 @@ from barnabas.storage.file_system import FileSystem
 from barnabas.storage.metastore.interface import IdentityMismatch, MetaStore
 
 META_PROPERTIES = "meta.properties"
+BACKUP_MANIFEST = "barnabas-backup.json"
+"""What makes a directory a backup. It may share its files with the directory it was taken of."""
+
+
+def refuse_backup(file_system: FileSystem, directory: str) -> None:
+    """Raise IdentityMismatch where a broker would start in a backup, and change it."""
+    if file_system.exists(file_system.join(directory, BACKUP_MANIFEST)):
+        raise IdentityMismatch(
+            f"{directory} is a backup: 'barnabas restore {directory} DIRECTORY' makes a data "
+            "directory of it"
+        )
 
 
 def read_properties(file_system: FileSystem, directory: str) -> MetaProperties | None:

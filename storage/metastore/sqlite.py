@@ -33,6 +33,7 @@ from barnabas.storage.metastore.interface import (
 FILE_NAME = "barnabas-metadata.sqlite"
 MEMORY = ":memory:"
 FORMAT_VERSION = 1
+"""Of the whole data directory: raised with any change that an earlier release cannot read."""
 LOCK_TIMEOUT_SECONDS = 1.0
 """How long to wait for another process that holds the file; the event loop waits with us."""
 
@@ -407,9 +408,10 @@ def _read_or_create_identity(
     format_version, cluster_id, stored_node_id = connection.execute(
         "SELECT format_version, cluster_id, node_id FROM cluster"
     ).fetchone()
-    if format_version != FORMAT_VERSION:
+    if not 1 <= format_version <= FORMAT_VERSION:
         raise MetaStoreError(
-            f"metadata store has format {format_version}, this release reads {FORMAT_VERSION}"
+            f"the data directory has format {format_version}, which a later release has written; "
+            f"this one reads up to {FORMAT_VERSION}"
         )
     if stored_node_id != node_id:
         raise IdentityMismatch(

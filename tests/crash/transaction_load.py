@@ -88,12 +88,16 @@ class Written:
         told = self.told if self.may_commit else False
         if told is not None:
             require(seen <= {told}, f"told {self.told}, found {parts} (C4, D1)")
-        everywhere = set().union(*found.values())
         if True not in seen and (parts or told is False):
-            there = everywhere.intersection(self.unsure)
+            there = _among(found, self.unsure)
             require(not there, f"aborted, and {there} is there (C3)")
-        there = everywhere.intersection(self.refused)
+        there = _among(found, self.refused)
         require(not there, f"refused, and {there} is there (P1)")
+
+
+def _among(found: dict[Place, set[bytes]], values: list[bytes]) -> list[bytes]:
+    """Which of some values are in any partition."""
+    return [each for each in values if any(each in some for some in found.values())]
 
 
 def values_found(history: TransactionHistory) -> dict[Place, set[bytes]]:

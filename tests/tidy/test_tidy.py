@@ -30,7 +30,12 @@ LONG_FILES: dict[str, int] = {}
 
 # Who else may call the builtin open(): a file that the user named, tools that run before there is a
 # broker, and what reads /proc.
-MAY_OPEN = {"storage/io.py", "broker/cli/configuration.py", "broker/runtime/process_usage.py"}
+MAY_OPEN = {
+    "storage/io.py",
+    "broker/cli/configuration.py",
+    "broker/cli/directory_copy.py",
+    "broker/runtime/process_usage.py",
+}
 
 # Started by name, not imported: commands, the pytest plugin, `python -m`; and what tests and
 # users import.

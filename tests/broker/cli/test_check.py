@@ -489,7 +489,10 @@ def test_no_directory(check, tmp_path):
 def test_a_broker_is_using_it(tmp_path):
     with Served(tmp_path):
         ended = barnabas("check", cwd=tmp_path)
-    assert ended.stderr == "barnabas: ./data: a broker is using this data directory\n"
+    assert ended.stderr == (
+        "barnabas: ./data: a broker is using this data directory: "
+        "check a copy that 'barnabas backup' makes\n"
+    )
     assert ended.returncode == 1
 
 
