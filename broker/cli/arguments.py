@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn, TypeAlias
 
 from barnabas.broker.cli.errors import USAGE, CommandError, report
+from barnabas.broker.cli.profiles import DEFAULT_SERVER, server_of
 
-DEFAULT_SERVER = "localhost:9092"
 _ADDRESS = re.compile(r"(?:\[([^\]]+)\]|([^\[\]:]+)):([0-9]{1,5})")
 _HELP_COLUMN = 36
 
@@ -90,9 +91,9 @@ def add_server(parser: argparse.ArgumentParser, *, timeout_seconds: int = 10) ->
         "--bootstrap-server",
         "--bootstrap-servers",
         metavar="HOST:PORT",
-        default=DEFAULT_SERVER,
         help=f"whom to ask (default {DEFAULT_SERVER})",
     )
+    parser.add_argument("--profile", metavar="NAME", help="whom to ask, from the file of profiles")
     parser.add_argument(
         "--timeout",
         type=seconds,
@@ -100,6 +101,12 @@ def add_server(parser: argparse.ArgumentParser, *, timeout_seconds: int = 10) ->
         metavar="SECONDS",
         help=f"how long to wait for it (default {timeout_seconds})",
     )
+
+
+def choose_server(arguments: argparse.Namespace) -> None:
+    """Fill in whom to ask where a command wants to know and no option says so."""
+    if "profile" in arguments and arguments.bootstrap_server is None:
+        arguments.bootstrap_server = server_of(arguments.profile, os.environ)
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:

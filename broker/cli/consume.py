@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 from barnabas.broker.cli.arguments import (
     add_server,
@@ -12,7 +14,7 @@ from barnabas.broker.cli.arguments import (
     partition_numbers,
     positive_number,
 )
-from barnabas.broker.cli.cluster import Cluster, Partition
+from barnabas.broker.cli.cluster_view import Cluster, Partition
 from barnabas.broker.cli.consumer import Consumer
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.group_reader import GroupReader
@@ -41,12 +43,13 @@ FLUSH_SECONDS = 0.5
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what to read, from where to where, and how to print it."""
-    parser.usage = "barnabas consume TOPIC [options]"
+    parser.usage = "barnabas consume TOPIC... [options]"
     parser.epilog = (
-        "Templates: %t topic, %p partition, %o offset, %k key, %v value, %h headers, "
-        "%T time in ms, %D date, %K and %V lengths (-1: null), \\n, \\t."
+        "A TOPIC such as 'orders-*' is a pattern. Templates: %t topic, %p partition, %o offset, "
+        "%k key, %v value, %h headers, %T time in ms, %D date, "
+        "%K and %V lengths (-1: null), \\n, \\t."
     )
-    parser.add_argument("topic", metavar="TOPIC", help=argparse.SUPPRESS)
+    parser.add_argument("topics", metavar="TOPIC", nargs="+", help=argparse.SUPPRESS)
     parser.add_argument(
         "-o", "--offset", default="end", metavar="WHERE",
         help="beginning, end (default), N, -N (last N), @TIME",
@@ -68,6 +71,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="values, or JSON with everything"
+    )
+    parser.add_argument(
+        "-J", "--json-values", action="store_true", help="with JSON: values that are JSON as such"
     )
     parser.add_argument(
         "-K", "--key-separator", metavar="TEXT", help="print the keys, too, and this behind them"
@@ -125,7 +131,10 @@ def _printer(arguments: argparse.Namespace) -> Part:
     if arguments.format == "json":
         if arguments.key_separator is not None:
             raise CommandError("-K does not go with JSON, which has the keys", USAGE)
-        return lambda record: record_as_json(record).encode() + b"\n"
+        as_json = arguments.json_values
+        return lambda record: record_as_json(record, json_values=as_json).encode() + b"\n"
+    if arguments.json_values:
+        raise CommandError("-J goes with --format json only", USAGE)
     return record_as_text(arguments.key_separator)
 
 
@@ -134,11 +143,10 @@ def _group_reader(
 ) -> GroupReader:
     if arguments.partition:
         raise CommandError("a group assigns partitions itself: -g does not go with -p", USAGE)
-    cluster.partitions(arguments.topic)  # A topic that is not there is reported at once.
     return GroupReader(
         cluster,
         arguments.group,
-        arguments.topic,
+        topics_of(cluster, arguments.topics),
         where,
         isolation=arguments.isolation,
         timeout_seconds=arguments.timeout,
@@ -152,10 +160,11 @@ def _consumer(
 ) -> Consumer:
     """Look up partitions and offsets, and be ready to read; raises CommandError."""
     isolation, timeout_seconds = arguments.isolation, arguments.timeout
-    _partitions(cluster, arguments)  # A topic that is not there is reported at once.
+    topics = topics_of(cluster, arguments.topics)
+    _partitions(cluster, topics, arguments)  # What is not there is reported at once.
 
     def look_up() -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-        partitions = _partitions(cluster, arguments)
+        partitions = _partitions(cluster, topics, arguments)
         ends = offsets_at(cluster, partitions, LATEST, isolation)
         return where.positions(cluster, partitions, isolation), ends
 
@@ -170,12 +179,32 @@ def _consumer(
     )
 
 
-def _partitions(cluster: Cluster, arguments: argparse.Namespace) -> list[Partition]:
-    found = cluster.partitions(arguments.topic)
+def topics_of(cluster: Cluster, given: Sequence[str]) -> list[str]:
+    """Return the names of the topics that are meant, patterns resolved; raises CommandError."""
+    names: list[str] = []
+    for each in given:
+        if not set(each) & set("*?["):
+            cluster.partitions(each)  # A topic that is not there is reported at once.
+            names.append(each)
+            continue
+        there = [topic.name or "" for topic in cluster.topics() if not topic.is_internal]
+        matching = [name for name in there if fnmatchcase(name, each)]
+        if not matching:
+            raise CommandError(f"{each}: no topic matches")
+        names += matching
+    return list(dict.fromkeys(names))
+
+
+def _partitions(
+    cluster: Cluster, topics: list[str], arguments: argparse.Namespace
+) -> list[Partition]:
     if not arguments.partition:
-        return found
+        return [each for topic in topics for each in cluster.partitions(topic)]
+    if len(topics) > 1:
+        raise CommandError("-p goes with one topic", USAGE)
+    found = cluster.partitions(topics[0])
     wanted = set(arguments.partition)
     for number in sorted(wanted - {each.number for each in found}):
-        topic_partition = partition_text((arguments.topic, number))
+        topic_partition = partition_text((topics[0], number))
         raise CommandError(f"{topic_partition}: the topic has only {len(found)} partitions")
     return [each for each in found if each.number in wanted]

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 
-from barnabas.broker.cli.cluster import Cluster, Rejected, check
+from barnabas.broker.cli.cluster_view import Cluster, Rejected, check
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.interruption import Wait
 from barnabas.broker.cli.offsets import ISOLATION, TopicPartition, partition_text, patiently

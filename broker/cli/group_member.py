@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from typing import Final, TypeVar
 
-from barnabas.broker.cli.cluster import Cluster, Rejected, check
+from barnabas.broker.cli.cluster_view import Cluster, Rejected, check
 from barnabas.broker.cli.group_protocol import (
     decode_assignment,
     decode_subscription,
@@ -75,13 +75,13 @@ class Rebalancing(Exception):
 
 
 class GroupMember:
-    """One member that reads one topic."""
+    """One member that reads some topics."""
 
     def __init__(
         self,
         cluster: Cluster,
         group_id: str,
-        topic: str,
+        topics: list[str],
         timeout_seconds: float,
         wait: Wait = nullcontext,
     ) -> None:
@@ -89,7 +89,7 @@ class GroupMember:
         self._wait = wait
         self._cluster = cluster
         self._group_id = group_id
-        self._topic = topic
+        self._topics = topics
         self._timeout_seconds = timeout_seconds
         self._connection: Connection | None = None
         self._asking = False
@@ -164,7 +164,7 @@ class GroupMember:
             self._member_id,
             None,
             _PROTOCOL_TYPE,
-            [JoinGroupRequestProtocol(_ASSIGNOR, encode_subscription([self._topic]))],
+            [JoinGroupRequestProtocol(_ASSIGNOR, encode_subscription(self._topics))],
             None,
         )
         # The first answer, which comes at once, brings the id without which one cannot leave.

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 
-from barnabas.broker.cli.cluster import Cluster, Partition
+from barnabas.broker.cli.cluster_view import Cluster, Partition
 from barnabas.broker.cli.consumer import WAIT_MS, Consumer
 from barnabas.broker.cli.group_member import GroupMember, Rebalancing
 from barnabas.broker.cli.interruption import Wait
@@ -37,7 +37,7 @@ class GroupReader:
         self,
         cluster: Cluster,
         group_id: str,
-        topic: str,
+        topics: list[str],
         where: Where,
         *,
         isolation: str,
@@ -47,12 +47,12 @@ class GroupReader:
     ) -> None:
         self._wait = wait
         self._cluster = cluster
-        self._topic = topic
+        self._topics = topics
         self._where = where
         self._isolation = isolation
         self._timeout_seconds = timeout_seconds
         self._to_the_end = to_the_end
-        self._member = GroupMember(cluster, group_id, topic, timeout_seconds, wait)
+        self._member = GroupMember(cluster, group_id, topics, timeout_seconds, wait)
         self._printed: dict[TopicPartition, int] = {}
         self._committed: dict[TopicPartition, int] = {}
         self._commit_due_s = 0.0
@@ -141,7 +141,8 @@ class GroupReader:
         assigned = set(topic_partitions)
         partitions = [
             each
-            for each in self._cluster.partitions(self._topic)
+            for topic in self._topics
+            for each in self._cluster.partitions(topic)
             if each.topic_partition in assigned
         ]
         starts = offsets_at(self._cluster, partitions, EARLIEST, self._isolation)

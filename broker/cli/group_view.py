@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from barnabas.broker.cli.cluster import Cluster, Rejected, check
+from barnabas.broker.cli.cluster_view import Cluster, Rejected, check
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.group_protocol import decode_assignment
 from barnabas.broker.cli.offsets import TopicPartition, partition_text

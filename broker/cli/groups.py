@@ -12,7 +12,7 @@ from barnabas.broker.cli.arguments import (
     one_of,
     topic_partitions,
 )
-from barnabas.broker.cli.cluster import Cluster, Partition, Rejected, check
+from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, check
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.group_view import (
     GROUP_STATES,
@@ -42,6 +42,13 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from barnabas.protocol.messages.offset_delete import (
+    OFFSET_DELETE,
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
 
 OFFSET_COMMIT_BY_NAME = 9
 """The last version of OffsetCommit that names topics; later ones want ids."""
@@ -52,13 +59,14 @@ _VERBS = {
     "describe": "Show members, offsets and lag of groups",
     "seek": "Let a group without members go on from another place",
     "delete": "Delete groups without members, and their offsets",
+    "delete-offsets": "Delete offsets that a group has committed for topics it does not read",
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs with theirs."""
     parser.usage = "barnabas groups VERB [options]"
-    add_verbs(parser, _VERBS, _add_list, _add_describe, _add_seek, _add_delete)
+    add_verbs(parser, _VERBS, _add_list, _add_describe, _add_seek, _add_delete, _add_delete_offsets)
 
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
@@ -99,9 +107,24 @@ def _add_delete(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_delete_offsets(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "barnabas groups delete-offsets GROUP -t TOPIC[:N,N] [options]"
+    parser.add_argument("group", metavar="GROUP", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "-t", "--topic", type=topic_partitions, action="append", required=True,
+        metavar="TOPIC[:N,N]", help="of these; repeatable",
+    )  # fmt: skip
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Do what the verb says."""
-    verb = {"list": list_all, "describe": describe, "seek": seek, "delete": delete}[arguments.verb]
+    verb = {
+        "list": list_all,
+        "describe": describe,
+        "seek": seek,
+        "delete": delete,
+        "delete-offsets": delete_offsets,
+    }[arguments.verb]
     if arguments.verb == "seek" and arguments.to is not None:
         arguments.to = Where(arguments.to)
     with Cluster(addresses(arguments.bootstrap_server), arguments.timeout) as cluster:
@@ -271,7 +294,7 @@ def _print_description(group: dict[str, Any]) -> None:
 
 def seek(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Commit other offsets for a group without members; one that is not there is made so."""
-    _chosen(cluster, arguments.topic)  # A topic that is not there is reported at once.
+    chosen_partitions(cluster, arguments.topic)  # A topic that is not there is reported at once.
 
     def work_out() -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
         return _offsets_to_commit(cluster, arguments, arguments.to)
@@ -307,7 +330,9 @@ def _offsets_to_commit(
     group_id = arguments.group
     old = _offsets_of_idle_group(cluster, group_id)
     partitions = (
-        _chosen(cluster, arguments.topic) if arguments.topic else _partitions(cluster, sorted(old))
+        chosen_partitions(cluster, arguments.topic)
+        if arguments.topic
+        else _partitions(cluster, sorted(old))
     )
     if not partitions:
         raise CommandError(f"{group_id}: it has read nothing yet, say which topics with -t", USAGE)
@@ -341,7 +366,7 @@ def _offsets_of_idle_group(cluster: Cluster, group_id: str) -> dict[TopicPartiti
     return view.offsets
 
 
-def _chosen(cluster: Cluster, topics: list[tuple[str, list[int]]]) -> list[Partition]:
+def chosen_partitions(cluster: Cluster, topics: list[tuple[str, list[int]]]) -> list[Partition]:
     """Return the partitions that were named; raises CommandError for one that is not there."""
     chosen: dict[TopicPartition, Partition] = {}
     for topic, numbers in topics:
@@ -411,3 +436,40 @@ def _delete(cluster: Cluster, group_id: str) -> None:
     broker = _coordinator(cluster, group_id)
     (result,) = broker.ask(DELETE_GROUPS, DeleteGroupsRequest([group_id])).results
     check(group_id, result.error_code)
+
+
+# --------------------------------------------------------------------------------- delete-offsets
+
+
+def delete_offsets(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Delete committed offsets; of topics that a member reads the broker keeps them."""
+    group_id = arguments.group
+    partitions = chosen_partitions(cluster, arguments.topic)
+    request = OffsetDeleteRequest(
+        group_id,
+        [
+            OffsetDeleteRequestTopic(name, [OffsetDeleteRequestPartition(each) for each in numbers])
+            for name, numbers in by_topic(each.topic_partition for each in partitions).items()
+        ],
+    )
+
+    def ask() -> OffsetDeleteResponse:
+        response = _coordinator(cluster, group_id).ask(OFFSET_DELETE, request)
+        check(group_id, response.error_code)
+        return response
+
+    done: list[dict[str, Any]] = []
+    problems: list[str] = []
+    for topic in patiently(cluster, arguments.timeout, ask).topics:
+        for each in topic.partitions:
+            at = topic.name, each.partition_index
+            if each.error_code:
+                problems.append(str(Rejected(partition_text(at), each.error_code)))
+                continue
+            done.append({"topic": at[0], "partition": at[1]})
+            if arguments.format == "text":
+                print(f"{partition_text(at)} deleted")
+    if arguments.format == "json":
+        print_json({"group": group_id, "deleted": done})
+    if problems:
+        raise CommandError("; ".join(problems))

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from barnabas.broker.cli.arguments import Parser
+from barnabas.broker.cli.arguments import Parser, choose_server
 from barnabas.broker.cli.errors import FAILED, INTERRUPTED, OK, CommandError, report
 from barnabas.broker.client.errors import Unreachable
 from barnabas.broker.version import __version__
@@ -25,11 +25,13 @@ COMMANDS = {
     "serve": "run a broker until SIGTERM or Ctrl-C",
     "ready": "ask whether a broker answers: exit code 0 or 1",
     "config": "print a broker's effective configuration and its sources",
+    "cluster": "describe a cluster, show and change settings of its brokers",
     "topics": "list, describe, create, delete and alter topics",
     "groups": "list, describe, move and delete consumer groups",
     "transactions": "list, describe and abort transactions, see who holds them",
     "produce": "write lines of standard input to a topic",
-    "consume": "print the records of a topic",
+    "consume": "print the records of topics",
+    "records": "delete records before an offset or a time",
     "dump-log": "show what the files of a data directory say",
     "check": "look whether a data directory is whole, as a start would",
     "backup": "copy the data directory of a broker, of a running one, too",
@@ -55,6 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = _parser(given).parse_args(given)
     _obey_signals()
     try:
+        choose_server(parsed)
         result: int = _module(parsed.command).run(parsed)
         sys.stdout.flush()
     except CommandError as error:

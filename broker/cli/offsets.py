@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import TypeVar
 
-from barnabas.broker.cli.cluster import Cluster, Partition, Rejected, check
+from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, check
 from barnabas.broker.cli.interruption import Wait
 from barnabas.broker.client.deadline import Deadline
 from barnabas.broker.client.errors import NotKafka, Unreachable

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import BinaryIO
 
 from barnabas.broker.cli.arguments import (
@@ -14,7 +15,7 @@ from barnabas.broker.cli.arguments import (
     header,
     whole_number,
 )
-from barnabas.broker.cli.cluster import Cluster
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import FAILED, OK, USAGE, CommandError
 from barnabas.broker.cli.offsets import partition_text
 from barnabas.broker.cli.output import Progress, count_text, print_json
@@ -62,6 +63,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("lines", "json"),
         default="lines",
         help="json: what 'consume --format json' prints",
+    )
+    parser.add_argument(
+        "-J", "--json-values", action="store_true", help="with JSON: write values as JSON"
     )
     parser.add_argument(
         "-p", "--partition", type=whole_number, metavar="N", help="where to (default: by the key)"
@@ -122,7 +126,9 @@ def parser_of(arguments: argparse.Namespace) -> Parse:
     if arguments.input == "json":
         if separator is not None or arguments.empty_is_null:
             raise CommandError("-K and -Z are for lines, not for JSON", USAGE)
-        parse = record_from_json
+        parse = partial(record_from_json, json_values=arguments.json_values)
+    elif arguments.json_values:
+        raise CommandError("-J goes with --input json only", USAGE)
     else:
         if separator == "":
             raise CommandError("the key separator is empty", USAGE)

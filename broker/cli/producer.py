@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from barnabas.broker.cli.cluster import Cluster, Partition, Rejected, check
+from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, check
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.offsets import may_pass, partition_text, patiently
 from barnabas.broker.cli.record_text import NewRecord

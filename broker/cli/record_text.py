@@ -10,7 +10,7 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from barnabas.broker.cli.output import bytes_as_json, time_text
 from barnabas.broker.client.topic_reader import ReceivedRecord
@@ -44,8 +44,11 @@ def unescape(text: str) -> str:
 # ------------------------------------------------------------------------------------------- JSON
 
 
-def record_as_json(record: ReceivedRecord) -> str:
-    """Write a record in one line. What is not UTF-8 is ``{"base64": ...}``."""
+def record_as_json(record: ReceivedRecord, *, json_values: bool = False) -> str:
+    """Write a record in one line. What is not UTF-8 is ``{"base64": ...}``.
+
+    ``json_values``: a value that is JSON is written as it is, not as text that holds it.
+    """
     return json.dumps(
         {
             "topic": record.topic,
@@ -53,7 +56,7 @@ def record_as_json(record: ReceivedRecord) -> str:
             "offset": record.offset,
             "timestamp": record.timestamp,
             "key": bytes_as_json(record.key),
-            "value": bytes_as_json(record.value),
+            "value": _embedded(record.value) if json_values else bytes_as_json(record.value),
             "headers": [
                 {"key": name, "value": bytes_as_json(value)} for name, value in record.headers
             ],
@@ -62,8 +65,19 @@ def record_as_json(record: ReceivedRecord) -> str:
     )
 
 
-def record_from_json(line: bytes) -> NewRecord:
-    """Read what ``record_as_json`` writes; topic and offset are passed over. Raises BadRecord."""
+def _embedded(value: bytes | None) -> Any:  # noqa: ANN401
+    """Return what a value says as JSON; one that is none as ``bytes_as_json`` does."""
+    try:
+        return None if value is None else json.loads(value)
+    except (ValueError, RecursionError):
+        return bytes_as_json(value)
+
+
+def record_from_json(line: bytes, *, json_values: bool = False) -> NewRecord:
+    """Read what ``record_as_json`` writes; topic and offset are passed over. Raises BadRecord.
+
+    ``json_values``: the value is any JSON, and is written as such; null is no value.
+    """
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):
@@ -75,11 +89,22 @@ def record_from_json(line: bytes) -> NewRecord:
         raise BadRecord(f"unknown field {unknown[0]}")
     return NewRecord(
         _bytes_from_json("key", fields.get("key")),
-        _bytes_from_json("value", fields.get("value")),
+        _value_from_json(fields.get("value"))
+        if json_values
+        else _bytes_from_json("value", fields.get("value")),
         _headers_from_json(fields.get("headers", [])),
         _number_from_json("partition", fields.get("partition"), 0),
         _number_from_json("timestamp", fields.get("timestamp"), -1),
     )
+
+
+def _value_from_json(value: object) -> bytes | None:
+    if value is None:
+        return None
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        raise BadRecord("value is not text") from None
 
 
 def _bytes_from_json(name: str, value: object) -> bytes | None:

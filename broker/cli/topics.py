@@ -12,10 +12,18 @@ from barnabas.broker.cli.arguments import (
     addresses,
     positive_number,
 )
-from barnabas.broker.cli.cluster import Cluster, Rejected, check
+from barnabas.broker.cli.cluster_view import Cluster, Rejected, check
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.offsets import EARLIEST, LATEST, offsets_at, patiently
 from barnabas.broker.cli.output import print_json, print_pairs, print_table, uuid_text
+from barnabas.broker.cli.resource_settings import (
+    DYNAMIC_TOPIC_CONFIG,
+    TOPIC,
+    alter_settings,
+    changes_of,
+    described,
+    settings_of,
+)
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,
@@ -33,25 +41,7 @@ from barnabas.protocol.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicState,
 )
-from barnabas.protocol.messages.describe_configs import (
-    DESCRIBE_CONFIGS,
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-    DescribeConfigsResourceResult,
-)
-from barnabas.protocol.messages.incremental_alter_configs import (
-    INCREMENTAL_ALTER_CONFIGS,
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from barnabas.protocol.messages.metadata import MetadataResponseTopic
-
-TOPIC_RESOURCE = 2
-SET, UNSET = 0, 1
-DYNAMIC_TOPIC_CONFIG = 1
-SOURCES = {1: "topic", 2: "broker", 3: "cluster", 4: "server.properties", 5: "default"}
-"""Where DescribeConfigs says that a value comes from."""
 
 _BROKER_DEFAULT = -1
 
@@ -195,7 +185,7 @@ def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
     for topic in topics:
         check(topic.name or "", topic.error_code)
     settings = _settings(cluster, names, every=arguments.configs)
-    described = [
+    descriptions = [
         {
             **_summary(topic),
             "configs": settings[topic.name or ""],
@@ -204,9 +194,9 @@ def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
         for topic in topics
     ]
     if arguments.format == "json":
-        print_json(described)
+        print_json(descriptions)
         return
-    for number, topic_description in enumerate(described):
+    for number, topic_description in enumerate(descriptions):
         if number:
             print()
         _print_description(topic_description, every=arguments.configs)
@@ -241,22 +231,14 @@ def _settings(
     cluster: Cluster, names: Sequence[str], *, every: bool
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the settings of topics by name: those set on the topic, or all."""
-    resources = [DescribeConfigsResource(TOPIC_RESOURCE, name, None) for name in names]
-    response = cluster.ask(DESCRIBE_CONFIGS, DescribeConfigsRequest(resources, False, False))
-    found = {}
-    for result in response.results:
-        check(result.resource_name, result.error_code, result.error_message)
-        found[result.resource_name] = [
-            _setting(each)
-            for each in sorted(result.configs, key=lambda each: each.name)
+    return {
+        name: [
+            described(each)
+            for each in settings
             if every or each.config_source == DYNAMIC_TOPIC_CONFIG
         ]
-    return found
-
-
-def _setting(config: DescribeConfigsResourceResult) -> dict[str, Any]:
-    source = SOURCES.get(config.config_source, str(config.config_source))
-    return {"key": config.name, "value": config.value, "source": source}
+        for name, settings in settings_of(cluster, TOPIC, names).items()
+    }
 
 
 def _print_description(topic: dict[str, Any], *, every: bool) -> None:
@@ -354,16 +336,12 @@ def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Change a topic's configurations, then the number of its partitions."""
-    changes = [AlterableConfig(key, SET, value) for key, value in arguments.config]
-    changes += [AlterableConfig(key, UNSET, None) for key in arguments.unset]
+    changes = changes_of(arguments.config, arguments.unset)
     if not changes and arguments.partitions is None:
         raise CommandError("nothing to alter: give -p, -X or --unset", USAGE)
     name = arguments.topic
     if changes:
-        resource = AlterConfigsResource(TOPIC_RESOURCE, name, changes)
-        request = IncrementalAlterConfigsRequest([resource], arguments.dry_run)
-        (answer,) = cluster.ask(INCREMENTAL_ALTER_CONFIGS, request).responses
-        check(name, answer.error_code, answer.error_message)
+        alter_settings(cluster, TOPIC, name, changes, dry_run=arguments.dry_run)
     if arguments.partitions is not None:
         _add_partitions(cluster, arguments)
     outcome = _Outcome("would be altered" if arguments.dry_run else "altered", arguments.format)

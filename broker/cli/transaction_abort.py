@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from barnabas.broker.cli.cluster import Cluster, Partition, check
+from barnabas.broker.cli.cluster_view import Cluster, Partition, check
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.group_view import coordinators
 from barnabas.broker.cli.offsets import partition_text

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
-from barnabas.broker.cli.cluster import Cluster, Partition, Rejected, check
+from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, check
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.group_view import coordinators
 from barnabas.broker.cli.offsets import LATEST, TopicPartition, offsets_at, partition_text

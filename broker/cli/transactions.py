@@ -14,7 +14,7 @@ from barnabas.broker.cli.arguments import (
     topic_partitions,
     whole_number,
 )
-from barnabas.broker.cli.cluster import Cluster, Partition
+from barnabas.broker.cli.cluster_view import Cluster, Partition
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.offsets import partition_text, patiently
 from barnabas.broker.cli.output import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from barnabas.broker.cli.cluster import Cluster, Partition
+from barnabas.broker.cli.cluster_view import Cluster, Partition
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.offsets import EARLIEST, LATEST, TopicPartition, offsets_at, partition_text
 

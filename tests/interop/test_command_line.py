@@ -382,3 +382,26 @@ def test_a_broker_that_restarts_in_the_middle(own_broker, topic):
     assert stdout == f"{topic}-0: 2,000 records, offsets 0 to 1999\n"
     lines = barnabas("consume", topic, "-o", "beginning", "-e").lines
     assert lines == [str(number) for number in range(2000)]
+
+
+def test_the_cluster_and_its_settings(barnabas):
+    found = barnabas("cluster", "describe", "--format", "json").json
+    assert [each["id"] for each in found["brokers"]] == [1]
+    key = "log.cleaner.threads"
+    assert barnabas("cluster", "alter", "-X", f"{key}=2").lines == ["all brokers altered"]
+    wait_until(lambda: f"{key} 2 cluster" in barnabas("cluster", "configs").lines)
+    barnabas("cluster", "alter", "--unset", key)
+    wait_until(lambda: f"{key} 1 default" in barnabas("cluster", "configs", key).lines)
+
+
+def test_records_and_offsets_are_deleted(barnabas):
+    barnabas("topics", "create", "short", "-p", "2")
+    for partition in range(2):
+        barnabas("produce", "short", "-p", partition, stdin=b"a\nb\nc\n")
+    barnabas("consume", "short", "-g", "short", "-o", "beginning", "-e")
+    found = barnabas("records", "delete", "short:1", "--before", "-1", "--format", "json").json
+    (deleted,) = found["partitions"]
+    assert (deleted["old_start"], deleted["new_start"]) == (0, 2)
+    assert sorted(barnabas("consume", "short", "-o", "beginning", "-e").lines) == [*"abcc"]
+    lines = barnabas("groups", "delete-offsets", "short", "-t", "short:0").lines
+    assert lines == ["short-0 deleted"]

@@ -6,7 +6,7 @@ import pytest
 
 from barnabas.broker.cli import consumer
 from barnabas.broker.cli.arguments import addresses
-from barnabas.broker.cli.cluster import Cluster
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.consumer import Consumer
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.record_text import Template, record_as_json, record_from_json
@@ -147,6 +147,35 @@ def test_small_fetches_find_everything(shell, ten, monkeypatch):
     monkeypatch.setattr(consumer, "FETCH_BYTES_MAX", 1)
     lines = shell("consume", ten, "-o", "beginning", "-e").lines
     assert sorted(lines) == sorted(EVERYTHING)
+
+
+def test_several_topics_and_patterns(own_shell):
+    for topic in ("orders-a", "orders-b", "prices"):
+        own_shell("topics", "create", topic)
+        own_shell("produce", topic, stdin=f"{topic}\n".encode())
+
+    def read(*topics):
+        return sorted(own_shell("consume", *topics, "-o", "beginning", "-e").lines)
+
+    assert read("orders-a", "prices") == ["orders-a", "prices"]
+    assert read("orders-?", "orders-a") == ["orders-a", "orders-b"]
+    assert read("*") == ["orders-a", "orders-b", "prices"]
+    assert own_shell("consume", "x*", "-e").error == "x*: no topic matches"
+    assert own_shell("consume", "orders-a", "prices", "-p", "0", "-e").exit_code == 2
+
+
+def test_json_values(own_shell):
+    own_shell("topics", "create", "t")
+    values = [{"a": [1, "ü"]}, 7, "text", None, {"base64": "no"}]
+    lines = "".join(json.dumps({"key": "k", "value": value}) + "\n" for value in values)
+    own_shell("produce", "t", "--input", "json", "-J", stdin=lines.encode())
+    assert own_shell("consume", "t", "-o", "beginning", "-e").stdout.splitlines() == [
+        '{"a":[1,"ü"]}', "7", '"text"', "", '{"base64":"no"}'
+    ]  # fmt: skip
+    found = own_shell("consume", "t", "-o", "beginning", "-e", "--format", "json", "-J").stdout
+    assert [json.loads(line)["value"] for line in found.splitlines()] == values
+    assert own_shell("consume", "t", "-J").exit_code == 2
+    assert own_shell("produce", "t", "-J").exit_code == 2
 
 
 # --------------------------------------------------------------------------- when things go wrong

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from barnabas.broker.cli import group_member, group_reader
 from barnabas.broker.cli.arguments import addresses
-from barnabas.broker.cli.cluster import Cluster, Rejected
+from barnabas.broker.cli.cluster_view import Cluster, Rejected
 from barnabas.broker.cli.group_member import GroupMember, Rebalancing
 from barnabas.broker.cli.group_protocol import (
     decode_assignment,
@@ -115,7 +115,7 @@ def test_lag(shell, numbers, read):
 
 def test_describe_with_a_member(shell, numbers):
     with Cluster(addresses(shell.address), 10) as cluster:
-        member = GroupMember(cluster, numbers, numbers, 10)
+        member = GroupMember(cluster, numbers, [numbers], 10)
         assert member.join() == [(numbers, 0), (numbers, 1), (numbers, 2)]
         found = described(shell, numbers)
         lines = shell("groups", "describe", numbers).lines
@@ -235,7 +235,7 @@ def test_seek_a_group_that_has_read_nothing(shell):
 def test_a_group_with_members_stays_where_it_is(shell, numbers, read):
     read(30)
     with Cluster(addresses(shell.address), 10) as cluster:
-        member = GroupMember(cluster, numbers, numbers, 10)
+        member = GroupMember(cluster, numbers, [numbers], 10)
         member.join()
         assert shell("groups", "seek", numbers, "--to", "0").error == (
             f"{numbers}: the group has 1 member, which must stop first"
@@ -318,7 +318,7 @@ def test_members_share_the_partitions(shell, numbers):
         Cluster(addresses(shell.address), 10) as one,
         Cluster(addresses(shell.address), 10) as two,
     ):
-        first, second = (GroupMember(each, numbers, numbers, 10) for each in (one, two))
+        first, second = (GroupMember(each, numbers, [numbers], 10) for each in (one, two))
         assert len(first.join()) == 3
         shares = {}
         joining = threading.Thread(target=lambda: shares.update(second=second.join()))
@@ -348,7 +348,7 @@ def rejoined(member):
 
 def reader(cluster, topic, *, to_the_end=False):
     opened = GroupReader(
-        cluster, topic, topic, Where("beginning"),
+        cluster, topic, [topic], Where("beginning"),
         isolation="read_committed", timeout_seconds=10, to_the_end=to_the_end,
     )  # fmt: skip
     opened.open()
@@ -423,7 +423,7 @@ def test_a_rebalance_in_the_middle_of_joining(own_broker, own_shell):
         own_broker.intercept(SYNC_GROUP, fail=ErrorCode.REBALANCE_IN_PROGRESS, times=2),
         Cluster(addresses(own_shell.address), 10) as cluster,
     ):
-        member = GroupMember(cluster, "t", "t", 10)
+        member = GroupMember(cluster, "t", ["t"], 10)
         assert member.join() == [("t", 0)]
         member.leave()
 
@@ -503,6 +503,28 @@ def test_sigterm_commits_and_leaves(shell, numbers, tmp_path):
     assert sorted(lines) == EVERYTHING
     found = described(shell, numbers)
     assert (found["lag"], found["members"]) == (0, [])
+
+
+def test_offsets_of_a_topic_can_be_deleted(shell, numbers, read):
+    read(30)
+    assert shell("groups", "delete-offsets", numbers, "-t", f"{numbers}:0,2").lines == [
+        f"{numbers}-0 deleted",
+        f"{numbers}-2 deleted",
+    ]
+    assert committed(shell, numbers) == [10]
+    found = shell("groups", "delete-offsets", numbers, "-t", numbers, "--format", "json").json
+    assert [each["partition"] for each in found["deleted"]] == [0, 1, 2]
+    assert "GROUP_ID_NOT_FOUND" in shell("groups", "delete-offsets", "nope", "-t", numbers).error
+
+
+def test_a_group_of_several_topics(own_shell):
+    for topic in ("orders-a", "orders-b", "prices"):
+        own_shell("topics", "create", topic)
+        own_shell("produce", topic, stdin=f"{topic}\n".encode())
+    ended = own_shell("consume", "orders-*", "-g", "g", "-o", "beginning", "-e")
+    assert sorted(ended.lines) == ["orders-a", "orders-b"]
+    described = own_shell("groups", "describe", "g", "--format", "json").json[0]
+    assert [each["topic"] for each in described["partitions"]] == ["orders-a", "orders-b"]
 
 
 @pytest.mark.parametrize(("where", "lines"), [("beginning", ["c", "d"]), ("end", [])])

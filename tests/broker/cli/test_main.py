@@ -11,7 +11,9 @@ WITH_HELP = [
     (),
     *((command,) for command in COMMANDS),
     *(("topics", verb) for verb in ("list", "describe", "create", "delete", "alter")),
-    *(("groups", verb) for verb in ("list", "describe", "seek", "delete")),
+    *(("groups", verb) for verb in ("list", "describe", "seek", "delete", "delete-offsets")),
+    *(("cluster", verb) for verb in ("describe", "configs", "alter")),
+    ("records", "delete"),
     *(("transactions", verb) for verb in ("list", "describe", "holders", "abort")),
 ]
 

@@ -6,7 +6,7 @@ import pytest
 
 from barnabas.broker.cli import produce, producer
 from barnabas.broker.cli.arguments import addresses
-from barnabas.broker.cli.cluster import Cluster
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.produce import read_lines
 from barnabas.broker.cli.producer import Producer, ProducerOptions, murmur2

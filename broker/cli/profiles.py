@@ -1,0 +1,73 @@
+"""Which server a command asks where no ``-b`` says so: the environment's, or a profile's.
+
+In this order: ``-b``, ``--profile NAME``, BARNABAS_BOOTSTRAP_SERVER, BARNABAS_PROFILE, the profile
+``default``, localhost:9092. Profiles are tables of ``~/.config/barnabas/profiles.toml`` (or of the
+file that BARNABAS_PROFILES names)::
+
+    [staging]
+    bootstrap-server = "kafka-1.staging:9092,kafka-2.staging:9092"
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from barnabas.broker.cli.errors import USAGE, CommandError
+
+DEFAULT_SERVER: Final = "localhost:9092"
+SERVER_VARIABLE: Final = "BARNABAS_BOOTSTRAP_SERVER"
+PROFILE_VARIABLE: Final = "BARNABAS_PROFILE"
+FILE_VARIABLE: Final = "BARNABAS_PROFILES"
+_SERVER_KEY: Final = "bootstrap-server"
+_DEFAULT_PROFILE: Final = "default"
+
+
+def server_of(profile: str | None, environment: Mapping[str, str]) -> str:
+    """Return the address that counts without ``-b``; raises CommandError."""
+    if profile is None:
+        if address := environment.get(SERVER_VARIABLE):
+            return address
+        profile = environment.get(PROFILE_VARIABLE)
+    path = _path(environment)
+    profiles = _profiles(path)
+    if profile is None and _DEFAULT_PROFILE not in profiles:
+        return DEFAULT_SERVER
+    name = profile or _DEFAULT_PROFILE
+    if name not in profiles:
+        raise CommandError(f"{path}: there is no profile {name}", USAGE)
+    return _server(path, name, profiles[name])
+
+
+def _path(environment: Mapping[str, str]) -> Path:
+    if given := environment.get(FILE_VARIABLE):
+        return Path(given)
+    base = environment.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return Path(base) / "barnabas" / "profiles.toml"
+
+
+def _profiles(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    import tomllib  # Most commands find no file.
+
+    try:
+        return tomllib.loads(path.read_text())
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}", USAGE) from None
+    except ValueError as error:
+        raise CommandError(f"{path}: {error}", USAGE) from None
+
+
+def _server(path: Path, name: str, profile: object) -> str:
+    if not isinstance(profile, dict):
+        raise CommandError(f"{path}: {name} is no table", USAGE)
+    unknown = sorted(profile.keys() - {_SERVER_KEY})
+    if unknown:
+        raise CommandError(f"{path}: profile {name} has an unknown key {unknown[0]}", USAGE)
+    server = profile.get(_SERVER_KEY)
+    if not isinstance(server, str):
+        raise CommandError(f"{path}: profile {name} has no {_SERVER_KEY}", USAGE)
+    return server
