@@ -1,6 +1,6 @@
 """Which server a command asks where no ``-b`` says so: the environment's, or a profile's.
 
-In this order: ``-b``, ``--profile NAME``, BARNABAS_BOOTSTRAP_SERVER, BARNABAS_PROFILE, the profile
+In this order: ``-b``, ``--profile NAME``, BARNABAS_SERVERS, BARNABAS_PROFILE, the profile
 ``default``, localhost:9092. Profiles are tables of ``~/.config/barnabas/profiles.toml`` (or of the
 file that BARNABAS_PROFILES names)::
 
@@ -18,7 +18,7 @@ from typing import Any, Final
 from barnabas.broker.cli.errors import USAGE, CommandError
 
 DEFAULT_SERVER: Final = "localhost:9092"
-SERVER_VARIABLE: Final = "BARNABAS_BOOTSTRAP_SERVER"
+SERVER_VARIABLE: Final = "BARNABAS_SERVERS"
 PROFILE_VARIABLE: Final = "BARNABAS_PROFILE"
 FILE_VARIABLE: Final = "BARNABAS_PROFILES"
 _SERVER_KEY: Final = "bootstrap-server"

@@ -33,8 +33,8 @@ def test_without_anything(tmp_path):
         (None, {}, "one:9092"),
         ("staging", {}, "two:9092,three:9092"),
         (None, {"BARNABAS_PROFILE": "staging"}, "two:9092,three:9092"),
-        (None, {"BARNABAS_BOOTSTRAP_SERVER": "four:1", "BARNABAS_PROFILE": "staging"}, "four:1"),
-        ("default", {"BARNABAS_BOOTSTRAP_SERVER": "four:1"}, "one:9092"),
+        (None, {"BARNABAS_SERVERS": "four:1", "BARNABAS_PROFILE": "staging"}, "four:1"),
+        ("default", {"BARNABAS_SERVERS": "four:1"}, "one:9092"),
     ],
 )
 def test_what_counts(environment, profile, more, expected):
@@ -59,6 +59,6 @@ def test_mistakes(tmp_path, text, problem):
 
 
 def test_commands_go_by_it(shell, monkeypatch):
-    monkeypatch.setenv("BARNABAS_BOOTSTRAP_SERVER", shell.address)
+    monkeypatch.setenv("BARNABAS_SERVERS", shell.address)
     shell("topics", "create", "by-environment")
     assert "by-environment 1 1" in shell("topics", "list", server=False).lines

@@ -1,0 +1,272 @@
+"""Every fenced block of README and docs does what it says, in order, on an empty broker.
+
+A page's blocks run in one directory: `sh` as a shell would, `python` as a program. Where a line
+cannot run here, ELSEWHERE names what runs it. Blocks with `text` are no input; what they show is
+compared by the tests that OUTPUTS names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import pytest
+
+from barnabas.testing import Broker
+from tests.checkout import ROOT
+from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.java import java_home
+from tests.counterparts.probe import free_port
+
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+LANGUAGES = {"sh", "python", "text"}
+START_S, LINE_S = 60, 420
+
+ELSEWHERE = {
+    "make test": "this is part of it",
+    "make image": "tests/image, by make image-check",
+    "docker ": "tests/image, by make image-check",
+    "pip install": "tests/package and the set-up of this environment",
+}
+"""Beginnings of lines that are not run here, and what runs them."""
+
+OUTPUTS = {
+    "architecture.md": "a picture of the layers, held to by the import contracts",
+    "exactly-once.md": "tests/interop/test_exactly_once.py",
+    "spark.md": "tests/spark/test_pipeline.py",
+}
+"""Who compares the `text` of a page."""
+
+NOT_HERE = {
+    "command-line.md": "tests/broker/cli/test_documentation.py compares every help text",
+    "container.md": "tests/image/testcontainers_modules.py has the Java line",
+}
+"""Pages with blocks of another kind, and what looks after those."""
+
+
+class Block(NamedTuple):
+    language: str
+    text: str
+
+
+def blocks_of(page: Path) -> list[Block]:
+    return [Block(*found) for found in BLOCK.findall(page.read_text())]
+
+
+class Shell:
+    """One directory, one broker that its lines may start, one set of environment variables."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.port = free_port()
+        self.server = f"localhost:{self.port}"
+        (directory / "examples").symlink_to(ROOT / "examples")
+        self.environment = {
+            **{key: value for key, value in os.environ.items() if not key.startswith("KAFKA_")},
+            "PYTHONPATH": f"{BarnabasProcess.packages}:{directory}",
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "JAVA_HOME": str(java_home()),
+            # What stands for localhost:9092, where nothing else is said.
+            "BARNABAS_SERVERS": self.server,
+            "KAFKA_LISTENERS": f"PLAINTEXT://{self.server}",
+            "KAFKA_BARNABAS_HTTP_LISTENER": "",
+        }
+        self._broker: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._broker is not None:
+            self._broker.terminate()
+            assert self._broker.wait(LINE_S) == 0
+
+    def sh(self, line: str) -> None:
+        """Run a line; a broker goes on in the background, in place of the one before it."""
+        command = line.split("#", maxsplit=1)[0].strip()
+        if not command or any(command.startswith(each) for each in ELSEWHERE):
+            return
+        if command == "make run":
+            command = "barnabas serve"
+        if command.startswith("barnabas serve"):
+            self._stop()
+            self._broker = subprocess.Popen(
+                shlex.split(command), cwd=self.directory, env=self.environment
+            )
+            self._wait_until_it_listens()
+            return
+        ended = subprocess.run(
+            ["sh", "-e", "-c", command],
+            cwd=self.directory,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=LINE_S,
+            check=False,
+        )
+        print(f"$ {command}\n{ended.stdout}{ended.stderr}")
+        assert ended.returncode == 0, line
+        assert "Traceback" not in ended.stderr
+
+    def _wait_until_it_listens(self) -> None:
+        deadline = time.monotonic() + START_S
+        while True:
+            try:
+                socket.create_connection(("localhost", self.port)).close()
+            except OSError:
+                assert time.monotonic() < deadline, "the broker does not start"
+                time.sleep(0.05)
+            else:
+                return
+
+    def python(self, text: str) -> None:
+        """Run a program."""
+        program = text.replace("localhost:9092", self.server)
+        subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=self.directory,
+            env=self.environment,
+            timeout=LINE_S,
+            check=True,
+        )
+
+
+@pytest.fixture
+def shell(tmp_path) -> Iterator[Shell]:
+    with Shell(tmp_path) as running:
+        yield running
+
+
+def run_page(shell: Shell, page: str, before: Callable[[Shell], None] = lambda _shell: None) -> int:
+    """Run the blocks of a page; return how many there were to run."""
+    before(shell)
+    count = 0
+    for block in blocks_of(ROOT / page):
+        if block.language == "sh":
+            for line in block.text.replace("\\\n", "").splitlines():
+                shell.sh(line)
+        elif block.language == "python":
+            shell.python(block.text)
+        count += block.language in {"sh", "python"}
+    return count
+
+
+def lines_of(shell: Shell, *words: str) -> list[str]:
+    ended = subprocess.run(
+        ["barnabas", *words],
+        cwd=shell.directory,
+        env=shell.environment,
+        capture_output=True,
+        text=True,
+        timeout=LINE_S,
+        check=True,
+    )
+    return ended.stdout.splitlines()
+
+
+def test_every_block_is_looked_after():
+    for page in PAGES:
+        for block in blocks_of(page):
+            if page.name in NOT_HERE and block.language not in LANGUAGES:
+                continue
+            assert block.language in LANGUAGES, f"{page.name}: {block.text[:60]}"
+            if block.language == "text":
+                assert OUTPUTS.get(page.name), f"{page.name}: nothing compares {block.text[:60]}"
+
+
+@pytest.mark.timeout(600)
+def test_the_readme(shell):
+    assert run_page(shell, "README.md") == 7
+    assert invoices(shell) == list(range(1, 1001))
+    # A second life of the example goes on where the first one has ended.
+    shell.sh("seq 1001 1500 | barnabas produce orders")
+    example = next(each for each in blocks_of(ROOT / "README.md") if each.language == "python")
+    shell.python(example.text)
+    assert invoices(shell) == list(range(1, 1501))
+
+
+def invoices(shell: Shell) -> list[int]:
+    words = ("consume", "invoices", "--offset", "beginning", "--exit")
+    return sorted(map(int, lines_of(shell, *words)))
+
+
+def some_topics(shell: Shell) -> None:
+    shell.sh("barnabas serve")
+    shell.sh("barnabas topics create orders")
+    shell.sh("seq 1 100 | barnabas produce orders")
+
+
+@pytest.mark.timeout(600)
+def test_backups(shell):
+    assert run_page(shell, "docs/backup.md", some_topics) == 1
+    # The last line has started a broker from what was restored.
+    assert len(lines_of(shell, "consume", "orders", "--offset", "beginning", "--exit")) == 100
+
+
+@pytest.mark.timeout(600)
+def test_transactions(shell):
+    def a_transaction(shell: Shell) -> None:
+        some_topics(shell)
+        shell.python(
+            "from kafka import KafkaProducer\n"
+            "producer = KafkaProducer(bootstrap_servers='localhost:9092',"
+            " transactional_id='orders-7')\n"
+            "producer.init_transactions()\n"
+        )
+
+    assert run_page(shell, "docs/transactions.md", a_transaction) == 1
+
+
+@pytest.mark.timeout(900)
+def test_spark(shell):
+    blocks = [block for block in blocks_of(ROOT / "docs/spark.md") if block.language == "sh"]
+    for line in blocks[0].text.splitlines():
+        shell.sh(line)
+    movements = lines_of(
+        shell, "consume", "movements", "--offset", "beginning", "--exit", "--format", "json"
+    )
+    assert len(movements) == 200_000, "two movements for each of 100,000 payments"
+    # The pipeline as the page shows it, with what it leaves out.
+    (shown,) = [b for b in blocks_of(ROOT / "docs/spark.md") if b.language == "python"]
+    shell.python(f"def movements(payments):\n    return payments\n\n{shown.text}")
+
+
+SEND = """
+def send_one_order(broker):
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+    producer.send("orders", b"one order").get(30)
+    producer.close()
+"""
+
+
+def test_testing(tmp_path):
+    """The blocks of one program, but for the tests in it, which pytest runs."""
+    blocks = [block for block in blocks_of(ROOT / "docs/testing.md") if block.language == "python"]
+    programs = [block.text for block in blocks if "def test_" not in block.text]
+    tests = [block.text for block in blocks if "def test_" in block.text]
+    assert (len(programs), len(tests)) == (4, 1)
+    names: dict[str, object] = {}
+    exec(programs[0], names)
+    exec(SEND, names)
+    with Broker() as broker:
+        broker.create_topic("orders")
+        names["broker"] = broker
+        for text in programs[1:]:
+            exec(text, names)
+    path = tmp_path / "test_page.py"
+    path.write_text("from kafka import KafkaProducer\n\n" + tests[0])
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)]
+    environment = {**os.environ, **BarnabasProcess.python_environment()}
+    subprocess.run(command, cwd=tmp_path, env=environment, timeout=LINE_S, check=True)
