@@ -10,6 +10,7 @@ from barnabas.broker.api.dispatch import ROUTES, CloseConnection, Deferred, Park
 from barnabas.broker.api.refusals import mirror, refusal
 from barnabas.broker.testing.embedded import Broker
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.describe_quorum import DESCRIBE_QUORUM
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from barnabas.protocol.messages.find_coordinator import (
     FIND_COORDINATOR,
@@ -29,7 +30,6 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from barnabas.protocol.messages.sasl_handshake import SASL_HANDSHAKE
 
 CODE = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
@@ -147,7 +147,7 @@ def test_each_server_counts_for_itself():
 def test_only_what_is_there_can_be_replaced():
     routes = ROUTES.copy()
     with pytest.raises(AssertionError, match="has no handler"):
-        routes.replace(Route(SASL_HANDSHAKE, 0, 1, answer, is_coroutine=False, refuse=None))
+        routes.replace(Route(DESCRIBE_QUORUM, 0, 1, answer, is_coroutine=False, refuse=None))
 
 
 def test_routes_are_iterated_by_key():
