@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Final
 
+from barnabas.spark_connector.errors import WrongOption
 from barnabas.spark_connector.pipeline import Pipeline
 from barnabas.spark_connector.refusals import WrongUse
 from barnabas.spark_connector.sinks import EXACTLY_ONCE, KINDS, STOCK, Sink
-from barnabas.spark_connector.source import Source
+from barnabas.spark_connector.source import ISOLATION, Source, servers_or_default
 
 ASYNC_PROGRESS: Final = "asyncProgressTrackingEnabled"
 OWN_OPTIONS: Final = (
@@ -56,6 +58,28 @@ _WITHOUT_EFFECT: Final = {
     "includeheaders": "headers are written when there is a column of that name",
 }
 
+SOURCE_OPTIONS: Final = (
+    "startingOffsets",
+    "startingTimestamp",
+    "startingOffsetsByTimestamp",
+    "startingOffsetsByTimestampStrategy",
+    "endingOffsets",
+    "endingTimestamp",
+    "endingOffsetsByTimestamp",
+    "failOnDataLoss",
+    "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+    "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+    "minPartitions",
+    "maxRecordsPerPartition",
+    "groupIdPrefix",
+    "includeHeaders",
+)
+"""Options of Spark's Kafka source (4.2) besides those of the consumer, which begin with kafka."""
+
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "key": ("string", "binary"),
     "value": ("string", "binary"),
@@ -76,7 +100,10 @@ def check_pipelines(pipelines: Sequence[Pipeline]) -> None:
                 " each one an id of its own"
             )
     for pipeline in pipelines:
-        _check_pipeline(pipeline)
+        try:
+            _check_pipeline(pipeline)
+        except (WrongUse, WrongOption) as error:
+            raise type(error)(f"pipeline {pipeline.name}: {error}") from None
 
 
 def _check_pipeline(pipeline: Pipeline) -> None:
@@ -94,11 +121,44 @@ def _check_pipeline(pipeline: Pipeline) -> None:
     _check_trigger(sink)
     _check_options(sink)
     if isinstance(pipeline.source, Source):
-        pipeline.source.spark_options()
+        _check_source(pipeline.source, sink)
         if any(name.lower() == "sourceservers" for name in sink.options):
             raise WrongUse("the sink's option sourceServers is said with the source's servers=")
     if sink.kind in EXACTLY_ONCE:
-        sink.sink_options()
+        options = sink.sink_options()
+        if options.topic == options.ledger_topic:
+            raise WrongUse(
+                f"the topic {options.topic} is the sink's ledger, which nothing else may write to"
+            )
+
+
+def _check_source(source: Source, sink: Sink) -> None:
+    given = source.spark_options()
+    _refuse_misspelt(
+        "source",
+        [name for name in source.options if not name.lower().startswith("kafka.")],
+        SOURCE_OPTIONS,
+    )
+    is_same_cluster = servers_or_default(source.servers) == servers_or_default(sink.servers)
+    if is_same_cluster and sink.topic in source.topics():
+        raise WrongUse(
+            f"it reads and writes the topic {sink.topic}: it would read its own output for ever"
+        )
+    if sink.kind in EXACTLY_ONCE and given[ISOLATION].lower() != "read_committed":
+        raise WrongUse(
+            f"a source with {ISOLATION}={given[ISOLATION]} reads what may be aborted later, so"
+            " nothing behind it is exactly once; leave the option out, or use kind='stock'"
+        )
+
+
+def _refuse_misspelt(of: str, names: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse an option that there is not, naming the nearest one that there is."""
+    by_name = {each.lower(): each for each in known}
+    for name in names:
+        if name.lower() not in by_name:
+            near = get_close_matches(name.lower(), by_name, n=1)
+            hint = f"did you mean {by_name[near[0]]}?" if near else f"there are {', '.join(known)}"
+            raise WrongUse(f"the {of} has no option {name}: {hint}")
 
 
 # --------------------------------------------------------------------------- triggers and options
@@ -144,6 +204,9 @@ def _check_options(sink: Sink) -> None:
             raise WrongUse(
                 f"the sink's option {name} has no effect: {_WITHOUT_EFFECT[name.lower()]}"
             )
+    # What begins with kafka. is judged with the sink's other options.
+    own = [name for name in sink.options if not name.lower().startswith("kafka.")]
+    _refuse_misspelt("sink", own, [*OWN_OPTIONS, ASYNC_PROGRESS])
 
 
 def _check_options_of_the_stock_sink(sink: Sink) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final, TypeVar
 
 from barnabas.protocol import compression
@@ -24,6 +25,24 @@ COMPRESSION: Final = "kafka.compression.type"
 DELIVERY_TIMEOUT: Final = "kafka.delivery.timeout.ms"
 REQUEST_TIMEOUT: Final = "kafka.request.timeout.ms"
 CLIENT_ID: Final = "kafka.client.id"
+OWN_OPTIONS: Final = (
+    "sinkId",
+    "topic",
+    "sourceGroupId",
+    "transactionTimeoutMs",
+    "batchMaxBytes",
+    "checkpointLocation",
+    "ledgerTopic",
+    "newQuery",
+    "acceptLostBatch",
+    "runId",
+    "sourceServers",
+    "acceptIds",
+)
+_SPARKS: Final = frozenset({"path", "queryname"})
+"""Options of Spark's own that are near one of ours."""
+_NEARLY: Final = 0.8
+
 _KAFKA_OPTIONS: Final = (SERVERS, COMPRESSION, DELIVERY_TIMEOUT, REQUEST_TIMEOUT, CLIENT_ID)
 
 
@@ -107,18 +126,31 @@ class SinkOptions:
 
 
 def _refuse_unknown(given: Mapping[str, str]) -> None:
-    """Refuse what starts with `kafka.` and would be ignored; the rest may be Spark's."""
+    """Refuse what starts with `kafka.` and would be ignored, and what is nearly one of ours.
+
+    The rest may be Spark's.
+    """
+    own = {name.lower(): name for name in OWN_OPTIONS}
     for name in given:
-        if not name.startswith("kafka.") or name in _KAFKA_OPTIONS:
+        if not name.startswith("kafka."):
+            near = (
+                [] if name in own or name in _SPARKS else get_close_matches(name, own, 1, _NEARLY)
+            )
+            if near:
+                raise WrongOption(
+                    f"The option {name} is not one of this sink's: did you mean {own[near[0]]}?"
+                )
+            continue
+        if name in _KAFKA_OPTIONS:
             continue
         if name.startswith(("kafka.security.", "kafka.sasl.", "kafka.ssl.")):
             raise WrongOption(
                 f"The option {name} is not supported yet: this sink speaks to brokers without "
                 "TLS and SASL only."
             )
-        raise WrongOption(
-            f"The option {name} is not one of this sink's, which are {', '.join(_KAFKA_OPTIONS)}."
-        )
+        near = get_close_matches(name, _KAFKA_OPTIONS, n=1)
+        hint = f": did you mean {near[0]}?" if near else f", which are {', '.join(_KAFKA_OPTIONS)}."
+        raise WrongOption(f"The option {name} is not one of this sink's{hint}")
 
 
 def _source_servers(given: Mapping[str, str]) -> str:

@@ -54,6 +54,12 @@ def test_a_pipeline_that_is_right(kind):
         ),
         pytest.param({"options": {"topic": "x"}}, "said with topic=", id="topic"),
         pytest.param(
+            {"options": {"newQeury": True}}, "pipeline a: .* did you mean newQuery", id="misspelt"
+        ),
+        pytest.param({"options": {"colour": "red"}}, "no option colour: there are", id="unknown"),
+        pytest.param({"topic": "in"}, "reads and writes the topic in", id="own-output"),
+        pytest.param({"topic": "__spark_sink_ledger"}, "is the sink's ledger", id="ledger"),
+        pytest.param(
             {"kind": "stock", "options": {"transactionTimeoutMs": 5}},
             "transactionTimeoutMs has no effect on kind='stock'",
             id="stock-ours",
@@ -186,3 +192,25 @@ def test_what_a_user_says_wins(monkeypatch):
 def test_a_source_that_is_wrong(source, says):
     with pytest.raises(WrongOption, match=says):
         check_pipelines([pipeline(source)])
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"startingOffset": "latest"}, "did you mean startingOffsets"),
+        ({"fail.on.data.loss": False}, "did you mean failOnDataLoss"),
+        ({"kafka.isolation.level": "read_uncommitted"}, "reads what may be aborted later"),
+    ],
+)
+def test_options_of_a_source_that_are_wrong(options, says):
+    with pytest.raises(WrongUse, match=says):
+        check_pipelines([pipeline(Source(topic="in", options=options))])
+
+
+def test_what_is_at_least_once_may_read_what_is_open():
+    source = Source(topic="in", options={"kafka.isolation.level": "read_uncommitted"})
+    check_pipelines([pipeline(source, kind="stock")])
+
+
+def test_the_same_name_on_another_cluster_is_another_topic():
+    check_pipelines([pipeline(Source(topic="out", servers="there:9092"), servers="here:9092")])

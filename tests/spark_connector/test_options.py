@@ -57,6 +57,9 @@ def test_options_travel_to_tasks():
         ({"kafka.security.protocol": "SSL"}, "not supported yet"),
         ({"kafka.sasl.mechanism": "PLAIN"}, "not supported yet"),
         ({"kafka.acks": "1"}, "not one of this sink's"),
+        ({"kafka.compresion.type": "lz4"}, "did you mean kafka.compression.type?"),
+        ({"batchMaxByte": "4096"}, "did you mean batchMaxBytes?"),
+        ({"checkpointLocaton": "/c"}, "did you mean checkpointLocation?"),
     ],
     ids=lambda each: next(iter(each.items()))[0] + "-wrong" if isinstance(each, dict) else None,
 )
