@@ -124,7 +124,7 @@ def pipelines_of(path: Path) -> dict[str, Pipeline]:
     except SystemExit as error:
         raise WrongUse(f"{path} cannot be run: it ends Python itself") from error
     except Exception as error:
-        if "SESSION_OR_CONTEXT_NOT_EXISTS" in str(error):
+        if _needs_spark(error):
             raise WrongUse(
                 f"{path} cannot be run: {_place(error, path)}this needs Spark, which starts after"
                 " the file was read; move it into the function transform"
@@ -136,6 +136,14 @@ def pipelines_of(path: Path) -> dict[str, Pipeline]:
     if not pipelines:
         raise WrongUse(f"{path} has no Pipeline at its top level: `pipeline = Pipeline(...)`")
     return pipelines
+
+
+def _needs_spark(error: Exception) -> bool:
+    """Whether PySpark has missed its session: by an error of its own, or (F.col) an assertion."""
+    frames = traceback.extract_tb(error.__traceback__)
+    is_pyspark = bool(frames) and "pyspark" in Path(frames[-1].filename).parts
+    is_assertion = isinstance(error, AssertionError) and is_pyspark
+    return is_assertion or "SESSION_OR_CONTEXT_NOT_EXISTS" in str(error)
 
 
 def _place(error: Exception, path: Path) -> str:

@@ -82,6 +82,12 @@ def test_a_file_may_have_several_pipelines_and_import_its_neighbours(file, tmp_p
             "line 1: this needs Spark, which starts after the file was read",
             id="needs-spark",
         ),
+        pytest.param(
+            "from pyspark.sql import functions as F\nBIG = F.col('value') > 5\n",
+            "line 2: this needs Spark, which starts after the file was read",
+            id="column",
+        ),
+        pytest.param("assert False\n", "AssertionError: line 1", id="an assertion of its own"),
         pytest.param("raise SystemExit(3)\n", "it ends Python itself", id="exit"),
     ],
 )
