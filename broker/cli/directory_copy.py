@@ -181,6 +181,7 @@ class DirectoryCopy:
         """Copy a directory's files; once more while names come and go in it."""
         with suppress(FileExistsError):
             os.mkdir(self._in_target(directory))
+        names: list[str] = []
         for _ in range(DIRECTORY_ATTEMPTS_MAX):
             try:
                 names = sorted(os.listdir(self._in_source(directory)))

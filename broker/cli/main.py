@@ -32,6 +32,7 @@ COMMANDS = {
     "produce": "write lines of standard input to a topic",
     "consume": "print the records of topics",
     "records": "delete records before an offset or a time",
+    "bench": "measure how fast a broker writes and reads",
     "dump-log": "show what the files of a data directory say",
     "check": "look whether a data directory is whole, as a start would",
     "backup": "copy the data directory of a broker, of a running one, too",

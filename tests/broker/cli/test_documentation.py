@@ -10,6 +10,13 @@ def test_help_texts_are_quoted_as_they_are():
 
 def test_every_command_is_described():
     described = set(quoted(PAGE.read_text()))
-    with_verbs = {("topics",), ("groups",), ("transactions",), ("cluster",), ("records",)}
+    with_verbs = {
+        ("topics",),
+        ("groups",),
+        ("transactions",),
+        ("cluster",),
+        ("records",),
+        ("bench",),
+    }
     assert described == set(WITH_HELP) - with_verbs
     assert {words[0] for words in described if words} == set(COMMANDS)

@@ -14,6 +14,7 @@ WITH_HELP = [
     *(("groups", verb) for verb in ("list", "describe", "seek", "delete", "delete-offsets")),
     *(("cluster", verb) for verb in ("describe", "configs", "alter")),
     ("records", "delete"),
+    *(("bench", verb) for verb in ("produce", "consume")),
     *(("transactions", verb) for verb in ("list", "describe", "holders", "abort")),
 ]
 
