@@ -52,6 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     target = arguments.target.rstrip("/")
     if os.path.lexists(target):
         raise CommandError(f"{target}: there already", USAGE)
+    if os.path.realpath(target).startswith(os.path.realpath(source) + os.sep):
+        raise CommandError(f"{target}: inside of the data directory", USAGE)
     unfinished = target + UNFINISHED
     shutil.rmtree(unfinished, ignore_errors=True)
     os.mkdir(unfinished)

@@ -20,6 +20,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import shutil
 import sqlite3
 import time
@@ -47,6 +48,7 @@ DIRECTORY_ATTEMPTS_MAX: Final = 20
 _BLOCK_BYTES: Final = 1 << 20
 _FICLONE: Final = 0x40049409
 _LOG_SUFFIX: Final = ".log"
+_PARTITION: Final = re.compile(r".+-[0-9]+")
 _LEFT_OUT: Final = frozenset({LOCK_NAME, ".lock", f"{METADATA}-shm", f"{METADATA}-wal"})
 
 
@@ -112,8 +114,9 @@ class DirectoryCopy:
         before = self._checkpoints()
         checkpoint = self._newest(before)
         self._learn_what_is_sealed(checkpoint)
-        names = sorted(set(os.listdir(self._source)) - _LEFT_OUT)
-        directories = [name for name in names if os.path.isdir(self._in_source(name))]
+        found = sorted(set(os.listdir(self._source)) - _LEFT_OUT)
+        directories = [name for name in found if self._is_partition(name)]
+        names = [*directories, *(each for each in found if os.path.isfile(self._in_source(each)))]
         journals = [name for name in names if name.startswith(JOURNAL_PREFIX)]
         special = {*directories, *journals, *CHECKPOINT_NAMES, COMMIT_MARK}
         self._copy_again(COMMIT_MARK)
@@ -130,6 +133,10 @@ class DirectoryCopy:
             with open(self._in_target(name), "wb") as file:
                 file.write(data)
         return self._checkpoints() == before and self._is_whole(checkpoint)
+
+    def _is_partition(self, name: str) -> bool:
+        """Whether a directory is a partition's: not lost+found, nor a deleted topic's."""
+        return bool(_PARTITION.fullmatch(name)) and os.path.isdir(self._in_source(name))
 
     def _checkpoints(self) -> dict[str, bytes]:
         """Return the two checkpoint files, as far as they are there."""

@@ -247,6 +247,18 @@ def test_a_target_that_is_there(running, backup, local, tmp_path):
     assert local("restore", tmp_path / "one", tmp_path / "copy").exit_code == 0
 
 
+def test_a_target_inside_of_the_source(running, backup, tmp_path):
+    ended = backup(tmp_path / "data" / "copy")
+    assert (ended.exit_code, "inside of the data directory" in ended.stderr) == (2, True)
+    assert not list((tmp_path / "data").glob("copy*"))
+
+
+def test_what_is_no_partition_is_left_out(running, backup, tmp_path):
+    (tmp_path / "data" / "lost+found").mkdir(mode=0)
+    assert backup(tmp_path / "copy").exit_code == 0
+    assert not (tmp_path / "copy" / "lost+found").exists()
+
+
 def test_a_source_that_is_none(backup, local, tmp_path):
     assert backup(tmp_path / "copy").exit_code == 2
     (tmp_path / "data").mkdir()
