@@ -94,12 +94,17 @@ def _run(parsed: argparse.Namespace, log: SparkLog) -> None:
         once=parsed.once,
     )
     shown = FORMATS[parsed.format]
-    run(plan, lambda batch: _show(shown(batch)), stop, log)
+    note = _show if parsed.format == "text" else _ignore
+    run(plan, lambda batch: _show(shown(batch)), stop, log, note)
 
 
 def _show(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
+
+
+def _ignore(_line: str) -> None:
+    """Print nothing: a program reads the lines."""
 
 
 def _setting(text: str) -> tuple[str, str]:

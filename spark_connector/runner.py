@@ -122,11 +122,21 @@ class Running:
             yield replace(batch, transaction_age_ms=age)
 
 
-def run(plan: Plan, report: Callable[[BatchProgress], None], stop: Stop, log: SparkLog) -> None:
-    """Run the pipelines until they end or are to end; raises what a query has failed with."""
+def run(
+    plan: Plan,
+    report: Callable[[BatchProgress], None],
+    stop: Stop,
+    log: SparkLog,
+    note: Callable[[str], object] = lambda _line: None,
+) -> None:
+    """Run the pipelines until they end or are to end; raises what a query has failed with.
+
+    ``note`` gets lines for a person who waits: Spark starts, a pipeline had nothing to do.
+    """
     kinds = [check_brokers(pipeline) for pipeline in plan.pipelines]
     if stop.is_asked:
         return
+    note(f"starting Spark ({plan.master})")
     with spark_session(plan.master, plan.settings, log) as spark:
         stop.on_signals()
         frames = [pipeline.frame(spark) for pipeline in plan.pipelines]
@@ -137,6 +147,9 @@ def run(plan: Plan, report: Callable[[BatchProgress], None], stop: Stop, log: Sp
             for query in _started(plan, frames, kinds, stop):
                 running.append(query)  # noqa: PERF402 - each is to be ended if the next one fails
             watch(running, report, stop)
+            for each in running:
+                if plan.once and not each.watch.has_ended_one:
+                    note(f"{each.pipeline.name}: nothing to do")
         finally:
             for each in running:
                 _end(each)

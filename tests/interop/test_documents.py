@@ -42,7 +42,7 @@ ELSEWHERE = {
 OUTPUTS = {
     "architecture.md": "a picture of the layers, held to by the import contracts",
     "exactly-once.md": "tests/interop/test_exactly_once.py",
-    "spark.md": "tests/spark/test_pipeline.py",
+    "spark.md": "tests/spark_connector/test_progress.py has this line",
 }
 """Who compares the `text` of a page."""
 
@@ -93,11 +93,11 @@ class Shell:
             self._broker.terminate()
             assert self._broker.wait(LINE_S) == 0
 
-    def sh(self, line: str) -> None:
-        """Run a line; a broker goes on in the background, in place of the one before it."""
+    def sh(self, line: str) -> str:
+        """Run a line and return what it prints; a broker goes on, in place of the one before it."""
         command = line.split("#", maxsplit=1)[0].strip()
         if not command or any(command.startswith(each) for each in ELSEWHERE):
-            return
+            return ""
         if command == "make run":
             command = "barnabas serve"
         if command.startswith("barnabas serve"):
@@ -106,7 +106,7 @@ class Shell:
                 shlex.split(command), cwd=self.directory, env=self.environment
             )
             self._wait_until_it_listens()
-            return
+            return ""
         ended = subprocess.run(
             ["sh", "-e", "-c", command],
             cwd=self.directory,
@@ -119,6 +119,7 @@ class Shell:
         print(f"$ {command}\n{ended.stdout}{ended.stderr}")
         assert ended.returncode == 0, line
         assert "Traceback" not in ended.stderr
+        return ended.stdout
 
     def _wait_until_it_listens(self) -> None:
         deadline = time.monotonic() + START_S
@@ -232,8 +233,13 @@ def test_transactions(shell):
 @pytest.mark.timeout(900)
 def test_spark(shell):
     blocks = [block for block in blocks_of(ROOT / "docs/spark.md") if block.language == "sh"]
+    *_, run = blocks[0].text.splitlines()
     for line in blocks[0].text.splitlines():
-        shell.sh(line)
+        printed = shell.sh(line).splitlines()
+    assert printed[0].startswith("starting Spark (local[")
+    assert printed[-1].startswith("ledger: batch ")
+    assert "lag 0, no transaction open" in printed[-1]
+    assert shell.sh(run).splitlines()[-1] == "ledger: nothing to do"
     movements = lines_of(
         shell, "consume", "movements", "--offset", "beginning", "--exit", "--format", "json"
     )
