@@ -14,24 +14,13 @@ from difflib import get_close_matches
 from typing import Final
 
 from barnabas.spark_connector.errors import WrongOption
+from barnabas.spark_connector.options import OWN_OPTIONS as SINK_OPTIONS
 from barnabas.spark_connector.pipeline import Pipeline
 from barnabas.spark_connector.refusals import WrongUse
 from barnabas.spark_connector.sinks import EXACTLY_ONCE, KINDS, STOCK, Sink
 from barnabas.spark_connector.source import ISOLATION, Source, servers_or_default
 
 ASYNC_PROGRESS: Final = "asyncProgressTrackingEnabled"
-OWN_OPTIONS: Final = (
-    "sinkId",
-    "sourceGroupId",
-    "transactionTimeoutMs",
-    "batchMaxBytes",
-    "ledgerTopic",
-    "newQuery",
-    "acceptLostBatch",
-    "sourceServers",
-    "acceptIds",
-)
-"""Options of our sinks, without effect on Spark's own."""
 TRIGGERS: Final = ("processingTime", "availableNow", "once", "continuous", "realTime")
 OUTPUT_MODES: Final = ("append", "update", "complete")
 
@@ -42,6 +31,11 @@ _SAID_ELSEWHERE: Final = {
     "checkpointlocation": "--checkpoint",
     "path": "--checkpoint",
 }
+OWN_OPTIONS: Final = tuple(
+    each for each in SINK_OPTIONS if each.lower() not in _SAID_ELSEWHERE and each != "runId"
+)
+"""What may be said of our sinks as an option; without effect on Spark's own."""
+
 # Options of the stock sink that would be accepted, and would change nothing.
 _WITHOUT_EFFECT: Final = {
     "kafka.acks": "every record is acknowledged by all replicas",
