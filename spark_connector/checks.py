@@ -17,12 +17,11 @@ from barnabas.spark_connector.errors import WrongOption
 from barnabas.spark_connector.options import OWN_OPTIONS as SINK_OPTIONS
 from barnabas.spark_connector.pipeline import Pipeline
 from barnabas.spark_connector.refusals import WrongUse
-from barnabas.spark_connector.sinks import EXACTLY_ONCE, KINDS, STOCK, Sink
+from barnabas.spark_connector.sinks import EXACTLY_ONCE, KINDS, OUTPUT_MODES, STOCK, Sink
 from barnabas.spark_connector.source import ISOLATION, Source, servers_or_default
 
 ASYNC_PROGRESS: Final = "asyncProgressTrackingEnabled"
 TRIGGERS: Final = ("processingTime", "availableNow", "once", "continuous", "realTime")
-OUTPUT_MODES: Final = ("append", "update", "complete")
 
 _SAID_ELSEWHERE: Final = {
     "kafka.bootstrap.servers": "servers=",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import runpy
 import sys
@@ -45,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not parsed.verbose:
         # What PySpark warns of is for who writes it; here it would stand between the lines.
         warnings.filterwarnings("ignore", module="pyspark")
+        # Py4J logs a traceback where Java has died; the command says that itself.
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)
+        logging.getLogger().addFilter(lambda record: "py4j" not in Path(record.pathname).parts)
     with SparkLog(verbose=parsed.verbose) as log:
         try:
             _run(parsed, log)

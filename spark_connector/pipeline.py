@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from barnabas.spark_connector.failures import raising
 from barnabas.spark_connector.sinks import Sink
 from barnabas.spark_connector.source import Source
 
@@ -45,5 +46,10 @@ class Pipeline:
     def frame(self, spark: SparkSession) -> DataFrame:
         """Return the stream of what is to be written."""
         if isinstance(self.source, Source):
-            return self.transform(self.source.load(spark))
-        return self.transform(self.source(spark))
+            with raising("Spark's Kafka source"):
+                stream = self.source.load(spark)
+        else:
+            with raising("source"):
+                stream = self.source(spark)
+        with raising("transform"):
+            return self.transform(stream)

@@ -13,12 +13,12 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from barnabas.spark_connector.checks import check_columns
-from barnabas.spark_connector.errors import SinkError
+from barnabas.spark_connector.failures import QueryFailed, failures_of, failures_of_spark
 from barnabas.spark_connector.pipeline import Pipeline
 from barnabas.spark_connector.preflight import check_brokers, cluster_at
 from barnabas.spark_connector.progress import BatchProgress, BatchWatch
-from barnabas.spark_connector.refusals import Refusal, WrongUse
-from barnabas.spark_connector.sentences import is_overtaken, sentence_of
+from barnabas.spark_connector.refusals import WrongUse
+from barnabas.spark_connector.sentences import is_overtaken
 from barnabas.spark_connector.sinks import STOCK, TWO_PHASE, start
 from barnabas.spark_connector.source import Source, servers_or_default
 from barnabas.spark_connector.spark_process import SparkLog, spark_session
@@ -26,7 +26,7 @@ from barnabas.spark_connector.starting import take_the_sink
 from barnabas.spark_connector.transaction_age import TransactionAges
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 LOOK_S: Final = 0.2
@@ -133,15 +133,14 @@ def run(
 
     ``note`` gets lines for a person who waits: Spark starts, a pipeline had nothing to do.
     """
-    kinds = [check_brokers(pipeline) for pipeline in plan.pipelines]
+    kinds = [_kind_of(pipeline) for pipeline in plan.pipelines]
     if stop.is_asked:
         return
     note(f"starting Spark ({plan.master})")
-    with spark_session(plan.master, plan.settings, log) as spark:
+    names = ", ".join(pipeline.name for pipeline in plan.pipelines)
+    with failures_of_spark(names), spark_session(plan.master, plan.settings, log) as spark:
         stop.on_signals()
-        frames = [pipeline.frame(spark) for pipeline in plan.pipelines]
-        for pipeline, frame in zip(plan.pipelines, frames, strict=True):
-            check_frame(pipeline, frame)
+        frames = [_frame_of(pipeline, spark) for pipeline in plan.pipelines]
         running: list[Running] = []
         try:
             for query in _started(plan, frames, kinds, stop):
@@ -162,7 +161,8 @@ def _started(
         if stop.is_asked:
             return
         start = partial(_start, plan, pipeline, frame, kind)
-        query = start()
+        with failures_of(pipeline.name):
+            query = start()
         ages = None
         if kind != STOCK:
             ages = TransactionAges(cluster_at(servers_or_default(pipeline.sink.servers)))
@@ -177,28 +177,32 @@ def _start(plan: Plan, pipeline: Pipeline, frame: DataFrame, kind: str) -> Strea
     if kind != STOCK:
         options = sink.sink_options(checkpoint, servers)
         topics = source.topics() if isinstance(source, Source) else []
-        try:
-            take_the_sink(options, topics, is_two_phase=kind == TWO_PHASE)
-        except SinkError as error:
-            raise QueryFailed(pipeline.name, error) from error
+        take_the_sink(options, topics, is_two_phase=kind == TWO_PHASE)
     return start(frame, sink, kind, checkpoint, once=plan.once, source_servers=servers)
+
+
+def _kind_of(pipeline: Pipeline) -> str:
+    with failures_of(pipeline.name):
+        return check_brokers(pipeline)
+
+
+def _frame_of(pipeline: Pipeline, spark: SparkSession) -> DataFrame:
+    with failures_of(pipeline.name):
+        frame = pipeline.frame(spark)
+        check_frame(pipeline, frame)
+    return frame
 
 
 def check_frame(pipeline: Pipeline, frame: Any) -> None:  # noqa: ANN401 - a user's function made it
     """Refuse what a transform has returned if it is no stream that the sink can write."""
     if not hasattr(frame, "isStreaming"):
-        raise WrongUse(
-            f"{pipeline.name}: transform returned {type(frame).__name__}, not a DataFrame"
-        )
+        raise WrongUse(f"transform returned {type(frame).__name__}, not a DataFrame")
     if not frame.isStreaming:
         raise WrongUse(
-            f"{pipeline.name}: transform returned a table, not a stream: read the source with"
-            " Source(...) or read_stream(...), a table only to join it"
+            "transform returned a table, not a stream: read the source with Source(...) or"
+            " read_stream(...), a table only to join it"
         )
-    try:
-        check_columns(frame.dtypes, pipeline.sink)
-    except WrongUse as error:
-        raise WrongUse(f"{pipeline.name}: {error}") from None
+    check_columns(frame.dtypes, pipeline.sink)
 
 
 def _end(running: Running) -> None:
@@ -251,15 +255,6 @@ def _raise_failure(running: Sequence[Running], *, may_start: bool) -> bool:
             raise QueryFailed(each.pipeline.name, failure) from failure
         has_started = True
     return has_started
-
-
-class QueryFailed(Refusal):
-    """A query ended with a failure; the message says which one and why."""
-
-    def __init__(self, name: str, failure: BaseException) -> None:
-        self.failure = failure
-        sentence = str(failure) if isinstance(failure, SinkError) else sentence_of(failure)
-        super().__init__(f"{name}: {sentence}")
 
 
 def _finish(running: Running, stop: Stop) -> None:

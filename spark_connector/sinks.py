@@ -27,6 +27,8 @@ TWO_PHASE: Final = "two_phase"
 SINGLE_TRANSACTION: Final = "single_transaction"
 STOCK: Final = "stock"
 KINDS: Final = (AUTO, TWO_PHASE, SINGLE_TRANSACTION, STOCK)
+UPDATE: Final = "update"
+OUTPUT_MODES: Final = ("append", UPDATE, "complete")
 EXACTLY_ONCE: Final = (AUTO, TWO_PHASE, SINGLE_TRANSACTION)
 
 
@@ -90,11 +92,17 @@ def start(
     options = sink.spark_options(checkpoint, source_servers)
     if kind != STOCK:
         options["runId"] = secrets.token_hex(8)
-    return _to(writer, frame.sparkSession, kind, options).start()
+    is_update = sink.output_mode == UPDATE
+    return _to(writer, frame.sparkSession, kind, options, is_update=is_update).start()
 
 
 def _to(
-    writer: DataStreamWriter, spark: SparkSession, kind: str, options: dict[str, str]
+    writer: DataStreamWriter,
+    spark: SparkSession,
+    kind: str,
+    options: dict[str, str],
+    *,
+    is_update: bool,
 ) -> DataStreamWriter:
     if kind == STOCK:
         return writer.format("kafka").options(**options)
@@ -103,6 +111,12 @@ def _to(
 
         writer = writer.option("checkpointLocation", options["checkpointLocation"])
         return writer.foreachBatch(single_transaction(options))
+    if kind == TWO_PHASE and is_update:
+        from barnabas.spark_connector.foreach_batch import two_phase
+
+        # Spark has no update mode for data sources in Python; the protocol is the same.
+        writer = writer.option("checkpointLocation", options["checkpointLocation"])
+        return writer.foreachBatch(two_phase(options))
     if kind == TWO_PHASE:
         from barnabas.spark_connector.data_source import BarnabasDataSource
 

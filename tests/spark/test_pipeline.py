@@ -191,9 +191,11 @@ def test_a_failure_is_one_line_and_1(command):
     code, output, errors = command.run(FAILING, "--once", "--pipeline", "failing")
     assert (code, output) == (1, [])
     (line,) = errors
-    said = "barnabas.spark: failing: ValueError: nothing is right for this one (Spark's log: "
-    assert line.startswith(said)
-    log = Path(line.removeprefix(said).removesuffix(")"))
+    assert line.startswith(
+        "barnabas.spark: failing: transform raised ValueError: nothing is right for this one"
+        " (my_pipeline.py, line 6) (Spark's log: "
+    )
+    log = Path(line.rpartition("(Spark's log: ")[2].removesuffix(")"))
     assert "ValueError" in log.read_text()
 
 
@@ -210,5 +212,5 @@ def test_a_topic_that_is_not_there_is_said_before_spark_starts(command):
     code, output, errors = command.run(text, "--once", "--pipeline", "failing")
     assert (code, output) == (1, [])
     (line,) = errors
-    assert line.startswith("barnabas.spark: The pipeline writes the topic nowhere, which does not")
+    assert line.startswith("barnabas.spark: failing: The pipeline writes the topic nowhere, which")
     assert line.endswith("with `barnabas topics create nowhere --partitions 4`.")

@@ -10,10 +10,10 @@ import pytest
 
 from barnabas.spark_connector import Pipeline, Sink, Source
 from barnabas.spark_connector.command import main, pipelines_of
+from barnabas.spark_connector.failures import QueryFailed
 from barnabas.spark_connector.refusals import WrongUse
 from barnabas.spark_connector.runner import (
     STARTS_MAX,
-    QueryFailed,
     Running,
     Stop,
     check_frame,
@@ -307,9 +307,9 @@ class FakeFrame:
 @pytest.mark.parametrize(
     ("frame", "says"),
     [
-        (None, "a: transform returned NoneType, not a DataFrame"),
-        (FakeFrame(False, [("value", "string")]), "a: transform returned a table, not a stream"),
-        (FakeFrame(True, [("key", "string")]), "a: there is no column 'value'"),
+        (None, "transform returned NoneType, not a DataFrame"),
+        (FakeFrame(False, [("value", "string")]), "transform returned a table, not a stream"),
+        (FakeFrame(True, [("key", "string")]), "there is no column 'value'"),
     ],
     ids=["nothing", "table", "columns"],
 )

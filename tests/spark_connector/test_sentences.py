@@ -22,11 +22,21 @@ barnabas.spark_connector.errors.Fenced: Another driver of this sink runs; stop o
 """
 UDF = """Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent \
 failure: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
-  File "worker.py", line 1
+  File "/opt/pyspark/worker.py", line 1
     raise ValueError("no amount")
 ValueError: no amount in record 5
 
 \tat org.apache.spark.api.python.BasePythonRunner
+"""
+OF_A_USER = UDF.replace("/opt/pyspark/worker.py", "/jobs/my_pipeline.py")
+WORKER = """Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent \
+failure: Lost task 0.0 (TID 8): org.apache.spark.SparkException: Python worker exited unexpectedly \
+(crashed). Consider setting 'spark.python.worker.faulthandler.enabled'
+Caused by: java.io.IOException: Broken pipe
+"""
+PY4J = """An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.
+: org.apache.spark.SparkException: Could not parse Master URL: 'x'
+\tat org.apache.spark.SparkContext$.createTaskScheduler(SparkContext.scala:3500)
 """
 JAVA = """Job aborted due to stage failure
 JVM stacktrace:
@@ -43,6 +53,12 @@ Caused by: org.apache.spark.SparkException: wrapped again
     [
         pytest.param(FOREACH, "Another driver of this sink runs; stop one of the two.", id="ours"),
         pytest.param(UDF, "ValueError: no amount in record 5", id="python"),
+        pytest.param(
+            OF_A_USER,
+            "transform raised ValueError: no amount in record 5 (my_pipeline.py, line 1)",
+            id="a function of the user's",
+        ),
+        pytest.param(PY4J, "Could not parse Master URL: 'x'", id="py4j"),
         pytest.param(JAVA, "IOException: No space left on device", id="java"),
         pytest.param(
             "[PARSE_SYNTAX_ERROR] Syntax error at or near 'selct'. SQLSTATE: 42601\n\n== SQL ==",
@@ -62,6 +78,8 @@ def test_what_is_left_of_a_report(text, sentence):
         ("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log.", "another driver runs"),
         ("Partition in-0's offset was changed from 10 to 3", "gone from the source topic"),
         ("o.a.k.common.errors.UnknownTopicOrPartitionException: This server", "does not exist"),
+        ("o.kafka.common.errors.TimeoutException: Timeout of 60000ms expired", "did not answer"),
+        (WORKER, "a Python worker process died"),
         ("java.lang.OutOfMemoryError: Java heap space", "spark.driver.memory"),
         ("TimeoutException: Timed out waiting for a node assignment. Call: x", "did not answer"),
     ],

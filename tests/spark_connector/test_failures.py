@@ -1,0 +1,68 @@
+"""Each failure is one line with its pipeline's name, and says what has failed."""
+
+import subprocess
+import sys
+
+import pytest
+
+from barnabas.spark_connector import Pipeline, Sink, Source
+from barnabas.spark_connector.errors import BrokerUnreachable, WrongOption
+from barnabas.spark_connector.failures import QueryFailed, Raised, failures_of, raising
+from barnabas.spark_connector.refusals import Refusal, WrongUse
+from barnabas.spark_connector.spark_process import SparkDied, _end_of, has_lost_java
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind", "says"),
+    [
+        (WrongUse("the option is wrong"), WrongUse, "a: the option is wrong"),
+        (WrongOption("The option is wrong."), WrongUse, "a: The option is wrong."),
+        (BrokerUnreachable("The broker is away."), QueryFailed, "a: The broker is away."),
+        (Refusal("it failed"), QueryFailed, "a: it failed"),
+        (RuntimeError("one\ntwo"), QueryFailed, "a: one"),
+        (SparkDied(-9), QueryFailed, "a: Spark's Java process was killed by SIGKILL; start again"),
+        (SparkDied(3), QueryFailed, "a: Spark's Java process ended with exit code 3; start again"),
+    ],
+)
+def test_the_name_of_the_pipeline_comes_first(failure, kind, says):
+    with pytest.raises(kind) as failed, failures_of("a"):
+        raise failure
+    assert str(failed.value).startswith(says)
+    assert failed.value.exit_code == (2 if kind is WrongUse else 1)
+
+
+def failing(_frame):
+    raise ValueError("no amount\nand more")
+
+
+def test_what_a_transform_has_raised_is_said_with_its_place():
+    class NoSource(Source):
+        def load(self, spark):
+            return spark
+
+    each = Pipeline(source=NoSource(topic="in"), transform=failing, sink=Sink(sink_id="a"))
+    with pytest.raises(Raised) as raised:
+        each.frame(None)
+    line = failing.__code__.co_firstlineno + 1
+    assert str(raised.value) == (
+        f"transform raised ValueError: no amount (test_failures.py, line {line})"
+    )
+
+
+def test_a_sentence_of_ours_stays_what_it_is():
+    with pytest.raises(WrongOption, match=r"^The option x is wrong\.$"), raising("source"):
+        raise WrongOption("The option x is wrong.")
+
+
+def test_a_broken_connection_to_java_is_found_below_other_errors():
+    wrapped = RuntimeError("outside")
+    wrapped.__cause__ = ConnectionRefusedError(111, "Connection refused")
+    assert has_lost_java(wrapped)
+    assert has_lost_java(ConnectionResetError())
+    assert not has_lost_java(ValueError("no connection at all"))
+
+
+def test_the_exit_of_java_is_waited_for():
+    with subprocess.Popen([sys.executable, "-c", "raise SystemExit(5)"]) as process:
+        assert _end_of(process) == 5
+    assert _end_of(None) is None
