@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 JAR_SETTINGS: Final = {"spark.jars", "spark.jars.packages"}
 _ERROR: Final = re.compile(r"error|exception|unrecognized|cannot|could not", re.IGNORECASE)
 _LOG_READ_BYTES: Final = 100_000
+_LOST: Final = {"Py4JError", "Py4JNetworkError"}
 _DIES_S: Final = 5
 """How long a process whose connections have broken may need to end."""
 LOCAL_SHUFFLE_PARTITIONS: Final = "8"
@@ -114,7 +115,8 @@ def has_lost_java(error: BaseException) -> bool:
     """Whether this, or what has caused it, is a broken connection to the Java process."""
     each: BaseException | None = error
     while each is not None:
-        if isinstance(each, ConnectionError) or type(each).__name__ == "Py4JNetworkError":
+        # A call that was under way ends with Py4JError; what Java raises is a Py4JJavaError.
+        if isinstance(each, ConnectionError) or type(each).__name__ in _LOST:
             return True
         each = each.__cause__ or each.__context__
     return False
