@@ -106,17 +106,14 @@ def _to(
 ) -> DataStreamWriter:
     if kind == STOCK:
         return writer.format("kafka").options(**options)
-    if kind == SINGLE_TRANSACTION:
-        from barnabas.spark_connector.foreach_batch import single_transaction
+    # Spark has no update mode for data sources in Python; the protocol is the same.
+    if kind == SINGLE_TRANSACTION or (kind == TWO_PHASE and is_update):
+        from barnabas.spark_connector import foreach_batch
 
+        is_single = kind == SINGLE_TRANSACTION
+        sink = foreach_batch.single_transaction if is_single else foreach_batch.two_phase
         writer = writer.option("checkpointLocation", options["checkpointLocation"])
-        return writer.foreachBatch(single_transaction(options))
-    if kind == TWO_PHASE and is_update:
-        from barnabas.spark_connector.foreach_batch import two_phase
-
-        # Spark has no update mode for data sources in Python; the protocol is the same.
-        writer = writer.option("checkpointLocation", options["checkpointLocation"])
-        return writer.foreachBatch(two_phase(options))
+        return writer.foreachBatch(sink(options))
     if kind == TWO_PHASE:
         from barnabas.spark_connector.data_source import BarnabasDataSource
 

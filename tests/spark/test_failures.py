@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -17,8 +16,7 @@ from typing import Any
 import pytest
 
 from examples import spark_data
-from tests.checkout import PYTHONPATH
-from tests.counterparts.spark import quick_start
+from tests.spark.command import start_command
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(900)
@@ -55,24 +53,12 @@ class Run:
     def __init__(self, directory: Path, servers: str, kind: str, topic: str, name: str) -> None:
         self._directory, self.name = directory, name
         (directory / "slow.py").write_text(SLOW.format(name=name, kind=kind, topic=topic))
-        command = [sys.executable, "-m", "barnabas.spark", "run", "slow.py", "--servers", servers]
-        for setting, value in quick_start().items():
-            command += ["--conf", f"{setting}={value}"]
-        self._command = [*command, "--format", "json", "--master", "local[2]"]
+        self._servers = servers
         self.process: subprocess.Popen[str]
 
     def start(self, *arguments: str) -> Iterator[dict[str, Any]]:
         """Start it; return an iterator over the batches it reports."""
-        environment = {**os.environ, "PYTHONPATH": PYTHONPATH, "TMPDIR": str(self._directory)}
-        self.process = subprocess.Popen(
-            [*self._command, *arguments],
-            cwd=self._directory,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        self.process = start_command(self._directory, "slow.py", self._servers, *arguments)
         assert self.process.stdout is not None
         return map(json.loads, self.process.stdout)
 

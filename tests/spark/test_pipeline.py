@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -15,8 +13,7 @@ import pytest
 from kafka import KafkaConsumer, TopicPartition
 
 from examples import spark_data
-from tests.checkout import PYTHONPATH
-from tests.counterparts.spark import quick_start
+from tests.spark.command import start_command
 
 RECORDS = 4000
 PATIENCE_S = 600
@@ -61,24 +58,8 @@ class Command:
         self._servers = servers
 
     def start(self, text: str, *arguments: str) -> subprocess.Popen[str]:
-        file = self._directory / "my_pipeline.py"
-        file.write_text(text)
-        command = [sys.executable, "-m", "barnabas.spark", "run", str(file), *arguments]
-        command += ["--servers", self._servers, "--master", "local[2]", "--format", "json"]
-        # One state store and one task for each partition of it: quicker than eight.
-        settings = quick_start() | {"spark.sql.shuffle.partitions": "2"}
-        for key, value in settings.items():
-            command += ["--conf", f"{key}={value}"]
-        environment = {**os.environ, "PYTHONPATH": PYTHONPATH, "TMPDIR": str(self._directory)}
-        return subprocess.Popen(
-            command,
-            cwd=self._directory,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        (self._directory / "my_pipeline.py").write_text(text)
+        return start_command(self._directory, "my_pipeline.py", self._servers, *arguments)
 
     def run(self, text: str, *arguments: str) -> tuple[int, list[str], list[str]]:
         """Return the exit code and the lines on standard output and standard error."""
