@@ -23,7 +23,6 @@ def traffic(bootstrap_servers: str) -> None:
     for _ in range(RECORDS):
         producer.produce("orders", b"x" * 100, partition=0)
         assert producer.flush(60) == 0
-    # Naming a group makes the topic of the groups, with its 50 partitions.
     consumer = Consumer(
         {"bootstrap.servers": bootstrap_servers, "group.id": "g", "enable.auto.commit": False}
     )
@@ -32,6 +31,9 @@ def traffic(bootstrap_servers: str) -> None:
     while received < RECORDS:
         assert time.monotonic() < deadline
         received += len(consumer.consume(RECORDS, 0.2))
+    # Asking the group's coordinator makes the topic of the groups, with its 50 partitions. The
+    # client asks by itself, too, but the records may be here before it has.
+    consumer.committed([TopicPartition("orders", 0)], timeout=60)
     consumer.close()
 
 
