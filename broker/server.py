@@ -46,6 +46,12 @@ from barnabas.broker.runtime.clock import Clock, SystemClock
 from barnabas.broker.runtime.disk_readers import DiskReaders
 from barnabas.broker.runtime.engine import LoopEngine
 from barnabas.broker.runtime.stage import Stage
+from barnabas.broker.security.access import Generation
+from barnabas.broker.security.audit import AuditLog
+from barnabas.broker.security.authorizer import Authorizer
+from barnabas.broker.security.listeners import listeners_of
+from barnabas.broker.security.setup import authorizer_of
+from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.broker.topics.adoption import adopt_if_foreign
 from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
 from barnabas.broker.topics.cleaning import LogCleaner
@@ -54,7 +60,7 @@ from barnabas.broker.topics.scrubbing import LogScrubber
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.io import LocalFileSystem
 from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
-from barnabas.storage.metastore.interface import MetaStore
+from barnabas.storage.metastore.interface import MetadataImage, MetaStore
 from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.recovery import RecoveryProgress, RecoveryReport, lock_directory, open_store
@@ -105,6 +111,8 @@ class BrokerServer:
         self.readers: DiskReaders
         self.scrubber: LogScrubber
         self.fetch_sessions = fetch_sessions_of(config)
+        self.generation = Generation()
+        self.authorizer: Authorizer | None = None
         self.groups: Groups
         self.markers: MarkerWriter
         self.transactions: Transactions
@@ -143,7 +151,14 @@ class BrokerServer:
         self.fetch_sessions = fetch_sessions_of(self.config)
         self.readers = DiskReaders(self.loop)
         self.inspector = Inspector(self.loop, lambda: self.config.queued_max_request_bytes)
-        self.sockets = SocketServer(self.config, self.clock, self.routes)
+        self.authorizer = authorizer_of(self.config, self.generation, AuditLog())
+        self.sockets = SocketServer(
+            self.config,
+            self.clock,
+            self.routes,
+            listeners_of(self.config, self.authorizer, self.generation),
+            self.generation,
+        )
         register_serving(self.metrics, lambda: self.stage, self.loop_monitor, self.sockets)
         try:
             self.sockets.bind()
@@ -157,7 +172,8 @@ class BrokerServer:
             self.groups.log.open()
             self.transactions.log.open()
             self.logs.check_space()  # A full disk refuses the first request already.
-            self.routes.bind(self._services())
+            is_controlled = self.authorizer is not None
+            self.routes.bind(self._services(), is_controlled=is_controlled)
             self.stage = Stage.PREPARED
             await self.sockets.start()
         except BaseException:
@@ -345,6 +361,7 @@ class BrokerServer:
     def _services(self) -> dict[str, object]:
         """Return what handlers may ask for, by the names that they ask with."""
         return {
+            "access_rules": AccessRules(self.authorizer, self.metastore, self.catalogue.changes),
             "catalogue": self.catalogue,
             "configs": self.catalogue.configs,
             "fetch_sessions": self.fetch_sessions,
@@ -403,17 +420,7 @@ class BrokerServer:
         self.logs.callbacks.on_suspected = self.scrubber.suspect
         refuse_backup(self.file_system, config.data_directory)
         lock_directory(self.logs)
-        properties = read_properties(self.file_system, config.data_directory)
-        self.metastore = self._given_metastore or SqliteMetaStore.open(
-            self.file_system.join(config.data_directory, FILE_NAME),
-            node_id=config.node_id,
-            new_cluster_id=properties.cluster_id
-            if properties is not None
-            else config.cluster_id or new_cluster_id(),
-        )
-        settle_identity(self.file_system, config, self.metastore, properties)
-        adopt_if_foreign(self.file_system, config.data_directory, self.metastore, config)
-        self.cluster_id = self.metastore.identity.cluster_id
+        image = self._open_metadata()
         self.catalogue = Catalogue(
             self.metastore,
             self.logs,
@@ -423,7 +430,7 @@ class BrokerServer:
             on_config_changed=self._use_config,
             on_fatal=self.fatal,
         )
-        specs = self.catalogue.load()
+        specs = self.catalogue.load(image)
         report = open_store(
             self.logs,
             specs,
@@ -439,6 +446,25 @@ class BrokerServer:
         self.markers = MarkerWriter(self.catalogue, self.groups)
         self.transactions = Transactions(self, self.catalogue, self.logs, self.markers)
         return report
+
+    def _open_metadata(self) -> MetadataImage:
+        """Open the MetaStore, or make it of a Kafka's directory; load what it holds."""
+        config = self.config
+        properties = read_properties(self.file_system, config.data_directory)
+        self.metastore = self._given_metastore or SqliteMetaStore.open(
+            self.file_system.join(config.data_directory, FILE_NAME),
+            node_id=config.node_id,
+            new_cluster_id=properties.cluster_id
+            if properties is not None
+            else config.cluster_id or new_cluster_id(),
+        )
+        settle_identity(self.file_system, config, self.metastore, properties)
+        adopt_if_foreign(self.file_system, config.data_directory, self.metastore, config)
+        self.cluster_id = self.metastore.identity.cluster_id
+        image = self.metastore.load()
+        if self.authorizer is not None:
+            self.authorizer.load(image.acls)
+        return image
 
     async def _create_configured_topics(self) -> None:
         """Make the topics of ``barnabas.create.topics``: "ready" means that they exist."""

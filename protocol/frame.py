@@ -112,6 +112,7 @@ class FrameBuffer:
         "_tail",
         "frame_is_owned",
         "max_frame_bytes",
+        "min_frame_bytes",
         "wanted_bytes",
     )
 
@@ -119,6 +120,7 @@ class FrameBuffer:
         self._pool = pool
         self._capacity = pool.capacity
         self.max_frame_bytes = max_frame_bytes
+        self.min_frame_bytes = MIN_FRAME_BYTES
         self._ring: memoryview = _NOTHING
         self._head = 0
         self._tail = 0
@@ -224,9 +226,10 @@ class FrameBuffer:
         if start > self._tail:
             return None
         size = _length(self._ring, head)[0]
-        if not MIN_FRAME_BYTES <= size <= self.max_frame_bytes:
+        if not self.min_frame_bytes <= size <= self.max_frame_bytes:
             raise FrameRefused(
-                f"a frame of {size} bytes is outside {MIN_FRAME_BYTES} to {self.max_frame_bytes}"
+                f"a frame of {size} bytes is outside "
+                f"{self.min_frame_bytes} to {self.max_frame_bytes}"
             )
         end: int = start + size
         if end <= self._tail:

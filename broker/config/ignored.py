@@ -171,15 +171,11 @@ ssl.truststore.password PASSWORD null
 ssl.truststore.type STRING JKS
 
 # There is no authentication.
-connection.failed.authentication.delay.ms INT 100
-connections.max.reauth.ms LONG 0
 delegation.token.expiry.check.interval.ms LONG 3600000
 delegation.token.expiry.time.ms LONG 86400000
 delegation.token.max.lifetime.ms LONG 604800000
 delegation.token.secret.key PASSWORD null
 sasl.client.callback.handler.class CLASS null
-sasl.enabled.mechanisms LIST GSSAPI
-sasl.jaas.config PASSWORD null
 sasl.kerberos.kinit.cmd STRING /usr/bin/kinit
 sasl.kerberos.min.time.before.relogin LONG 60000
 sasl.kerberos.principal.to.local.rules LIST DEFAULT
@@ -227,7 +223,6 @@ sasl.oauthbearer.scope.claim.name STRING scope
 sasl.oauthbearer.sub.claim.name STRING sub
 sasl.oauthbearer.token.endpoint.url STRING null
 sasl.server.callback.handler.class CLASS null
-sasl.server.max.receive.size INT 524288
 security.inter.broker.protocol STRING PLAINTEXT
 security.providers STRING null
 
@@ -315,7 +310,7 @@ replica.socket.timeout.ms INT 30000
 config.providers LIST
 """
 
-_PREFIXES = ("ssl.", "sasl.", "delegation.token.", "remote.log.", "listener.name.")
+_PREFIXES = ("remote.log.",)
 
 # A user who sets one of these expects something that will not happen.
 _WARNED_ABOUT = frozenset(
@@ -323,7 +318,6 @@ _WARNED_ABOUT = frozenset(
         "alter.config.policy.class.name",
         "client.quota.callback.class",
         "create.topic.policy.class.name",
-        "principal.builder.class",
         "replica.selector.class",
     )
 )

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from barnabas.broker.config.types import ConfigError
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+AVAILABLE_PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT")
 
 _ADDRESS = re.compile(r"(?:\[([^\]]*)\]|([0-9A-Za-z%._-]*)):([0-9]{1,5})")
 HTTP_LISTENER = rf"|{_ADDRESS.pattern}"
@@ -103,8 +104,8 @@ def _protocol(name: str, protocols: dict[str, str], listeners: Sequence[str]) ->
     if protocol is None:
         expected = f"Listener name {name} is missing in listener.security.protocol.map"
         raise ConfigError("listeners", ",".join(listeners), expected)
-    if protocol != "PLAINTEXT":
-        expected = f"{name} wants {protocol}, and only PLAINTEXT listeners are available"
+    if protocol not in AVAILABLE_PROTOCOLS:
+        expected = f"{name} wants {protocol}; available are {', '.join(AVAILABLE_PROTOCOLS)}"
         raise ConfigError("listeners", ",".join(listeners), expected)
     return protocol
 

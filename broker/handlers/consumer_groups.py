@@ -11,9 +11,9 @@ from typing import Final
 
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
 from barnabas.broker.api.division import by
-from barnabas.broker.api.operations import NOT_ASKED, ON_GROUP
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.handlers.groups import caller_of, group_refusal
+from barnabas.broker.security.operations import ResourceType
 from barnabas.broker.topics.catalogue import new_topic_id
 from barnabas.coordinator.groups.commands import ConsumerGroupHeartbeat
 from barnabas.coordinator.groups.consumer import ConsumerGroup, describe
@@ -84,11 +84,12 @@ def consumer_group_describe(
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"at most {GROUPS_PER_REQUEST_MAX} groups per request"
         )
-    operations = ON_GROUP if request.include_authorized_operations else NOT_ASKED
     described = [_described(groups, group_id) for group_id in request.group_ids]
     for group in described:
-        if not group.error_code:
-            group.authorized_operations = operations
+        if request.include_authorized_operations and not group.error_code:
+            group.authorized_operations = context.access.operations_on(
+                ResourceType.GROUP, group.group_id
+            )
     return ConsumerGroupDescribeResponse(groups=described)
 
 

@@ -13,8 +13,8 @@ from typing import Final
 
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
 from barnabas.broker.api.division import by
-from barnabas.broker.api.operations import NOT_ASKED, ON_GROUP
 from barnabas.broker.coordination.groups import Groups
+from barnabas.broker.security.operations import ResourceType
 from barnabas.coordinator.groups.classic import ClassicGroup, describe
 from barnabas.coordinator.groups.commands import DeleteGroup
 from barnabas.coordinator.groups.group import CLASSIC
@@ -84,11 +84,12 @@ def describe_groups(
 ) -> DescribeGroupsResponse:
     """Describe classic groups with their members."""
     _refuse_too_many(len(request.groups))
-    operations = ON_GROUP if request.include_authorized_operations else NOT_ASKED
     described = [_described(groups, context, group_id) for group_id in request.groups]
     for group in described:
-        if not group.error_code:
-            group.authorized_operations = operations
+        if request.include_authorized_operations and not group.error_code:
+            group.authorized_operations = context.access.operations_on(
+                ResourceType.GROUP, group.group_id
+            )
     return DescribeGroupsResponse(groups=described)
 
 

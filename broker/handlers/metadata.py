@@ -14,9 +14,10 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from barnabas.broker.api.dispatch import Parked, RequestContext, serves
-from barnabas.broker.api.operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
+from barnabas.broker.handlers.cluster import operations_on_cluster
 from barnabas.broker.runtime.host import Host
 from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.security.operations import EVERY_BIT, NOT_ASKED, ResourceType
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.topic import Topic
 from barnabas.broker.topics.topic_names import INTERNAL, name_problem
@@ -214,7 +215,9 @@ def missing_topic_error(name: str) -> ErrorCode:
 
 
 def _operations_on_topic(request: MetadataRequest) -> int:
-    return ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED
+    return (
+        EVERY_BIT[ResourceType.TOPIC] if request.include_topic_authorized_operations else NOT_ASKED
+    )
 
 
 def _topic_found(
@@ -258,7 +261,6 @@ def _metadata_response(
     topics: list[MetadataResponseTopic],
 ) -> MetadataResponse:
     host, port = context.endpoint
-    on_cluster = ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(
@@ -271,7 +273,9 @@ def _metadata_response(
         cluster_id=identity.cluster_id,
         controller_id=identity.node_id,
         topics=topics,
-        cluster_authorized_operations=on_cluster,
+        cluster_authorized_operations=operations_on_cluster(
+            context, asked=request.include_cluster_authorized_operations
+        ),
     )
 
 
@@ -344,7 +348,7 @@ def _missing_topic(name: str) -> DescribeTopicPartitionsResponseTopic:
         error_code=missing_topic_error(name),
         name=name,
         is_internal=name in INTERNAL,
-        topic_authorized_operations=ON_TOPIC,
+        topic_authorized_operations=EVERY_BIT[ResourceType.TOPIC],
     )
 
 
@@ -371,5 +375,5 @@ def _described_topic(
             )
             for partition in topic.partitions[first : first + limit]
         ],
-        topic_authorized_operations=ON_TOPIC,
+        topic_authorized_operations=EVERY_BIT[ResourceType.TOPIC],
     )

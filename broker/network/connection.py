@@ -17,14 +17,18 @@ from typing import TYPE_CHECKING, cast
 from barnabas.broker.api.dispatch import CloseConnection
 from barnabas.broker.network.addresses import network_of, plain_host
 from barnabas.broker.network.intake import Intake
+from barnabas.broker.network.login_gate import LoginGate
 from barnabas.broker.network.pipeline import CLOSED, DRAINING, TURN_REQUESTS, WRITING, Pipeline
 from barnabas.broker.network.sending import send_unpaced
 from barnabas.broker.network.writer import Writer
+from barnabas.broker.security.session import NOBODY, Session
 from barnabas.protocol.errors import Malformed
-from barnabas.protocol.frame import FrameRefused
+from barnabas.protocol.frame import MIN_FRAME_BYTES, FrameRefused
 
 if TYPE_CHECKING:
     from barnabas.broker.network.socket_server import Listener, SocketServer
+    from barnabas.broker.runtime.clock import Timer
+    from barnabas.broker.security.login import LoggedIn, Login
 
 logger = logging.getLogger("barnabas.broker.network.connection")
 
@@ -38,19 +42,23 @@ class Connection(asyncio.BufferedProtocol):
         "_delivery",
         "_descriptor",
         "_endpoint",
+        "_expiry",
         "_frames",
         "_intake",
         "_is_queued",
+        "_login_deadline",
         "_pipeline",
         "_server",
         "_swept",
         "_transport",
         "_writer",
+        "gate",
         "last_active",
         "listener",
         "peer",
         "peer_host",
         "received_bytes",
+        "session",
     )
 
     def __init__(self, server: SocketServer, listener: Listener) -> None:
@@ -67,6 +75,10 @@ class Connection(asyncio.BufferedProtocol):
         self._endpoint: tuple[str, int] | None = None
         self._swept = (0, 0)
         self._close_deadline: float | None = None
+        self._login_deadline: float | None = None
+        self._expiry: Timer | None = None
+        self.gate: LoginGate | None = None
+        self.session: Session = NOBODY
         self.listener = listener
         self.peer = "?"
         self.peer_host = "?"
@@ -90,6 +102,11 @@ class Connection(asyncio.BufferedProtocol):
             self._server.complain(f"connection refused: peer={self.peer} reason={refused}")
             transport.abort()
             return
+        security = self.listener.security
+        self.session = security.new_session(self.peer_host)
+        if security.needs_login:
+            self._login_deadline = self.last_active + self._server.login_timeout
+            self._open_gate(security.new_login())
         if transport.get_extra_info("ssl_object") is None:
             self._descriptor = transport.get_extra_info("socket").fileno()
             self._writer.start(transport, self._descriptor)
@@ -101,6 +118,8 @@ class Connection(asyncio.BufferedProtocol):
         """Drop everything that was held for the peer."""
         self._pipeline.pauses |= CLOSED
         self._descriptor = -1  # The number may belong to another connection soon.
+        if self._expiry is not None:
+            self._expiry.cancel()
         self._server.forget(self)
         self._writer.end()
         self._intake.end()
@@ -142,6 +161,62 @@ class Connection(asyncio.BufferedProtocol):
         """Go on after the peer has read enough."""
         if not self._writer.sends_files:
             self.writing_goes_on()
+
+    # ------------------------------------------------------------------------------------- login
+
+    @property
+    def login(self) -> Login | None:
+        """Return the login that is under way."""
+        gate = self.gate
+        return None if gate is None else gate.login
+
+    def login_again(self) -> Login | None:
+        """Begin the repetition of a login that ends by itself (KIP-368)."""
+        if self.session.expires_ms is None:
+            return None
+        self._open_gate(self.listener.security.new_login(self.session))
+        return self.login
+
+    def logged_in(self, outcome: LoggedIn) -> int:
+        """Serve the client as who it has proved to be; return for how many ms, 0: no limit."""
+        self.session = self.listener.security.session_of(
+            outcome, self.peer_host, self._server.clock.now_ms()
+        )
+        self.gate = None
+        self._login_deadline = None
+        self._frames.max_frame_bytes = self._server.max_frame_bytes
+        self._frames.min_frame_bytes = MIN_FRAME_BYTES
+        self._pipeline.forget_plans()
+        return self._limit_session()
+
+    def login_failed(self, reason: str) -> None:
+        """Log a failed login; its answer is on its way, or there is none."""
+        self._server.complain(
+            f"login failed: peer={self.peer} listener={self.listener.name} reason={reason}"
+        )
+
+    def _open_gate(self, login: Login) -> None:
+        server = self._server
+        self.gate = LoginGate(login, self, server.routes, server.clock, server.login_delay_ms)
+        self._frames.max_frame_bytes = self.listener.security.max_receive_bytes
+        self._frames.min_frame_bytes = 0  # A bare token may be as short as it likes.
+        self._pipeline.forget_plans()
+
+    def _limit_session(self) -> int:
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+        expires_ms = self.session.expires_ms
+        if expires_ms is None:
+            return 0
+        left_ms = max(1, expires_ms - self._server.clock.now_ms())
+        self._expiry = self._server.clock.call_later(left_ms, self._session_ends)
+        return left_ms
+
+    def _session_ends(self) -> None:
+        """Serve nothing more but a new login; requests under way are still answered."""
+        security = self.listener.security
+        self._open_gate(security.new_login(self.session, is_expired=True))
 
     # ----------------------------------------------------------------- a Peer to handlers, an Owner
 
@@ -263,6 +338,9 @@ class Connection(asyncio.BufferedProtocol):
                 self._transport.abort()
             return
         if self._pipeline.pauses & CLOSED:
+            return
+        if self._login_deadline is not None and now >= self._login_deadline:
+            self.close(f"reason=no login after {server.login_timeout:g} s")
             return
         if self._intake.peer_has_gone(self._descriptor):
             self.abort()

@@ -30,6 +30,7 @@ from barnabas.broker.api.dispatch import (
     PRODUCE_KEY,
     CloseConnection,
     Deferred,
+    LastChunks,
     Parked,
     Peer,
     RequestContext,
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
 
     from barnabas.broker.network.flow import Backlog
     from barnabas.broker.network.intake import Intake
+    from barnabas.broker.network.login_gate import LoginGate
+    from barnabas.broker.security.access import Generation
 
 Plan: TypeAlias = tuple[Route, RequestContext, int, bool, bool, Any, Any, Any, Shortcut | None]
 
@@ -99,6 +102,10 @@ class Line(Peer, Protocol):
     def bug(self, name: str, error: BaseException) -> None:
         """Hang up because of an error of ours."""
 
+    @property
+    def gate(self) -> LoginGate | None:
+        """What judges requests until the client has logged in; None: it has, or need not."""
+
 
 class Limits(Protocol):
     """What holds for all connections, and what they share."""
@@ -110,6 +117,10 @@ class Limits(Protocol):
     @property
     def large(self) -> LargeRequests:
         """Serves requests that are more than a moment's work."""
+
+    @property
+    def generation(self) -> Generation:
+        """What counts the changes of what clients may do."""
 
     @property
     def backlog(self) -> Backlog:
@@ -136,6 +147,7 @@ class Pipeline:
         "_decoding",
         "_frame",
         "_frames",
+        "_generation",
         "_intake",
         "_large",
         "_limit",
@@ -147,6 +159,7 @@ class Pipeline:
         "_queued_bytes",
         "_repeated",
         "_routes",
+        "_seen",
         "out",
         "out_bytes",
         "pauses",
@@ -162,6 +175,8 @@ class Pipeline:
         self._routes = limits.routes
         self._large = limits.large
         self._backlog = limits.backlog
+        self._generation = limits.generation
+        self._seen = self._generation.number
         self._plans: dict[int, Plan] = {}
         self._client: bytes | None = None
         self._repeated: tuple[Route, Shortcut] | None = None
@@ -187,6 +202,9 @@ class Pipeline:
         """
         frames = self._frames
         self._frame = None
+        if self._seen != self._generation.number:
+            self._seen = self._generation.number
+            self.forget_plans()
         now_ns = begun_ns
         for left in range(most - 1, -1, -1):
             if self.pauses:
@@ -227,8 +245,8 @@ class Pipeline:
                         break
                     out += chunks
                     self.out_bytes += len(chunks[0]) if len(chunks) == 1 else sum(map(len, chunks))
-                    assert head.route is not None
-                    head.route.times.observe(now_ns - head.begun_ns, head.requests)
+                    if head.route is not None:
+                        head.route.times.observe(now_ns - head.begun_ns, head.requests)
                 else:
                     out.extend(head)
                     size = sum(map(len, head))
@@ -236,6 +254,8 @@ class Pipeline:
                     self._queued_bytes -= size
                 owed.popleft()
         if self._parked is not None and self._parked.chunks is not None:
+            if self._parked.is_last:
+                self.pauses |= DRAINING
             self._parked = None
             self.pauses &= ~HANDLING
         if self.pauses & PIPELINED and not self._over_limit():
@@ -368,6 +388,13 @@ class Pipeline:
 
     def _handle(self, frame: memoryview, begun_ns: int) -> None:
         """Decode one request, call its handler, and answer or note that an answer is owed."""
+        assert self._line is not None
+        gate = self._line.gate
+        if gate is not None:
+            answer = gate.judge(frame)
+            if answer is not None:
+                self._answer_from_gate(answer)
+                return
         key_and_version, correlation_id, client_size = _request_header(frame)
         position = HEADER_BYTES
         client = None
@@ -385,7 +412,7 @@ class Pipeline:
             position = skip_header_tags(frame, position)
         self.requests += 1
         route.requests += 1
-        if len(frame) > LARGE_BYTES and route.api.key != PRODUCE_KEY:
+        if len(frame) > LARGE_BYTES and route.api.key != PRODUCE_KEY and gate is None:
             self._handle_large(frame, position, plan, correlation_id, begun_ns)
             return
         if self._frames.frame_is_owned:
@@ -443,7 +470,8 @@ class Pipeline:
             )
         api = route.api
         assert self._line is not None
-        context = RequestContext(self._line, key, version, header.client_id)
+        access = self._line.session.access
+        context = RequestContext(self._line, key, version, header.client_id, access)
         plan = (
             route,
             context,
@@ -550,6 +578,17 @@ class Pipeline:
         if isinstance(deferred, Parked):
             self._parked = deferred
             self.pauses |= HANDLING
+
+    def _answer_from_gate(self, answer: Chunks | LastChunks) -> None:
+        """Answer in place of a handler; behind what is held back the connection closes."""
+        self.requests += 1
+        if isinstance(answer, list):
+            self._answer(answer, sum(map(len, answer)))
+            return
+        answer.connection = answer.sink = self
+        self._owed.append(answer)
+        self._parked = answer
+        self.pauses |= HANDLING
 
     def _answer(self, chunks: Chunks, size: int) -> None:
         """Queue an answer that is ready, behind those that are owed."""

@@ -12,9 +12,9 @@ import logging
 import resource
 import socket
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.api.dispatch import Route, Routes
 from barnabas.broker.config.broker_config import BrokerConfig
@@ -23,7 +23,12 @@ from barnabas.broker.network.flow import Backlog, Delivery
 from barnabas.broker.network.frame_budget import JUDGE_SECONDS, FrameBudget
 from barnabas.broker.network.large import LargeRequests
 from barnabas.broker.runtime.clock import Clock, Timer
+from barnabas.broker.security.access import Generation
+from barnabas.broker.security.listeners import OPEN_LISTENER, ListenerSecurity
 from barnabas.protocol.frame import RingPool
+
+if TYPE_CHECKING:
+    from barnabas.broker.security.session import Session
 
 logger = logging.getLogger("barnabas.broker.network.socket_server")
 
@@ -55,6 +60,7 @@ class Listener:
     sockets: list[socket.socket] = field(default_factory=list)
     """Bound, and not yet listening."""
     servers: list[asyncio.Server] = field(default_factory=list)
+    security: ListenerSecurity = OPEN_LISTENER
 
 
 class Complaints:
@@ -86,8 +92,20 @@ class Complaints:
 class SocketServer:
     """All listeners and connections of one broker."""
 
-    def __init__(self, config: BrokerConfig, clock: Clock, routes: Routes) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        clock: Clock,
+        routes: Routes,
+        security: Mapping[str, ListenerSecurity] | None = None,
+        generation: Generation | None = None,
+    ) -> None:
+        """``security`` has the rules of listeners by name; who is missing there asks nothing.
+
+        ``generation`` counts the changes of what clients may do.
+        """
         self.clock = clock
+        self.generation = generation or Generation()
         self.routes = routes
         self.loop = asyncio.get_running_loop()
         self.delivery = Delivery(self.loop)
@@ -102,7 +120,11 @@ class SocketServer:
         self.receive_timeout = config.request_receive_timeout_ms / 1000
         idle_ms = config.connections_max_idle_ms
         self.idle_timeout = idle_ms / 1000 if idle_ms >= 0 else float("inf")
+        self.login_timeout = config.login_timeout_ms / 1000
+        self.login_delay_ms = config.connection_failed_authentication_delay_ms
         self.listeners = [Listener(e.name, e.host, e.port, e.advertised) for e in config.endpoints]
+        for listener in self.listeners:
+            listener.security = (security or {}).get(listener.name, OPEN_LISTENER)
         self.connections: set[Connection] = set()
         # In the order in which they came; some have completed a request since.
         self._newcomers: dict[Connection, None] = {}
@@ -248,6 +270,12 @@ class SocketServer:
         if not self.connections:
             self._all_gone.set()
 
+    def close_sessions(self, ended: Callable[[Session], bool]) -> None:
+        """Close the connections whose session is one of those that have ended."""
+        for connection in list(self.connections):
+            if ended(connection.session):
+                connection.close("reason=the login does not hold any more")
+
     def complain(self, text: str) -> None:
         """Log what a client did, within limits."""
         self._complaints.write(text)
@@ -310,9 +338,8 @@ class SocketServer:
         now = self.clock.monotonic()
         for connection in list(self.connections):
             connection.sweep(now)
-        interval_ms = min(
-            SWEEP_INTERVAL_MS, self.receive_timeout * 1000 / 4, self.idle_timeout * 1000 / 4
-        )
+        timeout = min(self.receive_timeout, self.idle_timeout, self.login_timeout)
+        interval_ms = min(SWEEP_INTERVAL_MS, timeout * 1000 / 4)
         self._sweeper = self.clock.call_later(max(interval_ms, 1), self._sweep)
 
 

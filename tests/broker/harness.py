@@ -15,6 +15,8 @@ from barnabas.broker import handlers
 from barnabas.broker.api.dispatch import ROUTES, Deferred
 from barnabas.broker.api.refusals import refusal
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.security.access import OPEN
+from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.protocol.errors import KafkaError
 from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
@@ -74,7 +76,7 @@ class Administration:
             on_log_removed=self.removed_logs.append,
             on_fatal=self.fatal.append,
         )
-        specs = self.catalogue.load()
+        specs = self.catalogue.load(self.metastore.load())
         self.report = open_store(
             self.logs,
             specs,
@@ -99,6 +101,7 @@ class Administration:
                 identity=self.metastore.identity,
                 logs=self.logs,
                 routes=self.routes,
+                access_rules=AccessRules(None, self.metastore, self.catalogue.changes),
             )
         )
 
@@ -114,6 +117,7 @@ class Administration:
             api_key=api.key,
             api_version=version,
             client_id="test",
+            access=OPEN,
             endpoint=("dialled.example", 4711),
         )
         wire = b"".join(api.encode_request(request, version))

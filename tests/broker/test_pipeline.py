@@ -17,6 +17,8 @@ from barnabas.broker.network.pipeline import (
     TURN_REQUESTS,
     Pipeline,
 )
+from barnabas.broker.security.access import Generation
+from barnabas.broker.security.session import NOBODY
 from barnabas.protocol.errors import Malformed
 from barnabas.protocol.frame import FrameBuffer, RingPool
 from tests.broker.toy import ECHO, FETCH, PRODUCE, Toy, request, small_config
@@ -31,6 +33,8 @@ class Line:
     endpoint = ("broker.example", 9092)
     peer_host = "client.example"
     frame_is_owned = False
+    gate = None
+    session = NOBODY
 
     def __init__(self):
         self.queued = 0
@@ -63,6 +67,7 @@ class Running:
                 routes=toy.routes,
                 large=toy.server.large,
                 backlog=self.backlog,
+                generation=Generation(),
                 pipeline_limit=LIMIT,
                 write_buffer_bytes=BUFFER_BYTES,
                 start_request=lambda coroutine: coroutine.close(),

@@ -76,7 +76,8 @@ class Toy:
         self.fetches: list[ToyFetch] = []
         self.contexts: list[RequestContext] = []
         self.gate = asyncio.Event()
-        self.routes = Routes()
+        names = ("ApiVersions", "Produce", "Fetch", "Echo", "Slow", "Tagged")
+        self.routes = Routes(checks=dict.fromkeys(names, ()))
         serves = self.routes.serves
         serves(API_VERSIONS, versions=(0, 4))(api_versions)
         serves(toy_api(PRODUCE, "Produce"), versions=(3, 3))(self.produce)

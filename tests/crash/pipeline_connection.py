@@ -11,6 +11,8 @@ from typing import Any, Protocol
 from barnabas.broker.api.dispatch import Routes
 from barnabas.broker.network.flow import Backlog
 from barnabas.broker.network.pipeline import TURN_REQUESTS, Pipeline
+from barnabas.broker.security.access import Generation
+from barnabas.broker.security.session import NOBODY
 from barnabas.protocol.client import NEED_DATA, ClientConnection
 from barnabas.protocol.frame import FrameBuffer, RingPool
 
@@ -37,6 +39,8 @@ class PipelineConnection:
     endpoint = ("localhost", 9092)
     peer_host = "127.0.0.1"
     frame_is_owned = False
+    gate = None
+    session = NOBODY
 
     def __init__(self, broker: Served, client_id: str) -> None:
         self._broker = broker
@@ -50,6 +54,7 @@ class PipelineConnection:
             routes=broker.routes,
             large=None,
             backlog=Backlog(),
+            generation=Generation(),
             pipeline_limit=IN_FLIGHT,
             write_buffer_bytes=FRAME_BYTES,
             start_request=broker.start_request,

@@ -1,0 +1,124 @@
+"""What one session may do. Asked for every request, so answers are remembered.
+
+Rules of this file:
+
+* **A change counts at once.** Whoever remembers an answer remembers beside it the number of
+  ``Generation`` at which it held; every change of ACLs, users or quotas raises that number.
+* **Only what is allowed is remembered**, up to a limit: a client that is denied can make up names
+  without end.
+* Without access control everything is allowed, and nothing is looked up.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from barnabas.broker.security.operations import EVERY_BIT, SUPPORTED, Operation, ResourceType
+
+REMEMBERED_NAMES_MAX: Final = 10_000
+"""Names of one type and one operation that a session remembers; then it forgets all of them."""
+
+
+class Generation:
+    """Counts the changes of what clients may do."""
+
+    __slots__ = ("number",)
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def advance(self) -> None:
+        """Make everything that was remembered be asked again."""
+        self.number += 1
+
+
+class Judge(Protocol):
+    """What decides, and takes note of what it has decided."""
+
+    def may(
+        self,
+        principal: str,
+        host: str,
+        operation: Operation,
+        resource_type: ResourceType,
+        name: str,
+        *,
+        quiet: bool,
+    ) -> bool:
+        """Whether a client may do this. ``quiet``: a denial is no attempt, it only leaves out."""
+
+    def may_some(
+        self, principal: str, host: str, operation: Operation, resource_type: ResourceType
+    ) -> bool:
+        """Whether there is any resource of the type to which a client may do this (KIP-679)."""
+
+
+class Access:
+    """What one client may do, from one address."""
+
+    __slots__ = ("_allowed", "_generation", "_judge", "_seen", "host", "principal")
+
+    def __init__(
+        self, principal: str, host: str, judge: Judge | None, generation: Generation
+    ) -> None:
+        """Without a ``judge`` everything is allowed."""
+        self.principal = principal
+        self.host = host
+        self._judge = judge
+        self._generation = generation
+        self._seen = generation.number
+        self._allowed: dict[int, set[str]] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether everything is allowed, because there is no access control."""
+        return self._judge is None
+
+    def may(self, operation: Operation, resource_type: ResourceType, name: str) -> bool:
+        """Whether an operation on a resource is allowed; a denial is written to the audit log."""
+        return self._may(operation, resource_type, name, quiet=False)
+
+    def may_see(
+        self, resource_type: ResourceType, name: str, operation: Operation = Operation.DESCRIBE
+    ) -> bool:
+        """Whether a resource belongs into an answer that leaves out what is not allowed."""
+        return self._may(operation, resource_type, name, quiet=True)
+
+    def may_some(self, operation: Operation, resource_type: ResourceType) -> bool:
+        """Whether an operation is allowed on any resource of a type."""
+        judge = self._judge
+        return judge is None or judge.may_some(self.principal, self.host, operation, resource_type)
+
+    def operations_on(self, resource_type: ResourceType, name: str) -> int:
+        """Return the operations that are allowed on a resource, as a bit field (KIP-430)."""
+        if self._judge is None:
+            return EVERY_BIT[resource_type]
+        bits = 0
+        for operation in SUPPORTED[resource_type]:
+            if self._may(operation, resource_type, name, quiet=True):
+                bits |= 1 << operation
+        return bits
+
+    def _may(
+        self, operation: Operation, resource_type: ResourceType, name: str, *, quiet: bool
+    ) -> bool:
+        judge = self._judge
+        if judge is None:
+            return True
+        if self._seen != self._generation.number:
+            self._seen = self._generation.number
+            self._allowed.clear()
+        key = operation << 8 | resource_type
+        names = self._allowed.get(key)
+        if names is not None and name in names:
+            return True
+        if not judge.may(self.principal, self.host, operation, resource_type, name, quiet=quiet):
+            return False
+        if names is None or len(names) >= REMEMBERED_NAMES_MAX:
+            names = self._allowed[key] = set()
+        names.add(name)
+        return True
+
+
+OPEN: Final = Access("User:ANONYMOUS", "", None, Generation())
+"""The access of whoever is asked nothing."""
