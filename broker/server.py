@@ -50,6 +50,7 @@ from barnabas.broker.security.access import Generation
 from barnabas.broker.security.audit import AuditLog
 from barnabas.broker.security.authorizer import Authorizer
 from barnabas.broker.security.listeners import listeners_of
+from barnabas.broker.security.logins import Logins
 from barnabas.broker.security.setup import authorizer_of
 from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.broker.topics.adoption import adopt_if_foreign
@@ -57,6 +58,7 @@ from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
 from barnabas.broker.topics.cleaning import LogCleaner
 from barnabas.broker.topics.identity import read_properties, refuse_backup, settle_identity
 from barnabas.broker.topics.scrubbing import LogScrubber
+from barnabas.broker.topics.user_credentials import UserCredentials
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.io import LocalFileSystem
 from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
@@ -113,6 +115,7 @@ class BrokerServer:
         self.fetch_sessions = fetch_sessions_of(config)
         self.generation = Generation()
         self.authorizer: Authorizer | None = None
+        self.logins: Logins
         self.groups: Groups
         self.markers: MarkerWriter
         self.transactions: Transactions
@@ -152,11 +155,12 @@ class BrokerServer:
         self.readers = DiskReaders(self.loop)
         self.inspector = Inspector(self.loop, lambda: self.config.queued_max_request_bytes)
         self.authorizer = authorizer_of(self.config, self.generation, AuditLog())
+        self.logins = Logins(self.config)
         self.sockets = SocketServer(
             self.config,
             self.clock,
             self.routes,
-            listeners_of(self.config, self.authorizer, self.generation),
+            listeners_of(self.config, self.authorizer, self.generation, self.logins),
             self.generation,
         )
         register_serving(self.metrics, lambda: self.stage, self.loop_monitor, self.sockets)
@@ -364,6 +368,7 @@ class BrokerServer:
             "access_rules": AccessRules(self.authorizer, self.metastore, self.catalogue.changes),
             "catalogue": self.catalogue,
             "configs": self.catalogue.configs,
+            "end_sessions": self.sockets.close_sessions,
             "fetch_sessions": self.fetch_sessions,
             "fetch_waits": self.fetch_waits,
             "groups": self.groups,
@@ -376,6 +381,9 @@ class BrokerServer:
             "readers": self.readers,
             "routes": self.routes,
             "transactions": self.transactions,
+            "user_credentials": UserCredentials(
+                self.logins.scram, self.metastore, self.catalogue.changes
+            ),
         }
 
     def _recovered(self, progress: RecoveryProgress) -> None:
@@ -464,6 +472,7 @@ class BrokerServer:
         image = self.metastore.load()
         if self.authorizer is not None:
             self.authorizer.load(image.acls)
+        self.logins.load(image, self.metastore)
         return image
 
     async def _create_configured_topics(self) -> None:

@@ -90,4 +90,4 @@ def check_mechanisms(config: BrokerConfig) -> None:
                 )
 
 
-AVAILABLE_MECHANISMS: Final = ("PLAIN",)
+AVAILABLE_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from barnabas.broker.config.fields import setting
+from barnabas.broker.config.scram_credentials import ScramCredentials
 from barnabas.broker.config.storage import StorageConfig
-from barnabas.broker.config.types import ConfigType, Matches, at_least
+from barnabas.broker.config.types import Between, ConfigType, Matches, at_least
+from barnabas.protocol.sasl.scram import ITERATIONS_MAX, ITERATIONS_MIN
 
 BOOLEAN, STRING, INT, LONG = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 LIST, PASSWORD = ConfigType.LIST, ConfigType.PASSWORD
@@ -61,6 +63,30 @@ class SecurityConfig(StorageConfig):
         100,
         "How long a failed login waits for its answer.",
         at_least(0),
+    )
+    sasl_jaas_file: str | None = setting(
+        "barnabas.sasl.jaas.file",
+        STRING,
+        None,
+        "JAAS file with the users of listeners that have no sasl.jaas.config: a section <listener "
+        "in lower case>.KafkaServer, or KafkaServer. Also set by KAFKA_OPTS with "
+        "-Djava.security.auth.login.config=<file>.",
+    )
+    scram_credentials: str | None = setting(
+        "barnabas.scram.credentials",
+        PASSWORD,
+        None,
+        "Users of SCRAM to create at a start unless they are there, as for kafka-storage "
+        "--add-scram: SCRAM-SHA-256=[name=admin,password=...], separated by commas.",
+        ScramCredentials(),
+    )
+    scram_iterations: int = setting(
+        "barnabas.scram.iterations",
+        INT,
+        ITERATIONS_MIN,
+        "Iterations of the users that are created at a start, and what clients are told for users "
+        "that there are not: the same for all, or it shows who is one.",
+        Between(ITERATIONS_MIN, ITERATIONS_MAX),
     )
     login_timeout_ms: int = setting(
         "barnabas.login.timeout.ms",

@@ -276,7 +276,8 @@ class ConfigKey:
         value = parse_value(self.name, self.type, text)
         problem = self.validator.problem(value) if self.validator else None
         if problem:
-            raise ConfigError(self.name, text.strip(), problem)
+            shown = "[hidden]" if self.type is ConfigType.PASSWORD else text.strip()
+            raise ConfigError(self.name, shown, problem)
         return value
 
     @property

@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from barnabas.broker.api.dispatch import Route, Routes
+from barnabas.broker.api.dispatch import Peer, Route, Routes
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.network.connection import Connection
 from barnabas.broker.network.flow import Backlog, Delivery
@@ -270,10 +270,17 @@ class SocketServer:
         if not self.connections:
             self._all_gone.set()
 
-    def close_sessions(self, ended: Callable[[Session], bool]) -> None:
-        """Close the connections whose session is one of those that have ended."""
+    def close_sessions(self, ended: Callable[[Session], bool], asker: Peer | None = None) -> None:
+        """Close the connections whose session is one of those that have ended.
+
+        That of ``asker``, who has asked for it, gets its answer before.
+        """
         for connection in list(self.connections):
-            if ended(connection.session):
+            if not ended(connection.session):
+                continue
+            if connection is asker:
+                connection.drain()
+            else:
                 connection.close("reason=the login does not hold any more")
 
     def complain(self, text: str) -> None:

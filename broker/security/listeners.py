@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.config.types import ConfigError
 from barnabas.broker.security.access import OPEN, Access
 from barnabas.broker.security.login import Earlier, LoggedIn, Login, NewExchange
-from barnabas.broker.security.plain_users import PLAIN_MODULE, PlainUsers
+from barnabas.broker.security.logins import Logins
 from barnabas.broker.security.principals import ANONYMOUS, Principal
 from barnabas.broker.security.session import NOBODY, Session
-from barnabas.protocol.sasl.jaas import JaasModule, MalformedJaas, parse_jaas_value
-from barnabas.protocol.sasl.plain import MECHANISM as PLAIN
-from barnabas.protocol.sasl.plain import PlainServer
 
 if TYPE_CHECKING:
     from barnabas.broker.config.broker_config import BrokerConfig
@@ -96,39 +92,50 @@ OPEN_LISTENER: Final = OpenListener()
 
 
 def listeners_of(
-    config: BrokerConfig, judge: Judge | None, generation: Generation
+    config: BrokerConfig,
+    judge: Judge | None,
+    generation: Generation,
+    logins: Logins | None = None,
 ) -> dict[str, ListenerSecurity]:
     """Return the rules of each listener by its name; raises ConfigError.
 
-    ``judge`` decides what clients may do; None: there is no access control.
+    ``judge`` decides what clients may do; None: there is no access control. ``logins`` has the
+    users.
     """
+    logins = logins or Logins(config)
 
     def new_access(principal: Principal, host: str) -> Access:
         return Access(str(principal), host, judge, generation)
 
     return {
-        endpoint.name: _security_of(config, endpoint, new_access, is_controlled=judge is not None)
+        endpoint.name: _security_of(
+            config, endpoint, new_access, logins, is_controlled=judge is not None
+        )
         for endpoint in config.endpoints
     }
 
 
 def _security_of(
-    config: BrokerConfig, endpoint: Endpoint, new_access: NewAccess, *, is_controlled: bool
+    config: BrokerConfig,
+    endpoint: Endpoint,
+    new_access: NewAccess,
+    logins: Logins,
+    *,
+    is_controlled: bool,
 ) -> ListenerSecurity:
     if not endpoint.security_protocol.startswith("SASL_"):
         if not is_controlled:
             return OPEN_LISTENER
         return ListenerSecurity(mechanisms={}, max_receive_bytes=0, new_access=new_access)
     listener = config.for_listener(endpoint.name)
-    names = listener.value("sasl.enabled.mechanisms")
-    assert isinstance(names, tuple)
+    mechanisms = logins.mechanisms_of(listener, endpoint.name)
     max_receive_bytes = listener.value("sasl.server.max.receive.size")
     assert isinstance(max_receive_bytes, int)
     return ListenerSecurity(
-        mechanisms={name: _MECHANISMS[name](listener, endpoint.name) for name in names},
+        mechanisms=mechanisms,
         max_receive_bytes=max_receive_bytes,
         new_access=new_access,
-        lifetimes_ms={name: _lifetime_ms(listener, name) for name in names},
+        lifetimes_ms={name: _lifetime_ms(listener, name) for name in mechanisms},
     )
 
 
@@ -136,35 +143,3 @@ def _lifetime_ms(listener: ListenerConfig, mechanism: str) -> int:
     value = listener.value("connections.max.reauth.ms", mechanism)
     assert isinstance(value, int)
     return value
-
-
-def _plain(listener: ListenerConfig, name: str) -> NewExchange:
-    module = _jaas_module(listener, name, PLAIN, PLAIN_MODULE)
-    users = PlainUsers(module.options)
-    if not users:
-        raise _wrong(listener, PLAIN, 'it names no user; write user_NAME="password"')
-    return lambda: PlainServer(users.verify)
-
-
-def _jaas_module(listener: ListenerConfig, name: str, mechanism: str, expected: str) -> JaasModule:
-    """Return the login module of a mechanism of a listener; raises ConfigError."""
-    if listener.name_of("sasl.jaas.config", mechanism) is None:
-        key = f"listener.name.{name.lower()}.{mechanism.lower()}.sasl.jaas.config"
-        reason = f"listener {name} offers {mechanism}, so {key} must name its users"
-        raise ConfigError(key, None, reason)
-    text = listener.value("sasl.jaas.config", mechanism)
-    try:
-        module = parse_jaas_value(str(text))
-    except MalformedJaas as error:
-        raise _wrong(listener, mechanism, str(error)) from None
-    if module.name != expected:
-        raise _wrong(listener, mechanism, f"{mechanism} has the login module {expected}")
-    return module
-
-
-def _wrong(listener: ListenerConfig, mechanism: str, reason: str) -> ConfigError:
-    key = listener.setting_name("sasl.jaas.config", mechanism)
-    return ConfigError(key, "[hidden]", reason)
-
-
-_MECHANISMS: Final[Mapping[str, Callable[[ListenerConfig, str], NewExchange]]] = {PLAIN: _plain}

@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Mapping
 from typing import Final
 
-PLAIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _USER: Final = "user_"
 
 

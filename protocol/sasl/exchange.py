@@ -8,6 +8,11 @@ from typing import NamedTuple, Protocol, TypeAlias
 class SaslFailed(Exception):
     """The exchange has failed for good; the text is for the other side."""
 
+    def __init__(self, message: str, user: str = "") -> None:
+        """``user`` is who was to log in, as far as that is known: for the log."""
+        super().__init__(message)
+        self.user = user
+
 
 class Challenge(NamedTuple):
     """The server's next token; the exchange goes on."""
@@ -39,6 +44,12 @@ class ClientExchange(Protocol):
 
     def first(self) -> bytes:
         """Return the first token."""
+
+    def rounds(self, token: bytes) -> int:
+        """Return how many rounds of hashing ``step`` takes with this token.
+
+        Some ten thousand take 10 ms: whoever must not be held up calls ``step`` on a thread then.
+        """
 
     def step(self, token: bytes) -> bytes | None:
         """Take the server's next token; None: nothing more is to be sent. Raises SaslFailed."""

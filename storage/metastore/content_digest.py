@@ -25,6 +25,7 @@ TABLES: Final = {
     "acls": "resource_type, name, pattern, principal, host, operation, permission",
     "scram_credentials": "user_name, mechanism, salt, stored_key, server_key, iterations",
     "quotas": "entity, name, value",
+    "secrets": "name, value",
 }
 """Every table whose content matters, with its columns."""
 

@@ -184,5 +184,11 @@ class MetaStore(Protocol):
     ) -> None:
         """Set limits, and remove others by entity and key; what is not there stays so."""
 
+    def keep_secret(self, name: str, new: bytes) -> bytes:
+        """Return what is kept under a name, which is ``new`` from now on where it was nothing.
+
+        For random bytes that have to be the same after a restart.
+        """
+
     def close(self) -> None:
         """Release the store; a closed store must not be used again."""

@@ -114,6 +114,10 @@ CREATE TABLE IF NOT EXISTS quotas (
     value REAL NOT NULL,
     PRIMARY KEY (entity, name)
 );
+CREATE TABLE IF NOT EXISTS secrets (
+    name TEXT PRIMARY KEY NOT NULL,
+    value BLOB NOT NULL
+);
 CREATE TABLE IF NOT EXISTS commits (
     singleton INTEGER PRIMARY KEY CHECK (singleton = 1),
     number INTEGER NOT NULL
@@ -385,6 +389,17 @@ class SqliteMetaStore:
             connection.executemany(
                 "INSERT INTO quotas VALUES (?, ?, ?)", list(map(astuple, set_values))
             )
+
+    def keep_secret(self, name: str, new: bytes) -> bytes:
+        """Return what is kept under a name, which is ``new`` from now on where it was nothing."""
+        with _translated_errors(self._connection.path):
+            found = self._connection.execute("SELECT value FROM secrets WHERE name = ?", (name,))
+            row = found.fetchone()
+        if row is not None:
+            return bytes(row[0])
+        with _transaction(self._connection) as connection:
+            connection.execute("INSERT INTO secrets VALUES (?, ?)", (name, new))
+        return new
 
     def close(self) -> None:
         """Release the file; everything committed is already durable."""

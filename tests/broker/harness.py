@@ -16,8 +16,10 @@ from barnabas.broker.api.dispatch import ROUTES, Deferred
 from barnabas.broker.api.refusals import refusal
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.security.access import OPEN
+from barnabas.broker.security.scram_users import ScramUsers
 from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.user_credentials import UserCredentials
 from barnabas.protocol.errors import KafkaError
 from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
@@ -88,6 +90,9 @@ class Administration:
         self.catalogue.open()
         self.logs.checkpoint(self.catalogue.forget_deleted)
         self.step()
+        self.users = ScramUsers()
+        self.ended_sessions: list[Any] = []
+        self.users.load(self.metastore.load().scram_credentials)
         self.routes = ROUTES.copy()
         self.routes.bind(
             defaultdict(
@@ -102,6 +107,10 @@ class Administration:
                 logs=self.logs,
                 routes=self.routes,
                 access_rules=AccessRules(None, self.metastore, self.catalogue.changes),
+                end_sessions=lambda ended, _asker: self.ended_sessions.append(ended),
+                user_credentials=UserCredentials(
+                    self.users, self.metastore, self.catalogue.changes
+                ),
             )
         )
 
@@ -117,6 +126,7 @@ class Administration:
             api_key=api.key,
             api_version=version,
             client_id="test",
+            connection=None,
             access=OPEN,
             endpoint=("dialled.example", 4711),
         )

@@ -1,4 +1,4 @@
-"""What one broker answers about directories, producers, replicas, quotas, users and access control.
+"""What one broker answers about directories, producers, replicas, quotas and access control.
 
 The answers themselves are compared with Apache Kafka's in tests/interop; here is what needs a look
 inside, and what Kafka cannot be asked for.
@@ -21,12 +21,6 @@ from barnabas.protocol.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
-from barnabas.protocol.messages.alter_user_scram_credentials import (
-    ALTER_USER_SCRAM_CREDENTIALS,
-    AlterUserScramCredentialsRequest,
-    ScramCredentialDeletion,
-    ScramCredentialUpsertion,
-)
 from barnabas.protocol.messages.create_acls import CREATE_ACLS, AclCreation, CreateAclsRequest
 from barnabas.protocol.messages.delete_acls import DELETE_ACLS, DeleteAclsFilter, DeleteAclsRequest
 from barnabas.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
@@ -44,11 +38,6 @@ from barnabas.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
     DescribeProducersRequest,
     TopicRequest,
-)
-from barnabas.protocol.messages.describe_user_scram_credentials import (
-    DESCRIBE_USER_SCRAM_CREDENTIALS,
-    DescribeUserScramCredentialsRequest,
-    UserName,
 )
 from barnabas.protocol.messages.elect_leaders import (
     ELECT_LEADERS,
@@ -230,7 +219,7 @@ async def test_only_the_assignment_that_is_can_be_asked_for(administration, repl
     assert (listed.error_code, listed.topics) == (0, [])
 
 
-# ------------------------------------------------------------------------------ quotas and users
+# ---------------------------------------------------------------------------------------- quotas
 
 
 async def alter_quota(administration, *operations):
@@ -266,23 +255,6 @@ async def test_a_filter_that_makes_no_sense(administration, component, code, mes
     response = await administration.ask(DESCRIBE_CLIENT_QUOTAS, request, 1)
     assert (response.error_code, response.error_message) == (code, message)
     assert response.entries is None
-
-
-async def test_a_credential_is_refused_not_stored(administration):
-    request = AlterUserScramCredentialsRequest(
-        [ScramCredentialDeletion("b", 1)],
-        [ScramCredentialUpsertion("a", 2, 4096, b"salt", b"password")],
-    )
-    response = await administration.ask(ALTER_USER_SCRAM_CREDENTIALS, request, 0)
-    assert [(each.user, each.error_code) for each in response.results] == [
-        ("a", ErrorCode.UNSUPPORTED_SASL_MECHANISM),
-        ("b", ErrorCode.RESOURCE_NOT_FOUND),
-    ]
-    assert "would protect nothing" in response.results[0].error_message
-    described = await administration.ask(
-        DESCRIBE_USER_SCRAM_CREDENTIALS, DescribeUserScramCredentialsRequest([UserName("a")]), 0
-    )
-    assert [each.error_code for each in described.results] == [ErrorCode.RESOURCE_NOT_FOUND]
 
 
 # --------------------------------------------------------------------------------- access control

@@ -1,6 +1,5 @@
 """Logins over real sockets: who gets in, who does not, and what they may do then."""
 
-import socket
 import struct
 
 import pytest
@@ -10,7 +9,6 @@ from barnabas.broker.config.types import ConfigError
 from barnabas.broker.security.access import Generation
 from barnabas.broker.security.listeners import OPEN_LISTENER, listeners_of
 from barnabas.broker.security.plain_users import PlainUsers
-from barnabas.protocol.client import NEED_DATA, ClientConnection
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
 from barnabas.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
@@ -18,6 +16,7 @@ from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from barnabas.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateRequest
 from barnabas.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
 from barnabas.testing import Broker
+from tests.broker.security.wire import ALICE, Wire
 
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 JAAS = "listener.name.sasl_plaintext.plain.sasl.jaas.config"
@@ -29,53 +28,7 @@ SECURE = {
     "super.users": "User:alice",
     "connection.failed.authentication.delay.ms": "20",
 }
-ALICE = b"\0alice\0secret"
 ANY_ACL = DescribeAclsRequest(1, None, 1, None, None, 1, 1)
-
-
-class Wire:
-    """One connection to a broker."""
-
-    def __init__(self, broker):
-        self.socket = socket.create_connection(broker.address, 20)
-        self.client = ClientConnection("test")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.socket.close()
-
-    def send(self, api, version, request):
-        _, chunks = self.client.request(api, version, request)
-        self.socket.sendall(b"".join(map(bytes, chunks)))
-
-    def receive(self):
-        """The next response, None where the broker has hung up."""
-        while (answer := self.client.next_response()) is NEED_DATA:
-            try:
-                data = self.socket.recv(65536)
-            except ConnectionResetError:
-                return None
-            if not data:
-                return None
-            self.client.receive_data(data)
-        return answer[1]
-
-    def ask(self, api, version, request):
-        self.send(api, version, request)
-        return self.receive()
-
-    def log_in(self, token=ALICE, version=1):
-        assert self.ask(SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN")).error_code == 0
-        return self.ask(SASL_AUTHENTICATE, version, SaslAuthenticateRequest(token))
-
-    @property
-    def is_closed(self):
-        try:
-            return self.socket.recv(1) == b""
-        except ConnectionResetError:
-            return True
 
 
 @pytest.fixture(scope="module")

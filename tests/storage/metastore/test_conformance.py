@@ -346,5 +346,16 @@ def test_quotas_are_set_and_removed(store):
     assert store.load().quotas == ()
 
 
+def test_a_secret_is_made_once(opener):
+    store = opener()
+    assert store.keep_secret("one", b"first") == b"first"
+    assert store.keep_secret("one", b"second") == b"first"
+    assert store.keep_secret("two", b"\0second") == b"\0second"
+    store.close()
+    store = opener()
+    assert store.keep_secret("one", b"third") == b"first"
+    store.close()
+
+
 def test_secrets_do_not_show():
     assert "stored" not in repr(SCRAM)
