@@ -155,7 +155,7 @@ class BrokerServer:
         self.readers = DiskReaders(self.loop)
         self.inspector = Inspector(self.loop, lambda: self.config.queued_max_request_bytes)
         self.authorizer = authorizer_of(self.config, self.generation, AuditLog())
-        self.logins = Logins(self.config)
+        self.logins = Logins(self.config, self.clock)
         self.sockets = SocketServer(
             self.config,
             self.clock,
@@ -179,6 +179,7 @@ class BrokerServer:
             is_controlled = self.authorizer is not None
             self.routes.bind(self._services(), is_controlled=is_controlled)
             self.stage = Stage.PREPARED
+            await self.logins.open()
             await self.sockets.start()
         except BaseException:
             self.abandon()
@@ -214,6 +215,7 @@ class BrokerServer:
         """
         self.stage = Stage.STOPPING
         await self.sockets.stop(self.config.shutdown_timeout_ms)
+        self.logins.close()
         if self._housekeeping is not None:
             self._housekeeping.stop()
         self._close_coordinators()
@@ -248,6 +250,7 @@ class BrokerServer:
         """Let go of files and threads without writing anything more."""
         self._engine.dead = True
         self.loop_monitor.stop()
+        self.logins.close()
         self.sockets.close_listeners()
         if self.http is not None:
             self.http.close()

@@ -170,7 +170,7 @@ ssl.truststore.location STRING null
 ssl.truststore.password PASSWORD null
 ssl.truststore.type STRING JKS
 
-# There is no authentication.
+# The broker logs in to no other, there are no delegation tokens, and there is no Kerberos.
 delegation.token.expiry.check.interval.ms LONG 3600000
 delegation.token.expiry.time.ms LONG 86400000
 delegation.token.max.lifetime.ms LONG 604800000
@@ -207,20 +207,11 @@ sasl.oauthbearer.assertion.private.key.passphrase PASSWORD null
 sasl.oauthbearer.assertion.template.file STRING null
 sasl.oauthbearer.client.credentials.client.id STRING null
 sasl.oauthbearer.client.credentials.client.secret PASSWORD null
-sasl.oauthbearer.clock.skew.seconds INT 30
-sasl.oauthbearer.expected.audience LIST
-sasl.oauthbearer.expected.issuer STRING null
-sasl.oauthbearer.jwks.endpoint.refresh.ms LONG 3600000
-sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms LONG 10000
-sasl.oauthbearer.jwks.endpoint.retry.backoff.ms LONG 100
-sasl.oauthbearer.jwks.endpoint.url STRING null
 sasl.oauthbearer.jwt.retriever.class CLASS \
     org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever
 sasl.oauthbearer.jwt.validator.class CLASS \
     org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator
 sasl.oauthbearer.scope STRING null
-sasl.oauthbearer.scope.claim.name STRING scope
-sasl.oauthbearer.sub.claim.name STRING sub
 sasl.oauthbearer.token.endpoint.url STRING null
 sasl.server.callback.handler.class CLASS null
 security.inter.broker.protocol STRING PLAINTEXT

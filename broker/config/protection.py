@@ -31,11 +31,22 @@ PROTECTING: Final = (
 
 UNAVAILABLE: Final[Mapping[str, str]] = {
     "principal.builder.class": "no Java class can be loaded; ssl.principal.mapping.rules has rules",
+    "sasl.oauthbearer.jwt.validator.class": "no Java class can be loaded",
     "sasl.server.callback.handler.class": "no Java class can be loaded",
     "security.providers": "no Java class can be loaded",
     "ssl.engine.factory.class": "no Java class can be loaded",
 }
 """Keys that would protect something if what they name were there, and why it is not."""
+
+_OAUTH: Final = "org.apache.kafka.common.security.oauthbearer"
+AS_WELL: Final[Mapping[str, tuple[str, ...]]] = {
+    "sasl.oauthbearer.jwt.validator.class": (f"{_OAUTH}.BrokerJwtValidator",),
+    "sasl.server.callback.handler.class": (
+        f"{_OAUTH}.OAuthBearerValidatorCallbackHandler",
+        f"{_OAUTH}.secured.OAuthBearerValidatorCallbackHandler",
+    ),
+}
+"""Classes of Apache Kafka that mean what is done here anyway."""
 
 
 def check_protection(given: Mapping[str, Setting], listeners: Iterable[str]) -> None:
@@ -67,7 +78,7 @@ def _check_of_listener(name: str, setting: Setting, parsed: ListenerKey) -> None
 
 def _check_available(name: str, key: str, setting: Setting) -> None:
     default = IGNORED_CONFIGS[key].default_text if key in IGNORED_CONFIGS else None
-    if key in UNAVAILABLE and setting.text not in {"", default}:
+    if key in UNAVAILABLE and setting.text not in {"", default, *AS_WELL.get(key, ())}:
         raise ConfigError(name, setting.text, f"{UNAVAILABLE[key]} ({setting.origin})")
 
 
@@ -90,4 +101,4 @@ def check_mechanisms(config: BrokerConfig) -> None:
                 )
 
 
-AVAILABLE_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+AVAILABLE_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")

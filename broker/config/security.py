@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from barnabas.broker.config.fields import setting
+from barnabas.broker.config.oauth import OAuthConfig
 from barnabas.broker.config.scram_credentials import ScramCredentials
-from barnabas.broker.config.storage import StorageConfig
 from barnabas.broker.config.types import Between, ConfigType, Matches, at_least
 from barnabas.protocol.sasl.scram import ITERATIONS_MAX, ITERATIONS_MIN
 
@@ -26,7 +26,7 @@ AUTHORIZERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class SecurityConfig(StorageConfig):
+class SecurityConfig(OAuthConfig):
     """Who may connect, as whom, and what for."""
 
     # ---------- SASL

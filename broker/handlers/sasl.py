@@ -44,7 +44,7 @@ def sasl_handshake(
     failed = login.choose(request.mechanism, context.api_version)
     if failed is None:
         return SaslHandshakeResponse(mechanisms=login.mechanism_names)
-    connection.login_failed(f"mechanism {request.mechanism!r} is not offered")
+    connection.login_failed(failed)
     response = SaslHandshakeResponse(error_code=failed.code, mechanisms=login.mechanism_names)
     return _held_back(host, response)
 
@@ -66,7 +66,7 @@ def sasl_authenticate(
     if isinstance(outcome, LoggedIn):
         lifetime_ms = connection.logged_in(outcome)
         return SaslAuthenticateResponse(auth_bytes=outcome.token, session_lifetime_ms=lifetime_ms)
-    connection.login_failed(outcome.message)
+    connection.login_failed(outcome)
     response = SaslAuthenticateResponse(error_code=outcome.code, error_message=outcome.message)
     return _held_back(host, response)
 

@@ -28,7 +28,7 @@ from barnabas.protocol.frame import MIN_FRAME_BYTES, FrameRefused
 if TYPE_CHECKING:
     from barnabas.broker.network.socket_server import Listener, SocketServer
     from barnabas.broker.runtime.clock import Timer
-    from barnabas.broker.security.login import LoggedIn, Login
+    from barnabas.broker.security.login import LoggedIn, Login, LoginFailed
 
 logger = logging.getLogger("barnabas.broker.network.connection")
 
@@ -189,10 +189,12 @@ class Connection(asyncio.BufferedProtocol):
         self._pipeline.forget_plans()
         return self._limit_session()
 
-    def login_failed(self, reason: str) -> None:
+    def login_failed(self, failed: LoginFailed) -> None:
         """Log a failed login; its answer is on its way, or there is none."""
+        mechanism = self.login.mechanism if self.login is not None else ""
         self._server.complain(
-            f"login failed: peer={self.peer} listener={self.listener.name} reason={reason}"
+            f"login failed: peer={self.peer} listener={self.listener.name} "
+            f"mechanism={mechanism or None} {failed.described}"
         )
 
     def _open_gate(self, login: Login) -> None:

@@ -17,6 +17,7 @@ from barnabas.broker.security.login import (
     AUTHENTICATE_KEY,
     LoggedIn,
     Login,
+    LoginFailed,
     Next,
     State,
     Verdict,
@@ -41,7 +42,7 @@ class Door(Protocol):
     def logged_in(self, outcome: LoggedIn) -> int:
         """Serve the client as who it has proved to be."""
 
-    def login_failed(self, reason: str) -> None:
+    def login_failed(self, failed: LoginFailed) -> None:
         """Take note of a failed login."""
 
 
@@ -95,7 +96,7 @@ class LoginGate:
         if isinstance(outcome, LoggedIn):
             self._door.logged_in(outcome)
             return [_LENGTH.pack(len(outcome.token)), outcome.token]
-        self._door.login_failed(outcome.message)
+        self._door.login_failed(outcome)
         return LastChunks(self._clock, self._delay_ms, [])
 
     def _refuse(self, key: int, frame: memoryview) -> LastChunks:

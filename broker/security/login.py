@@ -32,6 +32,10 @@ AUTHENTICATE_KEY: Final = 36
 SAME_PRINCIPAL: Final = "Cannot change principals during re-authentication"
 SAME_MECHANISM: Final = "SASL mechanism cannot be changed during re-authentication"
 
+USER_LOGGED: Final = 64
+REASON_LOGGED: Final = 200
+"""Characters of what a client has sent that come into the log."""
+
 NewExchange: TypeAlias = Callable[[], ServerExchange]
 
 
@@ -75,6 +79,16 @@ class LoginFailed(NamedTuple):
     code: ErrorCode
     message: str
     user: str = ""
+    """Who was to log in, as far as that is known."""
+    detail: str = ""
+    """What is wrong in more words than the client hears."""
+
+    @property
+    def described(self) -> str:
+        """What the log says: no more than is needed, and nothing that is not printable."""
+        words = self.detail or self.message or self.code.name
+        user = f" user={self.user[:USER_LOGGED]!a}" if self.user else ""
+        return f"{user} reason={_printable(words[:REASON_LOGGED])}".lstrip()
 
 
 Outcome: TypeAlias = Next | LoggedIn | LoginFailed
@@ -143,7 +157,8 @@ class Login:
         new = self._mechanisms.get(mechanism)
         if new is None:
             self.state = State.FAILED
-            return LoginFailed(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "")
+            code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
+            return LoginFailed(code, "", detail=f"mechanism {mechanism[:20]} is not offered")
         self.mechanism = mechanism
         self.raw = version == 0
         self.state = State.CHOSEN
@@ -159,17 +174,22 @@ class Login:
         try:
             found = exchange.step(token)
         except SaslFailed as error:
-            return self._failed(str(error))
+            return self._failed(str(error), error.user, error.detail)
         if not isinstance(found, Accepted):
             return Next(found.token)
         principal = user(found.user)
         if self.earlier is not None and principal != self.earlier.principal:
-            return self._failed(SAME_PRINCIPAL)
+            return self._failed(SAME_PRINCIPAL, found.user)
         self.state = State.COMPLETE
         self._exchange = None
         return LoggedIn(found.token, principal, self.mechanism, found.expires_ms)
 
-    def _failed(self, message: str) -> LoginFailed:
+    def _failed(self, message: str, user_name: str = "", detail: str = "") -> LoginFailed:
         self.state = State.FAILED
         self._exchange = None
-        return LoginFailed(ErrorCode.SASL_AUTHENTICATION_FAILED, message)
+        code = ErrorCode.SASL_AUTHENTICATION_FAILED
+        return LoginFailed(code, message, user_name, detail)
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in text)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.config.scram_credentials import parse_scram_credentials
 from barnabas.broker.config.types import ConfigError, ConflictingValues
+from barnabas.broker.runtime.clock import SystemClock
 from barnabas.broker.security.jaas_modules import JaasModules, hidden
 from barnabas.broker.security.plain_users import PlainUsers
 from barnabas.broker.security.scram_users import ScramUsers
 from barnabas.protocol.sasl import scram
+from barnabas.protocol.sasl.oauthbearer import MECHANISM as OAUTHBEARER
 from barnabas.protocol.sasl.plain import MECHANISM as PLAIN
 from barnabas.protocol.sasl.plain import PlainServer
 from barnabas.protocol.sasl.scram import ScramServer
@@ -20,21 +22,27 @@ from barnabas.protocol.sasl.scram import ScramServer
 if TYPE_CHECKING:
     from barnabas.broker.config.broker_config import BrokerConfig
     from barnabas.broker.config.listener_keys import ListenerConfig
+    from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.security.login import NewExchange
+    from barnabas.broker.security.token_logins import TokenLogins
     from barnabas.storage.metastore.interface import MetadataImage, MetaStore
 
 logger = logging.getLogger("barnabas.broker.security.logins")
 
 NONCE_BYTES: Final = 18
+UNSECURED_RULES: Final = "unsecuredValidator"
+"""How options begin that would say which tokens without a signature are good."""
 
 
 class Logins:
     """The users of one broker."""
 
-    def __init__(self, config: BrokerConfig) -> None:
+    def __init__(self, config: BrokerConfig, clock: Clock | None = None) -> None:
         self._config = config
+        self._clock: Clock = clock or SystemClock()
         self._modules = JaasModules(config.sasl_jaas_file)
         self.scram = ScramUsers(config.scram_iterations)
+        self._tokens: TokenLogins | None = None
 
     def mechanisms_of(self, listener: ListenerConfig, name: str) -> dict[str, NewExchange]:
         """Return what begins an exchange, by the mechanisms of a listener; raises ConfigError."""
@@ -42,6 +50,7 @@ class Logins:
             PLAIN: self._plain,
             scram.SCRAM_SHA_256.name: self._scram,
             scram.SCRAM_SHA_512.name: self._scram,
+            OAUTHBEARER: self._oauthbearer,
         }
         mechanisms = listener.value("sasl.enabled.mechanisms")
         assert isinstance(mechanisms, tuple)
@@ -59,6 +68,16 @@ class Logins:
         for user, mechanism in self.scram.create_missing(wanted, metastore):
             logger.info("user created user=%r mechanism=%s", user, mechanism)
         self._refuse_lock_out()
+
+    async def open(self) -> None:
+        """Fetch the keys for tokens, before anybody can come with one; raises ConfigError."""
+        if self._tokens is not None:
+            await self._tokens.open()
+
+    def close(self) -> None:
+        """Fetch no more keys."""
+        if self._tokens is not None:
+            self._tokens.close()
 
     def _refuse_lock_out(self) -> None:
         """Refuse listeners at which nobody could log in, and nobody could change that."""
@@ -106,3 +125,22 @@ class Logins:
         kind = scram.MECHANISMS[mechanism]
         find = self.scram.finder(kind)
         return lambda: ScramServer(kind, find, secrets.token_urlsafe(NONCE_BYTES))
+
+    def _oauthbearer(self, listener: ListenerConfig, name: str, mechanism: str) -> NewExchange:
+        module = self._modules.of(listener, name, mechanism)
+        for option in module.options if module is not None else ():
+            if option.startswith(UNSECURED_RULES):
+                where = self._modules.where(listener, name, mechanism)
+                raise hidden(where, f"{option}: tokens without a signature are never good")
+        if self._tokens is None:
+            try:
+                from barnabas.broker.security.token_logins import TokenLogins
+            except ModuleNotFoundError as error:
+                key = listener.setting_name("sasl.enabled.mechanisms")
+                reason = (
+                    f"{key}: {mechanism} needs {error.name}, which is not installed: "
+                    "pip install 'barnabas[security]'"
+                )
+                raise ConflictingValues(key, mechanism, reason) from None
+            self._tokens = TokenLogins(self._clock)
+        return self._tokens.exchange_of(listener, name)

@@ -8,10 +8,11 @@ from typing import NamedTuple, Protocol, TypeAlias
 class SaslFailed(Exception):
     """The exchange has failed for good; the text is for the other side."""
 
-    def __init__(self, message: str, user: str = "") -> None:
-        """``user`` is who was to log in, as far as that is known: for the log."""
+    def __init__(self, message: str, user: str = "", detail: str = "") -> None:
+        """``user`` is who was to log in, ``detail`` more than the other side hears: for the log."""
         super().__init__(message)
         self.user = user
+        self.detail = detail
 
 
 class Challenge(NamedTuple):

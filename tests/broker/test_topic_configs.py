@@ -48,6 +48,11 @@ OTHER_LIMITS = {
     "log.flush.scheduler.interval.ms",
     "authorizer.class.name",
     "connections.max.reauth.ms",
+    "sasl.oauthbearer.clock.skew.seconds",
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+    "sasl.oauthbearer.jwks.endpoint.url",
     "sasl.server.max.receive.size",
     "log.cleaner.dedupe.buffer.size",
     "socket.send.buffer.bytes",
@@ -122,8 +127,12 @@ def test_keys_that_kafka_does_not_have_say_so():
     ours = BROKER_CONFIGS.keys() - {row[0] for row in KAFKA_BROKER_CONFIGS}
     # Kafka leaves those of its authorizer to the authorizer.
     of_authorizer = {"super.users", "allow.everyone.if.no.acl.found"}
+    of_kafka_4_4 = {
+        "sasl.oauthbearer.allow.unverified.audience",
+        "sasl.oauthbearer.allow.unverified.issuer",
+    }
     named = {name for name in ours if not name.startswith("barnabas.")}
-    assert named == {"cluster.id"} | of_authorizer
+    assert named == {"cluster.id"} | of_authorizer | of_kafka_4_4
 
 
 @pytest.mark.parametrize(
