@@ -371,7 +371,6 @@ class BrokerServer:
             "access_rules": AccessRules(self.authorizer, self.metastore, self.catalogue.changes),
             "catalogue": self.catalogue,
             "configs": self.catalogue.configs,
-            "end_sessions": self.sockets.close_sessions,
             "fetch_sessions": self.fetch_sessions,
             "fetch_waits": self.fetch_waits,
             "groups": self.groups,
@@ -383,6 +382,7 @@ class BrokerServer:
             "producer_ids": self.catalogue.producer_ids,
             "readers": self.readers,
             "routes": self.routes,
+            "sockets": self.sockets,
             "transactions": self.transactions,
             "user_credentials": UserCredentials(
                 self.logins.scram, self.metastore, self.catalogue.changes

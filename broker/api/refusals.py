@@ -35,12 +35,17 @@ def refusal(route: Route, request: Any, error: KafkaError) -> Any:  # noqa: ANN4
     Raises CloseConnection where there is none: the API has no place for it, or the request names
     nothing that has.
     """
-    if route.refuse is not None:
-        return route.refuse(request, error.code, error.message)
-    response = mirror(response_class_of(route.name), request, error.code, error.message)
-    if not says_error(response):
+    response = refusal_or_nothing(route, request, error)
+    if route.refuse is None and not says_error(response):
         raise CloseConnection(str(error)) from error
     return response
+
+
+def refusal_or_nothing(route: Route, request: Any, error: KafkaError) -> Any:  # noqa: ANN401
+    """Return the same; an empty response where the request names nothing that has an error."""
+    if route.refuse is not None:
+        return route.refuse(request, error.code, error.message)
+    return mirror(response_class_of(route.name), request, error.code, error.message)
 
 
 def refusal_unread(route: Route, version: int, error: KafkaError) -> Any:  # noqa: ANN401

@@ -12,13 +12,13 @@ answer.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final, TypeAlias
 
-from barnabas.broker.api.dispatch import Peer, RequestContext, serves
+from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.network.socket_server import SocketServer
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security.scram_users import Owner, ScramUsers, row_of
-from barnabas.broker.security.session import Session
 from barnabas.broker.topics.user_credentials import UserCredentials
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.alter_user_scram_credentials import (
@@ -45,7 +45,6 @@ from barnabas.protocol.sasl.scram import (
 from barnabas.storage.metastore.interface import ScramRow
 
 Change: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
-EndSessions: TypeAlias = Callable[[Callable[[Session], bool], Peer], None]
 
 CHANGES_MAX: Final = 2000
 """Users that one request may change: 20 ms of work for the MetaStore."""
@@ -98,7 +97,7 @@ def refuse_alter(
 @serves(ALTER_USER_SCRAM_CREDENTIALS, versions=(0, 0), refuse=refuse_alter, sliced=True)
 async def alter_user_scram_credentials(
     user_credentials: UserCredentials,
-    end_sessions: EndSessions,
+    sockets: SocketServer,
     context: RequestContext,
     request: AlterUserScramCredentialsRequest,
 ) -> AlterUserScramCredentialsResponse:
@@ -119,7 +118,7 @@ async def alter_user_scram_credentials(
             upserted[upsertion.name] = _row(upsertion)
     if upserted or deleted:
         errors |= await user_credentials.alter(
-            upserted, deleted, lambda ended: end_sessions(ended, context.connection)
+            upserted, deleted, lambda ended: sockets.close_sessions(ended, context.connection)
         )
     results = {name: AlterUserScramCredentialsResult(name, 0, None) for name in upserted | deleted}
     for name, error in errors.items():

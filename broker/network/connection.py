@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from barnabas.broker.api.dispatch import CloseConnection
 from barnabas.broker.network.addresses import network_of, plain_host
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("barnabas.broker.network.connection")
 
+LOGIN_REPEATED_EVERY_S: Final = 1.0
+
 
 class Connection(asyncio.BufferedProtocol):
     """A client connection as the transport drives it."""
@@ -47,6 +49,7 @@ class Connection(asyncio.BufferedProtocol):
         "_intake",
         "_is_queued",
         "_login_deadline",
+        "_login_repeated",
         "_pipeline",
         "_server",
         "_swept",
@@ -76,6 +79,7 @@ class Connection(asyncio.BufferedProtocol):
         self._swept = (0, 0)
         self._close_deadline: float | None = None
         self._login_deadline: float | None = None
+        self._login_repeated: float | None = None
         self._expiry: Timer | None = None
         self.gate: LoginGate | None = None
         self.session: Session = NOBODY
@@ -171,9 +175,14 @@ class Connection(asyncio.BufferedProtocol):
         return None if gate is None else gate.login
 
     def login_again(self) -> Login | None:
-        """Begin the repetition of a login that ends by itself (KIP-368)."""
-        if self.session.expires_ms is None:
+        """Begin the repetition of a login that ends by itself (KIP-368), at most once a second."""
+        now = self._server.clock.monotonic()
+        begun = self._login_repeated
+        is_too_soon = begun is not None and now - begun < LOGIN_REPEATED_EVERY_S
+        if self.session.expires_ms is None or is_too_soon:
             return None
+        self._login_repeated = now
+        self._login_deadline = now + self._server.login_timeout
         self._open_gate(self.listener.security.new_login(self.session))
         return self.login
 
@@ -216,7 +225,13 @@ class Connection(asyncio.BufferedProtocol):
         return left_ms
 
     def _session_ends(self) -> None:
-        """Serve nothing more but a new login; requests under way are still answered."""
+        """Serve nothing more but a new login; requests under way are still answered.
+
+        One that is being repeated at the moment may come to its end: nothing else is served then.
+        """
+        self._expiry = None
+        if self.gate is not None:
+            return
         security = self.listener.security
         self._open_gate(security.new_login(self.session, is_expired=True))
 

@@ -10,7 +10,7 @@ import struct
 from typing import TYPE_CHECKING, Final, Protocol
 
 from barnabas.broker.api.dispatch import CloseConnection, LastChunks, Routes
-from barnabas.broker.api.refusals import refusal_unread
+from barnabas.broker.api.refusals import refusal_or_nothing
 from barnabas.broker.network.framing import Chunks, answers_flexibly, encoded
 from barnabas.broker.security.login import (
     API_VERSIONS_KEY,
@@ -102,11 +102,13 @@ class LoginGate:
     def _refuse(self, key: int, frame: memoryview) -> LastChunks:
         """Refuse what may not be asked in the middle of a login, in the form of its API."""
         self.login.state = State.FAILED
-        header, _ = decode_request_header(frame)
+        header, position = decode_request_header(frame)
         route, version = self._routes.get(key), header.api_version
         if route is None or not route.min_version <= version <= route.max_version:
             raise CloseConnection(LOGIN_FIRST)
-        response = refusal_unread(route, version, KafkaError(ErrorCode.ILLEGAL_SASL_STATE))
+        request = route.api.decode_request(frame, position, version)
+        error = KafkaError(ErrorCode.ILLEGAL_SASL_STATE)
+        response = refusal_or_nothing(route, request, error)
         chunks, _ = encoded(
             route.api.encode_response,
             response,

@@ -29,7 +29,6 @@ HANDSHAKE_KEY: Final = 17
 API_VERSIONS_KEY: Final = 18
 AUTHENTICATE_KEY: Final = 36
 
-SAME_PRINCIPAL: Final = "Cannot change principals during re-authentication"
 SAME_MECHANISM: Final = "SASL mechanism cannot be changed during re-authentication"
 
 USER_LOGGED: Final = 64
@@ -179,7 +178,12 @@ class Login:
             return Next(found.token)
         principal = user(found.user)
         if self.earlier is not None and principal != self.earlier.principal:
-            return self._failed(SAME_PRINCIPAL, found.user)
+            earlier = self.earlier.principal
+            message = (
+                f"Cannot change principals during re-authentication from {earlier.kind}."
+                f"{earlier.name}: {principal.kind}.{principal.name}"
+            )
+            return self._failed(message, found.user)
         self.state = State.COMPLETE
         self._exchange = None
         return LoggedIn(found.token, principal, self.mechanism, found.expires_ms)

@@ -107,7 +107,9 @@ class Administration:
                 logs=self.logs,
                 routes=self.routes,
                 access_rules=AccessRules(None, self.metastore, self.catalogue.changes),
-                end_sessions=lambda ended, _asker: self.ended_sessions.append(ended),
+                sockets=SimpleNamespace(
+                    close_sessions=lambda ended, _asker: self.ended_sessions.append(ended)
+                ),
                 user_credentials=UserCredentials(
                     self.users, self.metastore, self.catalogue.changes
                 ),

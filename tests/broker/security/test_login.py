@@ -118,7 +118,11 @@ def test_a_failure_is_final():
 @pytest.mark.parametrize(
     ("mechanism", "name", "message"),
     [
-        ("TWICE", "bob", "Cannot change principals during re-authentication"),
+        (
+            "TWICE",
+            "bob",
+            "Cannot change principals during re-authentication from User.alice: User.bob",
+        ),
         ("OTHER", "alice", "SASL mechanism cannot be changed during re-authentication"),
     ],
 )

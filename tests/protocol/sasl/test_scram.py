@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import hmac
 
 import pytest
 from kafka.net.sasl.scram import ScramClient as KafkaPythonClient
@@ -190,6 +191,27 @@ def test_proofs_of_any_length_are_compared(proof):
     answers, final = finals()
     with pytest.raises(SaslFailed, match="invalid credentials"):
         answers.step(f"{final.partition(',p=')[0]},p={proof}".encode())
+
+
+@pytest.mark.parametrize(
+    ("header", "is_taken"), [(b"n,,", True), (b"y,,", False), (b"n,a=alice,", False), (b"", False)]
+)
+def test_the_final_message_repeats_the_header_of_the_first(header, is_taken):
+    answers, asked = server(), client()
+    challenge = answers.step(asked.first()).token.decode()
+    nonce = challenge.partition(",")[0]
+    unproved = f"c={base64.b64encode(header).decode()},{nonce}"
+    message = f"n=alice,r=client+nonce,{challenge},{unproved}".encode()
+    salted = salted_password(SCRAM_SHA_256, "secret", SALT, 4096)
+    client_key = hmac.digest(salted, b"Client Key", "sha256")
+    signature = hmac.digest(credential(SCRAM_SHA_256).stored_key, message, "sha256")
+    proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
+    final = f"{unproved},p={base64.b64encode(proof).decode()}".encode()
+    if is_taken:
+        assert answers.step(final).user == "alice"
+    else:
+        with pytest.raises(SaslFailed):
+            answers.step(final)
 
 
 def test_what_was_said_once_cannot_be_said_again():
