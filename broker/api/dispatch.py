@@ -37,7 +37,7 @@ from barnabas.storage.counts import Histogram
 
 if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Clock
-    from barnabas.broker.security.login import LoggedIn, Login, LoginFailed
+    from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
     from barnabas.broker.security.session import Session
     from barnabas.protocol.frame import FrameBuffer
 
@@ -207,8 +207,11 @@ class Peer(Protocol):
     def logged_in(self, outcome: LoggedIn) -> int:
         """Serve the client as who it has proved to be; return for how many ms, 0: no limit."""
 
-    def login_failed(self, failed: LoginFailed) -> None:
-        """Take note of a failed login."""
+    def take_token(self, token: bytes) -> Outcome:
+        """Take the next token of the login under way; raises CloseConnection."""
+
+    def login_failed(self, failed: LoginFailed) -> float:
+        """Take note of a failed login; return for how many ms its answer is to be held back."""
 
     @property
     def endpoint(self) -> tuple[str, int]:

@@ -64,6 +64,21 @@ class SecurityConfig(OAuthConfig):
         "How long a failed login waits for its answer.",
         at_least(0),
     )
+    login_failures_per_address_max: int = setting(
+        "barnabas.login.failures.per.address.max",
+        INT,
+        300,
+        "Failed logins from one address (of IPv6: one network of 64 bits) in a minute. More "
+        "connections from there are closed until it is fewer.",
+        at_least(1),
+    )
+    login_failures_delayed_max: int = setting(
+        "barnabas.login.failures.delayed.max",
+        INT,
+        1000,
+        "Failed logins that wait for their answer at a time; one more is answered at once.",
+        at_least(0),
+    )
     sasl_jaas_file: str | None = setting(
         "barnabas.sasl.jaas.file",
         STRING,

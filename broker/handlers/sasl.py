@@ -10,8 +10,6 @@ version from what it advertises (kafka-python does) take one without SaslHandsha
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from barnabas.broker.api.dispatch import LastAnswer, RequestContext, serves
 from barnabas.broker.runtime.host import Host
 from barnabas.broker.security.login import LoggedIn, Next
@@ -26,8 +24,6 @@ from barnabas.protocol.messages.sasl_handshake import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-
-Response = TypeVar("Response", SaslHandshakeResponse, SaslAuthenticateResponse)
 
 AUTHENTICATED = "SaslAuthenticate request received after successful authentication"
 
@@ -44,9 +40,9 @@ def sasl_handshake(
     failed = login.choose(request.mechanism, context.api_version)
     if failed is None:
         return SaslHandshakeResponse(mechanisms=login.mechanism_names)
-    connection.login_failed(failed)
+    delay_ms = connection.login_failed(failed)
     response = SaslHandshakeResponse(error_code=failed.code, mechanisms=login.mechanism_names)
-    return _held_back(host, response)
+    return LastAnswer(host.clock, delay_ms, response)
 
 
 @serves(SASL_AUTHENTICATE, versions=(0, 2), short=True)
@@ -55,23 +51,16 @@ def sasl_authenticate(
 ) -> SaslAuthenticateResponse | LastAnswer[SaslAuthenticateResponse]:
     """Take the client's next token."""
     connection = context.connection
-    login = connection.login
-    if login is None:
+    if connection.login is None:
         return SaslAuthenticateResponse(
             error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=AUTHENTICATED
         )
-    outcome = login.step(bytes(request.auth_bytes))
+    outcome = connection.take_token(bytes(request.auth_bytes))
     if isinstance(outcome, Next):
         return SaslAuthenticateResponse(auth_bytes=outcome.token)
     if isinstance(outcome, LoggedIn):
         lifetime_ms = connection.logged_in(outcome)
         return SaslAuthenticateResponse(auth_bytes=outcome.token, session_lifetime_ms=lifetime_ms)
-    connection.login_failed(outcome)
+    delay_ms = connection.login_failed(outcome)
     response = SaslAuthenticateResponse(error_code=outcome.code, error_message=outcome.message)
-    return _held_back(host, response)
-
-
-def _held_back(host: Host, response: Response) -> LastAnswer[Response]:
-    """Answer a failed login late, which slows guessing down, and hang up."""
-    delay_ms = host.config.connection_failed_authentication_delay_ms
     return LastAnswer(host.clock, delay_ms, response)

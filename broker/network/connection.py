@@ -22,13 +22,13 @@ from barnabas.broker.network.pipeline import CLOSED, DRAINING, TURN_REQUESTS, WR
 from barnabas.broker.network.sending import send_unpaced
 from barnabas.broker.network.writer import Writer
 from barnabas.broker.security.session import NOBODY, Session
-from barnabas.protocol.errors import Malformed
+from barnabas.protocol.errors import ErrorCode, Malformed
 from barnabas.protocol.frame import MIN_FRAME_BYTES, FrameRefused
 
 if TYPE_CHECKING:
     from barnabas.broker.network.socket_server import Listener, SocketServer
     from barnabas.broker.runtime.clock import Timer
-    from barnabas.broker.security.login import LoggedIn, Login, LoginFailed
+    from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
 
 logger = logging.getLogger("barnabas.broker.network.connection")
 
@@ -198,17 +198,33 @@ class Connection(asyncio.BufferedProtocol):
         self._pipeline.forget_plans()
         return self._limit_session()
 
-    def login_failed(self, failed: LoginFailed) -> None:
-        """Log a failed login; its answer is on its way, or there is none."""
+    def take_token(self, token: bytes) -> Outcome:
+        """Take the next token of the login under way.
+
+        Raises CloseConnection for a client whose address has guessed too often.
+        """
+        login = self.login
+        assert login is not None
+        if login.earlier is None and not self._server.failed_logins.may_try(self.network):
+            raise CloseConnection("too many failed logins from this address")
+        return login.step(token)
+
+    def login_failed(self, failed: LoginFailed) -> float:
+        """Log and count a failed login; return for how many ms its answer is to be held back."""
+        self._login_deadline = None  # It is over.
+        failed_logins = self._server.failed_logins
+        if failed.code is ErrorCode.SASL_AUTHENTICATION_FAILED:
+            failed_logins.failed(self.network)
         mechanism = self.login.mechanism if self.login is not None else ""
         self._server.complain(
             f"login failed: peer={self.peer} listener={self.listener.name} "
             f"mechanism={mechanism or None} {failed.described}"
         )
+        return failed_logins.hold_back()
 
     def _open_gate(self, login: Login) -> None:
         server = self._server
-        self.gate = LoginGate(login, self, server.routes, server.clock, server.login_delay_ms)
+        self.gate = LoginGate(login, self, server.routes, server.clock)
         self._frames.max_frame_bytes = self.listener.security.max_receive_bytes
         self._frames.min_frame_bytes = 0  # A bare token may be as short as it likes.
         self._pipeline.forget_plans()

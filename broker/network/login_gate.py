@@ -19,6 +19,7 @@ from barnabas.broker.security.login import (
     Login,
     LoginFailed,
     Next,
+    Outcome,
     State,
     Verdict,
 )
@@ -42,21 +43,21 @@ class Door(Protocol):
     def logged_in(self, outcome: LoggedIn) -> int:
         """Serve the client as who it has proved to be."""
 
-    def login_failed(self, failed: LoginFailed) -> None:
-        """Take note of a failed login."""
+    def take_token(self, token: bytes) -> Outcome:
+        """Take the next token of the login under way; raises CloseConnection."""
+
+    def login_failed(self, failed: LoginFailed) -> float:
+        """Take note of a failed login; return for how many ms its answer is to be held back."""
 
 
 class LoginGate:
     """Judges the requests of one connection by the login that is under way."""
 
-    def __init__(
-        self, login: Login, door: Door, routes: Routes, clock: Clock, delay_ms: float
-    ) -> None:
+    def __init__(self, login: Login, door: Door, routes: Routes, clock: Clock) -> None:
         self.login = login
         self._door = door
         self._routes = routes
         self._clock = clock
-        self._delay_ms = delay_ms
 
     def judge(self, frame: memoryview) -> Chunks | LastChunks | None:
         """Return what is answered in place of a handler; None: the request is to be handled.
@@ -90,14 +91,13 @@ class LoginGate:
 
     def _take_token(self, frame: memoryview) -> Chunks | LastChunks:
         """Take a bare token; the answer is one too, and a failure has none."""
-        outcome = self.login.step(bytes(frame))
+        outcome = self._door.take_token(bytes(frame))
         if isinstance(outcome, Next):
             return [_LENGTH.pack(len(outcome.token)), outcome.token]
         if isinstance(outcome, LoggedIn):
             self._door.logged_in(outcome)
             return [_LENGTH.pack(len(outcome.token)), outcome.token]
-        self._door.login_failed(outcome)
-        return LastChunks(self._clock, self._delay_ms, [])
+        return LastChunks(self._clock, self._door.login_failed(outcome), [])
 
     def _refuse(self, key: int, frame: memoryview) -> LastChunks:
         """Refuse what may not be asked in the middle of a login, in the form of its API."""
@@ -116,4 +116,5 @@ class LoginGate:
             header.correlation_id,
             answers_flexibly(route, version),
         )
-        return LastChunks(self._clock, self._delay_ms, chunks)
+        failed = LoginFailed(error.code, "", detail=f"{route.name} in the middle of a login")
+        return LastChunks(self._clock, self._door.login_failed(failed), chunks)

@@ -24,6 +24,7 @@ from barnabas.broker.network.frame_budget import JUDGE_SECONDS, FrameBudget
 from barnabas.broker.network.large import LargeRequests
 from barnabas.broker.runtime.clock import Clock, Timer
 from barnabas.broker.security.access import Generation
+from barnabas.broker.security.failed_logins import FailedLogins
 from barnabas.broker.security.listeners import OPEN_LISTENER, ListenerSecurity
 from barnabas.protocol.frame import RingPool
 
@@ -121,7 +122,12 @@ class SocketServer:
         idle_ms = config.connections_max_idle_ms
         self.idle_timeout = idle_ms / 1000 if idle_ms >= 0 else float("inf")
         self.login_timeout = config.login_timeout_ms / 1000
-        self.login_delay_ms = config.connection_failed_authentication_delay_ms
+        self.failed_logins = FailedLogins(
+            clock,
+            per_address=config.login_failures_per_address_max,
+            held_back=config.login_failures_delayed_max,
+            delay_ms=config.connection_failed_authentication_delay_ms,
+        )
         self.listeners = [Listener(e.name, e.host, e.port, e.advertised) for e in config.endpoints]
         for listener in self.listeners:
             listener.security = (security or {}).get(listener.name, OPEN_LISTENER)
@@ -236,6 +242,9 @@ class SocketServer:
         host = connection.peer_host
         if self._per_host[host] >= self._config.max_connections_per_ip:
             return f"max.connections.per.ip of {self._config.max_connections_per_ip} reached"
+        needs_login = connection.listener.security.needs_login
+        if needs_login and not self.failed_logins.may_try(connection.network):
+            return "too many failed logins from this address"
         reached = f"max.connections of {self._max_connections} reached"
         if len(self.connections) >= self._max_connections and not self._make_room(reached):
             return reached
