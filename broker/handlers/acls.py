@@ -18,6 +18,7 @@ from barnabas.broker.api.dispatch import CloseConnection, RequestContext, serves
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security.acls import EVERYWHERE, Acl, AclFilter, network_of
 from barnabas.broker.security.operations import (
+    ASKED_BESIDES,
     CLUSTER_NAME,
     SUPPORTED,
     Operation,
@@ -198,7 +199,8 @@ def _acl_of(given: AclCreation) -> Acl:
         raise _invalid("The name of the resource is empty")
     if resource_type is ResourceType.CLUSTER and given.resource_name != CLUSTER_NAME:
         raise _invalid(f"The only name of a Cluster resource is {CLUSTER_NAME}")
-    if operation is not Operation.ALL and operation not in SUPPORTED[resource_type]:
+    known = (Operation.ALL, *SUPPORTED[resource_type])
+    if operation not in known and (operation, resource_type) not in ASKED_BESIDES:
         raise _invalid(f"A {shown(resource_type)} has no operation {operation.name}")
     if given.host != EVERYWHERE and network_of(given.host) is None:
         raise _invalid(f"The host {given.host!r} is no address, network or *")

@@ -6,7 +6,8 @@ members, v5 the protocol's type and name, which must match. Heartbeat: v3 static
 LeaveGroup: v3 several members, v5 a reason.
 
 A JoinGroup or SyncGroup that waits for the other members does not hold its connection up: a
-LeaveGroup behind it is heard, and ends the wait.
+LeaveGroup behind it is heard, and ends the wait. Whether the client may still read the group is
+asked again when it is over.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import uuid
 from typing import Final
 
+from barnabas.broker.api.checks import GROUP, GROUP_DENIED, READ
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.runtime.host import Host
@@ -63,6 +65,8 @@ def join_group(
     pending: Deferred[JoinGroupResponse] = Deferred()
 
     def respond(response: JoinGroupResponse) -> None:
+        if not response.error_code and not context.access.may(READ, GROUP, request.group_id):
+            response = refuse(GROUP_DENIED)
         if context.api_version < NULL_PROTOCOL_NAME_SINCE and response.protocol_name is None:
             response.protocol_name = ""
         pending.complete(response)
@@ -115,8 +119,14 @@ def sync_group(
     code = code or group_refusal(groups, request.group_id)
     if code:
         return _refuse_sync(code)
+
+    def respond(response: SyncGroupResponse) -> None:
+        if not response.error_code and not context.access.may(READ, GROUP, request.group_id):
+            response = _refuse_sync(GROUP_DENIED)
+        pending.complete(response)
+
     command = SyncGroup(caller_of(context), request, groups.new_ticket(), groups.image)
-    groups.submit(request.group_id, command, pending.complete, _refuse_sync, ticket=command.ticket)
+    groups.submit(request.group_id, command, respond, _refuse_sync, ticket=command.ticket)
     return pending
 
 

@@ -62,7 +62,18 @@ def _described(name: str, times: int) -> DescribeUserScramCredentialsResult:
     return DescribeUserScramCredentialsResult(name, code, message + name)
 
 
-@serves(ALTER_USER_SCRAM_CREDENTIALS, versions=(0, 0))
+def refuse_alter_users(
+    request: AlterUserScramCredentialsRequest, code: ErrorCode, message: str | None
+) -> AlterUserScramCredentialsResponse:
+    """Answer one error for every user, each once."""
+    changes: list[Change] = [*request.deletions, *request.upsertions]
+    names = sorted({change.name for change in changes})
+    return AlterUserScramCredentialsResponse(
+        results=[AlterUserScramCredentialsResult(name, code, message) for name in names]
+    )
+
+
+@serves(ALTER_USER_SCRAM_CREDENTIALS, versions=(0, 0), refuse=refuse_alter_users)
 def alter_user_scram_credentials(
     context: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
