@@ -149,7 +149,9 @@ CHECKS: Final[Checks] = {
     "JoinGroup": (_request(READ, GROUP, "group_id", GROUP_DENIED),),
     "Heartbeat": (_request(READ, GROUP, "group_id", GROUP_DENIED),),
     "LeaveGroup": (_request(READ, GROUP, "group_id", GROUP_DENIED),),
-    "SyncGroup": (_request(READ, GROUP, "group_id", GROUP_DENIED),),
+    "SyncGroup": (
+        _item(READ, GROUP, "group_id", GROUP_DENIED, when="from v5 on: the protocol is named"),
+    ),
     "DescribeGroups": (_item(DESCRIBE, GROUP, "groups", GROUP_DENIED),),
     "ListGroups": (_left_out(DESCRIBE, GROUP, "all groups", (DESCRIBE, CLUSTER)),),
     "SaslHandshake": (),

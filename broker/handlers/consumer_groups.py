@@ -43,7 +43,14 @@ GROUPS_PER_REQUEST_MAX: Final = 10_000
 """Groups that one request may name."""
 
 
-@serves(CONSUMER_GROUP_HEARTBEAT, versions=(0, 1))
+def refuse_heartbeat(
+    _request: ConsumerGroupHeartbeatRequest, code: ErrorCode, message: str | None
+) -> ConsumerGroupHeartbeatResponse:
+    """Answer an error; there is no member."""
+    return ConsumerGroupHeartbeatResponse(error_code=code, error_message=message)
+
+
+@serves(CONSUMER_GROUP_HEARTBEAT, versions=(0, 1), refuse=refuse_heartbeat)
 def consumer_group_heartbeat(
     groups: Groups, context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse | Deferred[ConsumerGroupHeartbeatResponse]:

@@ -433,7 +433,14 @@ def _topics_before_groups(
 # ------------------------------------------------------------------------------------ OffsetDelete
 
 
-@serves(OFFSET_DELETE, versions=(0, 0), divide=by("topics.partitions"))
+def refuse_offset_delete(
+    _request: OffsetDeleteRequest, code: ErrorCode, _message: str | None
+) -> OffsetDeleteResponse:
+    """Answer an error for the group."""
+    return OffsetDeleteResponse(code)
+
+
+@serves(OFFSET_DELETE, versions=(0, 0), refuse=refuse_offset_delete, divide=by("topics.partitions"))
 def offset_delete(
     catalogue: Catalogue, groups: Groups, context: RequestContext, request: OffsetDeleteRequest
 ) -> OffsetDeleteResponse | Deferred[OffsetDeleteResponse]:

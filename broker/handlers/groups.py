@@ -57,7 +57,14 @@ def group_refusal(groups: Groups, group_id: str) -> ErrorCode:
     return groups.refusal(group_id)
 
 
-@serves(JOIN_GROUP, versions=(0, 9))
+def refuse_join_group(
+    _request: JoinGroupRequest, code: ErrorCode, _message: str | None
+) -> JoinGroupResponse:
+    """Answer an error; there is no member, and in no version a null."""
+    return JoinGroupResponse(error_code=code)
+
+
+@serves(JOIN_GROUP, versions=(0, 9), refuse=refuse_join_group)
 def join_group(
     groups: Groups, host: Host, context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse | Deferred[JoinGroupResponse]:
@@ -116,6 +123,8 @@ def sync_group(
         request.protocol_type is None or request.protocol_name is None
     ):
         code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    elif not context.access.may(READ, GROUP, request.group_id):
+        code = GROUP_DENIED
     code = code or group_refusal(groups, request.group_id)
     if code:
         return _refuse_sync(code)
@@ -155,7 +164,14 @@ def _refuse_heartbeat(code: ErrorCode) -> HeartbeatResponse:
     return HeartbeatResponse(error_code=code)
 
 
-@serves(LEAVE_GROUP, versions=(0, 5))
+def refuse_leave_group(
+    _request: LeaveGroupRequest, code: ErrorCode, _message: str | None
+) -> LeaveGroupResponse:
+    """Answer an error, for all members."""
+    return _refuse_leave(code)
+
+
+@serves(LEAVE_GROUP, versions=(0, 5), refuse=refuse_leave_group)
 def leave_group(
     groups: Groups, context: RequestContext, request: LeaveGroupRequest
 ) -> LeaveGroupResponse | Deferred[LeaveGroupResponse]:

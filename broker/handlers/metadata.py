@@ -220,26 +220,21 @@ class _Described:
             error_code=code,
             name=None,
             topic_id=topic_id,
-            topic_authorized_operations=NOT_ASKED
-            if topic is None
-            else _operations_on_topic(self._access, self._request, None),
         )
 
     def _add_by_name(self, name: str) -> None:
-        access, request = self._access, self._request
-        is_seen = access.may(DESCRIBE, TOPIC, name)
-        topic = self._catalogue.topic(name) if is_seen else None
+        if not self._access.may(DESCRIBE, TOPIC, name):
+            self._topics[name] = MetadataResponseTopic(error_code=TOPIC_DENIED, name=name)
+            return
+        topic = self._catalogue.topic(name)
         if topic is not None:
             self._add_found(topic)
             return
-        code = TOPIC_DENIED
-        if is_seen:
-            code = self._failed.get(name) or self._missing_error(name)
         self._topics[name] = MetadataResponseTopic(
-            error_code=code,
+            error_code=self._failed.get(name) or self._missing_error(name),
             name=name,
-            is_internal=is_seen and name in INTERNAL,
-            topic_authorized_operations=_operations_on_topic(access, request, name),
+            is_internal=name in INTERNAL,
+            topic_authorized_operations=_operations_on_topic(self._access, self._request, name),
         )
 
     def _add_found(self, topic: Topic) -> None:
@@ -261,11 +256,11 @@ def missing_topic_error(name: str) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _operations_on_topic(access: Access, request: MetadataRequest, name: str | None) -> int:
-    """What the client may do to a topic, if it has asked; nothing to one that is not named."""
+def _operations_on_topic(access: Access, request: MetadataRequest, name: str) -> int:
+    """What the client may do to a topic, if it has asked."""
     if not request.include_topic_authorized_operations:
         return NOT_ASKED
-    return 0 if name is None else access.operations_on(TOPIC, name)
+    return access.operations_on(TOPIC, name)
 
 
 def _found_of(

@@ -237,7 +237,14 @@ def offsets_partition(catalogue: Catalogue, group_id: str) -> TopicPartition:
 # ------------------------------------------------------------------------------------------ EndTxn
 
 
-@serves(END_TXN, versions=(0, 5), short=True)
+def refuse_end_txn(
+    _request: EndTxnRequest, code: ErrorCode, _message: str | None
+) -> EndTxnResponse:
+    """Answer an error, and no epoch."""
+    return EndTxnResponse(error_code=code)
+
+
+@serves(END_TXN, versions=(0, 5), refuse=refuse_end_txn, short=True)
 def end_txn(
     transactions: Transactions, context: RequestContext, request: EndTxnRequest
 ) -> Deferred[EndTxnResponse]:

@@ -6,10 +6,11 @@ same cases are asked of Apache Kafka (``tests/interop/test_access_like_kafka.py`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
+from barnabas.broker import handlers
 from barnabas.broker.api.checks import CHECKS, Check
 from barnabas.broker.api.dispatch import ROUTES, Route
 from barnabas.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -147,6 +148,8 @@ from barnabas.protocol.messages.write_txn_markers import (
 )
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.protocol.wire import ZERO_UUID
+
+assert handlers, "importing the package registers the routes"
 
 GRANTED, DENIED = "open-thing", "shut-thing"
 """Topics, groups and transactional ids of these names exist; the second are denied, and whatever
@@ -360,13 +363,15 @@ def _describe(kind: int, names: Sequence[str]) -> DescribeConfigsRequest:
 
 
 def _alter(kind: int, names: Sequence[str]) -> AlterConfigsRequest:
-    config = OldConfig("retention.ms" if kind == TOPIC_RESOURCE else "num.io.threads", "1000")
+    config = OldConfig("retention.ms" if kind == TOPIC_RESOURCE else "log.retention.ms", "1000")
     resources = [OldResource(kind, name, [config]) for name in names]
     return AlterConfigsRequest(resources, validate_only=True)
 
 
 def _alter_incrementally(kind: int, names: Sequence[str]) -> IncrementalAlterConfigsRequest:
-    config = AlterableConfig("retention.ms" if kind == TOPIC_RESOURCE else "num.io.threads", 0, "1")
+    config = AlterableConfig(
+        "retention.ms" if kind == TOPIC_RESOURCE else "log.retention.ms", 0, "1"
+    )
     resources = [AlterConfigsResource(kind, name, [config]) for name in names]
     return IncrementalAlterConfigsRequest(resources, validate_only=True)
 
@@ -782,11 +787,11 @@ NAMES = (
 """What items of an answer are told apart by, the first that there is."""
 
 
-def codes(message: Any, ids: dict[bytes, str], path: str = "") -> Iterator[tuple[str, int]]:
+def codes(message: Any, ids: Mapping[bytes, str], path: str = "") -> Iterator[tuple[str, int]]:
     """Every error code of an answer, with the way to it; ``ids`` has the names of topic ids."""
     if isinstance(message, list):
         for number, item in enumerate(message):
-            yield from codes(item, ids, f"{path}[{_label(item, ids) or number}]")
+            yield from codes(item, ids, f"{path}[{label_of(item, ids) or number}]")
     elif is_dataclass(message):
         for field in fields(message):
             value = getattr(message, field.name)
@@ -796,7 +801,8 @@ def codes(message: Any, ids: dict[bytes, str], path: str = "") -> Iterator[tuple
                 yield from codes(value, ids, f"{path}.{field.name}")
 
 
-def _label(item: Any, ids: dict[bytes, str]) -> str:
+def label_of(item: Any, ids: Mapping[bytes, str]) -> str:
+    """What an item of an answer is about, if that has a name or a number."""
     for name in NAMES:
         value = getattr(item, name, None)
         if isinstance(value, bytes):
