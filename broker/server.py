@@ -453,7 +453,7 @@ class BrokerServer:
         self.metastore.raise_boot_epoch(self.logs.leader_epoch)
         self.scrubber.open(clean=report.clean)
         self.catalogue.open()
-        self.groups = Groups(self, self.catalogue)
+        self.groups = Groups(self, self.catalogue, self.generation)
         self.markers = MarkerWriter(self.catalogue, self.groups)
         self.transactions = Transactions(self, self.catalogue, self.logs, self.markers)
         return report

@@ -18,6 +18,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import RequestContext
+    from barnabas.broker.security.access import Access
 
 ALTER, ALTER_CONFIGS, CLUSTER_ACTION, CREATE, DELETE = (
     Operation.ALTER,
@@ -143,11 +144,14 @@ CHECKS: Final[Checks] = {
         _item(DESCRIBE, GROUP, "coordinator_keys", GROUP_DENIED, when="of a group"),
         _item(DESCRIBE, TRANSACTIONAL_ID, "coordinator_keys", TRANSACTIONAL_ID_DENIED,
             when="of a transactional id"),
+        _item(CLUSTER_ACTION, CLUSTER, "", CLUSTER_DENIED, when="of a share group"),
     ),
     "JoinGroup": (_request(READ, GROUP, "group_id", GROUP_DENIED),),
     "Heartbeat": (_request(READ, GROUP, "group_id", GROUP_DENIED),),
     "LeaveGroup": (_request(READ, GROUP, "group_id", GROUP_DENIED),),
-    "SyncGroup": (_request(READ, GROUP, "group_id", GROUP_DENIED),),
+    "SyncGroup": (
+        _item(READ, GROUP, "group_id", GROUP_DENIED, when="from v5 on: the protocol is named"),
+    ),
     "DescribeGroups": (_item(DESCRIBE, GROUP, "groups", GROUP_DENIED),),
     "ListGroups": (_left_out(DESCRIBE, GROUP, "all groups", (DESCRIBE, CLUSTER)),),
     "SaslHandshake": (),
@@ -275,3 +279,18 @@ def denied(
 ) -> KafkaError:
     """Return the error of a denial; it names nothing that the client has not named."""
     return KafkaError(code, f"{operation.name} on {shown(resource_type)}:{name} is denied")
+
+
+# ------------------------------------------------------------------------ what several handlers ask
+
+
+def may_create(access: Access, name: str) -> bool:
+    """Whether a client may create a topic."""
+    return access.may_see(CLUSTER, CLUSTER_NAME, CREATE) or access.may(CREATE, TOPIC, name)
+
+
+def transaction_denial(access: Access, transactional_id: str, group_id: str) -> ErrorCode:
+    """Why a client may not commit a group's offsets in a transaction; NONE if it may."""
+    if not access.may(WRITE, TRANSACTIONAL_ID, transactional_id):
+        return TRANSACTIONAL_ID_DENIED
+    return ErrorCode.NONE if access.may(READ, GROUP, group_id) else GROUP_DENIED

@@ -10,7 +10,7 @@ know, a host that is no address) is refused instead of stored without effect.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final, TypeVar
 
@@ -18,7 +18,10 @@ from barnabas.broker.api.dispatch import CloseConnection, RequestContext, serves
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security.acls import EVERYWHERE, Acl, AclFilter, network_of
 from barnabas.broker.security.operations import (
+    ANY,
+    ASKED_BESIDES,
     CLUSTER_NAME,
+    MATCH,
     SUPPORTED,
     Operation,
     PatternType,
@@ -135,18 +138,36 @@ def refuse_delete_acls(
 async def delete_acls(
     access_rules: AccessRules, context: RequestContext, request: DeleteAclsRequest
 ) -> DeleteAclsResponse:
-    """Remove what filters mean, in one commit."""
+    """Remove what filters mean, in one commit; those that mean nothing there is are named."""
     _ = access_rules.authorizer
     if len(request.filters) > FILTERS_MAX:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"at most {FILTERS_MAX} filters per request")
     filters = [_filter_of(each) for each in request.filters]
-    found = await access_rules.remove(filters, CHANGES_MAX)
+    problems = [_problem_of(wanted) for wanted in filters]
+    good = [wanted for wanted, problem in zip(filters, problems, strict=True) if problem is None]
+    found = iter(await access_rules.remove(good, CHANGES_MAX))
     return DeleteAclsResponse(
         filter_results=[
-            DeleteAclsFilterResult(error_message=None, matching_acls=_matching(acls))
-            for acls in found
+            DeleteAclsFilterResult(ErrorCode.INVALID_REQUEST, problem)
+            if problem is not None
+            else DeleteAclsFilterResult(error_message=None, matching_acls=_matching(next(found)))
+            for problem in problems
         ]
     )
+
+
+def _problem_of(wanted: AclFilter) -> str | None:
+    """Say which number of a filter is unknown: nobody is to believe that nothing was there."""
+    numbers: dict[str, tuple[int, Iterable[int]]] = {
+        "resource type": (wanted.resource_type, ResourceType),
+        "pattern type": (wanted.pattern, (MATCH, *PatternType)),
+        "operation": (wanted.operation, Operation),
+        "permission": (wanted.permission, Permission),
+    }
+    for what, (number, known) in numbers.items():
+        if number not in {ANY, *known}:
+            return f"{number} is no {what} that an ACL can have"
+    return None
 
 
 def _matching(acls: Sequence[Acl]) -> list[DeleteAclsMatchingAcl]:
@@ -198,7 +219,8 @@ def _acl_of(given: AclCreation) -> Acl:
         raise _invalid("The name of the resource is empty")
     if resource_type is ResourceType.CLUSTER and given.resource_name != CLUSTER_NAME:
         raise _invalid(f"The only name of a Cluster resource is {CLUSTER_NAME}")
-    if operation is not Operation.ALL and operation not in SUPPORTED[resource_type]:
+    known = (Operation.ALL, *SUPPORTED[resource_type])
+    if operation not in known and (operation, resource_type) not in ASKED_BESIDES:
         raise _invalid(f"A {shown(resource_type)} has no operation {operation.name}")
     if given.host != EVERYWHERE and network_of(given.host) is None:
         raise _invalid(f"The host {given.host!r} is no address, network or *")

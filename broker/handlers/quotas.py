@@ -113,17 +113,28 @@ def _check_match(component: ComponentData) -> None:
 # ----------------------------------------------------------------------------- AlterClientQuotas
 
 
-@serves(ALTER_CLIENT_QUOTAS, versions=(0, 1))
+def refuse_alter_client_quotas(
+    request: AlterClientQuotasRequest, code: ErrorCode, message: str | None
+) -> AlterClientQuotasResponse:
+    """Answer one error for every entity."""
+    return AlterClientQuotasResponse(
+        entries=[_result(entry, code, message) for entry in request.entries]
+    )
+
+
+def _result(entry: EntryData, code: int = 0, message: str | None = None) -> EntryDataResult:
+    entity = [EntityData(each.entity_type, each.entity_name) for each in entry.entity]
+    return EntryDataResult(error_code=code, error_message=message, entity=entity)
+
+
+@serves(ALTER_CLIENT_QUOTAS, versions=(0, 1), refuse=refuse_alter_client_quotas)
 def alter_client_quotas(
     context: RequestContext, request: AlterClientQuotasRequest
 ) -> AlterClientQuotasResponse:
     """Refuse every quota; each entity succeeds or fails by itself."""
     results = []
     for entry in request.entries:
-        result = EntryDataResult(
-            error_message=None,
-            entity=[EntityData(each.entity_type, each.entity_name) for each in entry.entity],
-        )
+        result = _result(entry)
         try:
             _check_change(entry)
         except KafkaError as error:

@@ -5,6 +5,7 @@ DeleteTopics: v6 takes ids as well as names; before v3 there was no error for "d
 off". CreatePartitions: nothing changed but the encoding.
 One broker holds one replica of everything: the only replication factor is 1 (-1 stands for it), and
 the only manual assignment is to this broker.
+Whether a topic exists is told to nobody who may neither create, delete, alter nor describe it.
 Stricter than Kafka: names in one request that collide ("a.b", "a_b") are refused here, too.
 Knowingly absent: throttling, and ``timeout_ms``, because a change is complete when it is answered.
 """
@@ -14,9 +15,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from barnabas.broker.api.checks import (
+    ALTER,
+    CLUSTER,
+    CREATE,
+    DELETE,
+    DESCRIBE_CONFIGS,
+    TOPIC,
+    TOPIC_DENIED,
+    denied,
+    may_create,
+)
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.config.topic_values import describe_topic
 from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.security.access import Access
+from barnabas.broker.security.operations import CLUSTER_NAME
 from barnabas.broker.topics.catalogue import PARTITIONS_PER_CHANGE_MAX, Catalogue, new_topic_id
 from barnabas.broker.topics.topic import Topic
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -49,6 +63,7 @@ REPLICATION_FACTOR = 1
 TOPICS_PER_TURN = 100
 """Topics that are looked at before the loop may get a turn."""
 USE_DEFAULT = -1
+NOT_TOLD = -1
 
 
 # ----------------------------------------------------------------------------------- CreateTopics
@@ -66,10 +81,14 @@ async def create_topics(
     for name, topic in named.items():
         try:
             _check_given_once(given[name])
+            if not may_create(context.access, name):
+                raise denied(TOPIC_DENIED, CREATE, TOPIC, name)
             _check_total(total)
             result = await _create_topic(
                 catalogue, identity, topic, validate_only=request.validate_only
             )
+            if not context.access.may_see(TOPIC, name, DESCRIBE_CONFIGS):
+                _hide_configs(result)
         except KafkaError as error:
             result = CreatableTopicResult(
                 name=name, error_code=error.code, error_message=error.message
@@ -106,6 +125,13 @@ async def _create_topic(
             for entry in describe_topic(own, catalogue.configs.broker_config)
         ],
     )
+
+
+def _hide_configs(result: CreatableTopicResult) -> None:
+    """Take out of an answer what only DescribeConfigs would tell."""
+    result.topic_config_error_code = TOPIC_DENIED
+    result.num_partitions = result.replication_factor = NOT_TOLD
+    result.configs = []
 
 
 def _partition_count(catalogue: Catalogue, identity: Identity, asked: CreatableTopic) -> int:
@@ -201,10 +227,12 @@ async def delete_topics(
         code = ErrorCode.TOPIC_DELETION_DISABLED
         raise KafkaError(code if context.api_version >= 3 else ErrorCode.INVALID_REQUEST)
     asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
-    results, doomed = _topics_to_delete(catalogue, asked)
+    results, doomed = _topics_to_delete(catalogue, context.access, asked)
     for topic in doomed:
         result = DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
         try:
+            if not _may_delete(context.access, topic.name):  # Any more.
+                raise denied(TOPIC_DENIED, DELETE, TOPIC, topic.name)
             await catalogue.delete_topic(topic.topic_id)
         except KafkaError as error:
             result.error_code = error.code
@@ -213,8 +241,12 @@ async def delete_topics(
     return DeleteTopicsResponse(responses=results)
 
 
+def _may_delete(access: Access, name: str) -> bool:
+    return access.may_see(CLUSTER, CLUSTER_NAME, DELETE) or access.may(DELETE, TOPIC, name)
+
+
 def _topics_to_delete(
-    catalogue: Catalogue, asked: list[DeleteTopicState]
+    catalogue: Catalogue, access: Access, asked: list[DeleteTopicState]
 ) -> tuple[list[DeletableTopicResult], list[Topic]]:
     """Split what was asked for into refusals and topics; a topic named twice is refused."""
     refused: dict[tuple[str | None, bytes], DeletableTopicResult] = {}
@@ -230,13 +262,20 @@ def _topics_to_delete(
 
     for name, topic_id in times:
         problem = _identity_problem(name, topic_id, times[name, topic_id])
-        topic = catalogue.topic_by_id(topic_id) if name is None else catalogue.topic(name)
         if problem is not None:
             refuse(name, topic_id, ErrorCode.INVALID_REQUEST, problem)
-        elif topic is None and name is None:
+            continue
+        by_id = name is None
+        topic = catalogue.topic_by_id(topic_id) if name is None else catalogue.topic(name)
+        known_name = name if topic is None else topic.name
+        if known_name is None:
             refuse(name, topic_id, ErrorCode.UNKNOWN_TOPIC_ID)
-        elif topic is None:
+            continue
+        is_seen = access.may_see(CLUSTER, CLUSTER_NAME, DELETE) or access.may_see(TOPIC, known_name)
+        if topic is None and is_seen:
             refuse(name, topic_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        elif topic is None or not _may_delete(access, topic.name):
+            refuse(known_name if is_seen or not by_id else None, topic_id, TOPIC_DENIED)
         elif topic.topic_id in found:
             del found[topic.topic_id]
             refuse(
@@ -279,6 +318,8 @@ async def create_partitions(
         result = CreatePartitionsTopicResult(name=name)
         try:
             _check_given_once(given[name])
+            if not context.access.may(ALTER, TOPIC, name):
+                raise denied(TOPIC_DENIED, ALTER, TOPIC, name)
             await _grow(catalogue, identity, topic, validate_only=request.validate_only)
         except KafkaError as error:
             result.error_code = error.code

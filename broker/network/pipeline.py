@@ -422,10 +422,11 @@ class Pipeline:
         if shortcut is not None:
             shortcut.learn(frame, position, request)
             self._repeated = route, shortcut
+        is_coroutine = route.is_coroutine
         try:
             response = handler(context, request)
         except KafkaError as error:
-            response = refusal(route, request, error)
+            response, is_coroutine = refusal(route, request, error), False
         if response is None:
             self._hold_back()  # No answer (acks=0), but what it appended waits for the disk too.
             return
@@ -435,7 +436,7 @@ class Pipeline:
                 self._defer(response, route, version, correlation_id)
                 return
             response = response.response
-        elif route.is_coroutine:
+        elif is_coroutine:
             self._start(response, route, request, version, correlation_id, begun_ns)
             return
         if not route.short and is_long(response, LONG_ELEMENTS):

@@ -6,6 +6,8 @@ Rules of this file:
   ``Generation`` at which it held; every change of ACLs, users or quotas raises that number.
 * **Only what is allowed is remembered**, up to a limit: a client that is denied can make up names
   without end.
+* **What outlives a request remembers by ``mark``** that something was allowed: the number of one
+  client at one generation, so that neither another client nor a later time is taken for it.
 * Without access control everything is allowed, and nothing is looked up.
 """
 
@@ -15,6 +17,9 @@ from typing import Final, Protocol
 
 from barnabas.broker.security.operations import EVERY_BIT, SUPPORTED, Operation, ResourceType
 
+OPEN_MARK: Final = 0
+"""The mark of whoever may do everything because there is no access control."""
+
 REMEMBERED_NAMES_MAX: Final = 10_000
 """Names of one type and one operation that a session remembers; then it forgets all of them."""
 
@@ -22,14 +27,20 @@ REMEMBERED_NAMES_MAX: Final = 10_000
 class Generation:
     """Counts the changes of what clients may do."""
 
-    __slots__ = ("number",)
+    __slots__ = ("_marks", "number")
 
     def __init__(self) -> None:
         self.number = 0
+        self._marks = OPEN_MARK
 
     def advance(self) -> None:
         """Make everything that was remembered be asked again."""
         self.number += 1
+
+    def new_mark(self) -> int:
+        """Return a number that nobody was given before."""
+        self._marks += 1
+        return self._marks
 
 
 class Judge(Protocol):
@@ -56,7 +67,7 @@ class Judge(Protocol):
 class Access:
     """What one client may do, from one address."""
 
-    __slots__ = ("_allowed", "_generation", "_judge", "_seen", "host", "principal")
+    __slots__ = ("_allowed", "_generation", "_judge", "_mark", "_seen", "host", "principal")
 
     def __init__(
         self, principal: str, host: str, judge: Judge | None, generation: Generation
@@ -67,7 +78,15 @@ class Access:
         self._judge = judge
         self._generation = generation
         self._seen = generation.number
+        self._mark = OPEN_MARK if judge is None else generation.new_mark()
         self._allowed: dict[int, set[str]] = {}
+
+    @property
+    def mark(self) -> int:
+        """What stands for all that the client may do now; OPEN_MARK where that is everything."""
+        if self._judge is not None and self._seen != self._generation.number:
+            self._forget()
+        return self._mark
 
     @property
     def is_open(self) -> bool:
@@ -106,8 +125,7 @@ class Access:
         if judge is None:
             return True
         if self._seen != self._generation.number:
-            self._seen = self._generation.number
-            self._allowed.clear()
+            self._forget()
         key = operation << 8 | resource_type
         names = self._allowed.get(key)
         if names is not None and name in names:
@@ -118,6 +136,12 @@ class Access:
             names = self._allowed[key] = set()
         names.add(name)
         return True
+
+    def _forget(self) -> None:
+        """Ask everything again: something has changed."""
+        self._seen = self._generation.number
+        self._mark = self._generation.new_mark()
+        self._allowed.clear()
 
 
 OPEN: Final = Access("User:ANONYMOUS", "", None, Generation())

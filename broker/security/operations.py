@@ -101,6 +101,9 @@ SUPPORTED: Final = {
 }
 """The operations that each type of resource knows, besides ALL."""
 
+ASKED_BESIDES: Final = {(Operation.DELETE, ResourceType.CLUSTER)}
+"""What is asked for although it is none of those (by DeleteTopics), so ACLs may be about it."""
+
 EVERY_BIT: Final = {
     kind: sum(1 << operation for operation in operations) for kind, operations in SUPPORTED.items()
 }

@@ -127,3 +127,13 @@ def test_operations_are_bits_kip_430(authorizer, store):
     bits = session(authorizer).operations_on(TOPIC, "t")
     wanted = (READ, DESCRIBE, Operation.ALTER_CONFIGS, Operation.DESCRIBE_CONFIGS)
     assert bits == sum(1 << each for each in wanted)
+
+
+def test_a_mark_stands_for_one_client_at_one_time(authorizer, store):
+    alice, again = session(authorizer), session(authorizer)
+    assert OPEN.mark == module.OPEN_MARK
+    assert len({OPEN.mark, alice.mark, again.mark}) == 3
+    before = alice.mark
+    assert alice.mark == before
+    authorizer.change(store, [allow("t")], [])
+    assert alice.mark not in {before, again.mark}

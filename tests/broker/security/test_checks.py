@@ -6,7 +6,11 @@ from barnabas.broker import handlers
 from barnabas.broker.api.checks import CHECKS, Denial, guarded
 from barnabas.broker.api.dispatch import ROUTES, RequestContext, Routes
 from barnabas.broker.security.access import Access, Generation
-from barnabas.broker.security.operations import CLUSTER_NAME, SUPPORTED, Operation, ResourceType
+from barnabas.broker.security.operations import (
+    ASKED_BESIDES,
+    CLUSTER_NAME,
+    SUPPORTED,
+)
 from barnabas.protocol.api import Api
 from barnabas.protocol.errors import KafkaError
 from tests.broker.sample_requests import SAMPLES
@@ -42,9 +46,7 @@ def test_a_route_without_a_row_cannot_be_registered():
 def test_rows_name_operations_that_their_resources_know(name):
     for check in CHECKS[name]:
         for operation, kind in ((check.operation, check.resource_type), *check.or_else):
-            # Only an ACL for ALL allows it, as in Kafka.
-            is_delete_on_cluster = (operation, kind) == (Operation.DELETE, ResourceType.CLUSTER)
-            assert operation in SUPPORTED[kind] or is_delete_on_cluster
+            assert operation in SUPPORTED[kind] or (operation, kind) in ASKED_BESIDES
 
 
 WHOLE = [
