@@ -50,12 +50,13 @@ from barnabas.broker.security.access import Generation
 from barnabas.broker.security.audit import AuditLog
 from barnabas.broker.security.authorizer import Authorizer
 from barnabas.broker.security.listeners import listeners_of
-from barnabas.broker.security.setup import authorizer_of
+from barnabas.broker.security.setup import authorizer_of, quotas_of
 from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.broker.topics.adoption import adopt_if_foreign
 from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
 from barnabas.broker.topics.cleaning import LogCleaner
 from barnabas.broker.topics.identity import read_properties, refuse_backup, settle_identity
+from barnabas.broker.topics.quota_rules import QuotaRules
 from barnabas.broker.topics.scrubbing import LogScrubber
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.io import LocalFileSystem
@@ -113,6 +114,7 @@ class BrokerServer:
         self.fetch_sessions = fetch_sessions_of(config)
         self.generation = Generation()
         self.authorizer: Authorizer | None = None
+        self.quotas = quotas_of(config, self.clock, self.generation)
         self.groups: Groups
         self.markers: MarkerWriter
         self.transactions: Transactions
@@ -158,6 +160,7 @@ class BrokerServer:
             self.routes,
             listeners_of(self.config, self.authorizer, self.generation),
             self.generation,
+            self.quotas,
         )
         register_serving(self.metrics, lambda: self.stage, self.loop_monitor, self.sockets)
         try:
@@ -372,6 +375,7 @@ class BrokerServer:
             "inspector": self.inspector,
             "logs": self.logs,
             "markers": self.markers,
+            "quota_rules": QuotaRules(self.quotas, self.metastore, self.catalogue.changes),
             "producer_ids": self.catalogue.producer_ids,
             "readers": self.readers,
             "routes": self.routes,
@@ -464,6 +468,7 @@ class BrokerServer:
         image = self.metastore.load()
         if self.authorizer is not None:
             self.authorizer.load(image.acls)
+        self.quotas.load(image.quotas)
         return image
 
     async def _create_configured_topics(self) -> None:

@@ -79,10 +79,6 @@ transaction.state.log.load.buffer.size INT 5242880
 # There are no quotas.
 alter.log.dirs.replication.quota.window.num INT 11
 alter.log.dirs.replication.quota.window.size.seconds INT 1
-controller.quota.window.num INT 11
-controller.quota.window.size.seconds INT 1
-quota.window.num INT 11
-quota.window.size.seconds INT 1
 replication.quota.window.num INT 11
 replication.quota.window.size.seconds INT 1
 

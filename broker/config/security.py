@@ -91,3 +91,25 @@ class SecurityConfig(StorageConfig):
         False,
         "Whether every client may do everything to what no ACL applies to.",
     )
+
+    # ---------- quotas
+    quota_window_num: int = setting(
+        "quota.window.num",
+        INT,
+        11,
+        "Windows over which the bytes and the time of a client with a quota are counted.",
+        at_least(1),
+    )
+    quota_window_size_seconds: int = setting(
+        "quota.window.size.seconds", INT, 1, "Length of one of them.", at_least(1)
+    )
+    controller_quota_window_num: int = setting(
+        "controller.quota.window.num",
+        INT,
+        11,
+        "Windows whose changes of partitions a client with a quota may make at once.",
+        at_least(1),
+    )
+    controller_quota_window_size_seconds: int = setting(
+        "controller.quota.window.size.seconds", INT, 1, "Length of one of them.", at_least(1)
+    )

@@ -25,6 +25,7 @@ from barnabas.broker.network.large import LargeRequests
 from barnabas.broker.runtime.clock import Clock, Timer
 from barnabas.broker.security.access import Generation
 from barnabas.broker.security.listeners import OPEN_LISTENER, ListenerSecurity
+from barnabas.broker.security.quotas import Quotas
 from barnabas.protocol.frame import RingPool
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ class SocketServer:
         routes: Routes,
         security: Mapping[str, ListenerSecurity] | None = None,
         generation: Generation | None = None,
+        quotas: Quotas | None = None,
     ) -> None:
         """``security`` has the rules of listeners by name; who is missing there asks nothing.
 
@@ -106,6 +108,7 @@ class SocketServer:
         """
         self.clock = clock
         self.generation = generation or Generation()
+        self.quotas = quotas or Quotas(clock, self.generation)
         self.routes = routes
         self.loop = asyncio.get_running_loop()
         self.delivery = Delivery(self.loop)
