@@ -301,9 +301,6 @@ replica.high.watermark.checkpoint.interval.ms LONG 5000
 replica.lag.time.max.ms LONG 30000
 replica.socket.receive.buffer.bytes INT 65536
 replica.socket.timeout.ms INT 30000
-
-# Values are taken as they are written.
-config.providers LIST
 """
 
 _PREFIXES = ("remote.log.",)
@@ -357,7 +354,7 @@ def _describe(key: ConfigKey, config: BrokerConfig) -> ConfigEntry:
         read_only=True,
         synonyms=synonyms,
         documentation=key.doc,
-    )
+    ).without_secrets()
 
 
 def synonyms_of(name: str, config: BrokerConfig) -> tuple[ConfigSynonym, ...]:

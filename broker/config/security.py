@@ -113,3 +113,12 @@ class SecurityConfig(StorageConfig):
     controller_quota_window_size_seconds: int = setting(
         "controller.quota.window.size.seconds", INT, 1, "Length of one of them.", at_least(1)
     )
+
+    # ---------- secrets
+    config_providers: tuple[str, ...] = setting(
+        "config.providers",
+        LIST,
+        (),
+        "Names of what values may be looked up with, as in ${file:/path:key}; each has a "
+        "config.providers.<name>.class.",
+    )

@@ -101,7 +101,7 @@ def effective_config(broker: Observed) -> list[dict[str, object]]:
     return [
         {
             "key": entry.name,
-            "value": entry.value,
+            "value": entry.shown,
             "source": entry.source.name,
             "type": entry.type.name,
             "synonyms": [
