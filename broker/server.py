@@ -25,6 +25,7 @@ from barnabas.broker.api.fetch_sessions import FetchSessions
 from barnabas.broker.api.inspector import Inspector
 from barnabas.broker.api.waiting import FetchWaits
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.config.types import ConfigError
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.transactions import Transactions
@@ -42,6 +43,7 @@ from barnabas.broker.metrics.families import Metrics
 from barnabas.broker.metrics.kafka import TopicTraffic, Windows
 from barnabas.broker.metrics.loop import LoopMonitor
 from barnabas.broker.network.socket_server import Listener, ListenError, SocketServer
+from barnabas.broker.runtime.audit_file import AuditOutput, audit_output
 from barnabas.broker.runtime.clock import Clock, SystemClock
 from barnabas.broker.runtime.disk_readers import DiskReaders
 from barnabas.broker.runtime.engine import LoopEngine
@@ -133,6 +135,7 @@ class BrokerServer:
         self._housekeeping: Housekeeping | None = None
         self._gives_up = False
         """Whether recovery is to end at its next step: this broker is being stopped."""
+        self._audit_output: AuditOutput | None = None
         self._engine: LoopEngine
         self._ended: asyncio.Event
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -153,7 +156,8 @@ class BrokerServer:
         self.fetch_sessions = fetch_sessions_of(self.config)
         self.readers = DiskReaders(self.loop)
         self.inspector = Inspector(self.loop, lambda: self.config.queued_max_request_bytes)
-        self.authorizer = authorizer_of(self.config, self.generation, AuditLog())
+        audit = AuditLog(self.clock, self._write_audit, allowed_too=self.config.audit_allowed)
+        self.authorizer = authorizer_of(self.config, self.generation, audit)
         self.sockets = SocketServer(
             self.config,
             self.clock,
@@ -161,9 +165,11 @@ class BrokerServer:
             listeners_of(self.config, self.authorizer, self.generation),
             self.generation,
             self.quotas,
+            audit,
         )
         register_serving(self.metrics, lambda: self.stage, self.loop_monitor, self.sockets)
         try:
+            self._audit_output = self._opened_audit()
             self.sockets.bind()
             await self._open_http()
             report = await self._storage_opened()
@@ -316,6 +322,17 @@ class BrokerServer:
         task.add_done_callback(self._task_done)
 
     # --------------------------------------------------------------------------------- private
+
+    def _opened_audit(self) -> AuditOutput:
+        path = self.config.audit_log
+        try:
+            return audit_output(path)
+        except OSError as error:
+            raise ConfigError("barnabas.audit.log", path, error.strerror or str(error)) from None
+
+    def _write_audit(self, line: str) -> None:
+        if self._audit_output is not None:
+            self._audit_output.write(line)
 
     async def _open_http(self) -> None:
         """Open the HTTP port. One that is taken is an error if the configuration names it."""
@@ -534,6 +551,9 @@ class BrokerServer:
             self.transactions.close()
 
     def _release(self) -> None:
+        if self._audit_output is not None:
+            self._audit_output.close()
+            self._audit_output = None
         self._engine.close()
         self.readers.close()
         self.inspector.close()

@@ -114,6 +114,20 @@ class SecurityConfig(StorageConfig):
         "controller.quota.window.size.seconds", INT, 1, "Length of one of them.", at_least(1)
     )
 
+    # ---------- audit
+    audit_log: str = setting(
+        "barnabas.audit.log",
+        STRING,
+        "",
+        "File for the audit log, one JSON object a line; empty: among the other log lines.",
+    )
+    audit_allowed: bool = setting(
+        "barnabas.audit.allowed",
+        BOOLEAN,
+        False,
+        "Whether the audit log also has what clients read, write and describe, and may.",
+    )
+
     # ---------- secrets
     config_providers: tuple[str, ...] = setting(
         "config.providers",

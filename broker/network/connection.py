@@ -187,10 +187,15 @@ class Connection(asyncio.BufferedProtocol):
         self._frames.max_frame_bytes = self._server.max_frame_bytes
         self._frames.min_frame_bytes = MIN_FRAME_BYTES
         self._pipeline.forget_plans()
+        self._server.audit.logged_in(
+            str(outcome.principal), self.peer_host, self.listener.name, outcome.mechanism
+        )
         return self._limit_session()
 
     def login_failed(self, reason: str) -> None:
         """Log a failed login; its answer is on its way, or there is none."""
+        mechanism = "" if self.login is None else self.login.mechanism
+        self._server.audit.login_failed("", self.peer_host, self.listener.name, mechanism, reason)
         self._server.complain(
             f"login failed: peer={self.peer} listener={self.listener.name} reason={reason}"
         )
