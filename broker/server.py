@@ -31,8 +31,11 @@ from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.handlers.producers import limit_init_producer_id
 from barnabas.broker.housekeeping import Housekeeping
+from barnabas.broker.http.guard import HostCheck
+from barnabas.broker.http.login import HttpLogin, NoPasswords, is_loopback
 from barnabas.broker.http.pages import pages
 from barnabas.broker.http.server import HttpServer
+from barnabas.broker.http.site import Site
 from barnabas.broker.metrics.collectors import (
     register_coordinators,
     register_maintenance,
@@ -42,16 +45,17 @@ from barnabas.broker.metrics.collectors import (
 from barnabas.broker.metrics.families import Metrics
 from barnabas.broker.metrics.kafka import TopicTraffic, Windows
 from barnabas.broker.metrics.loop import LoopMonitor
-from barnabas.broker.network.socket_server import Listener, ListenError, SocketServer
+from barnabas.broker.network.socket_server import Listener, ListenError, SocketServer, resolve
 from barnabas.broker.runtime.audit_file import AuditOutput, audit_output
 from barnabas.broker.runtime.clock import Clock, SystemClock
 from barnabas.broker.runtime.disk_readers import DiskReaders
 from barnabas.broker.runtime.engine import LoopEngine
 from barnabas.broker.runtime.stage import Stage
-from barnabas.broker.security.access import Generation
+from barnabas.broker.security.access import Access, Generation
 from barnabas.broker.security.audit import AuditLog
 from barnabas.broker.security.authorizer import Authorizer
 from barnabas.broker.security.listeners import listeners_of
+from barnabas.broker.security.principals import Principal
 from barnabas.broker.security.setup import authorizer_of, quotas_of
 from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.broker.topics.adoption import adopt_if_foreign
@@ -135,6 +139,7 @@ class BrokerServer:
         self._housekeeping: Housekeeping | None = None
         self._gives_up = False
         """Whether recovery is to end at its next step: this broker is being stopped."""
+        self._audit: AuditLog
         self._audit_output: AuditOutput | None = None
         self._engine: LoopEngine
         self._ended: asyncio.Event
@@ -156,8 +161,8 @@ class BrokerServer:
         self.fetch_sessions = fetch_sessions_of(self.config)
         self.readers = DiskReaders(self.loop)
         self.inspector = Inspector(self.loop, lambda: self.config.queued_max_request_bytes)
-        audit = AuditLog(self.clock, self._write_audit, allowed_too=self.config.audit_allowed)
-        self.authorizer = authorizer_of(self.config, self.generation, audit)
+        self._audit = AuditLog(self.clock, self._write_audit, allowed_too=self.config.audit_allowed)
+        self.authorizer = authorizer_of(self.config, self.generation, self._audit)
         self.sockets = SocketServer(
             self.config,
             self.clock,
@@ -165,7 +170,7 @@ class BrokerServer:
             listeners_of(self.config, self.authorizer, self.generation),
             self.generation,
             self.quotas,
-            audit,
+            self._audit,
         )
         register_serving(self.metrics, lambda: self.stage, self.loop_monitor, self.sockets)
         try:
@@ -339,7 +344,8 @@ class BrokerServer:
         address = self.config.http_address
         if address is None:
             return
-        http = HttpServer(*address, pages(self))
+        site = Site(pages(self), self._host_check(), self._http_login(address[0]))
+        http = HttpServer(*address, site.answer)
         try:
             await http.start(self.config)
         except ListenError as error:
@@ -350,6 +356,28 @@ class BrokerServer:
             return
         self.http = http
         self.loop_monitor.start()
+
+    def _host_check(self) -> HostCheck:
+        config = self.config
+        advertised = [each.advertised[0] for each in config.endpoints if each.advertised]
+        bound = [each.host for each in config.endpoints]
+        host = "" if config.http_address is None else config.http_address[0]
+        return HostCheck([*config.http_allowed_hosts, *advertised, *bound, host])
+
+    def _http_login(self, host: str) -> HttpLogin | None:
+        """Return who may ask; None where the port is this machine's alone."""
+        if is_loopback(address for _, address in resolve(host)):
+            return None
+        return HttpLogin(
+            token=self.config.http_bearer_token,
+            passwords=NoPasswords(),
+            new_access=self._new_access,
+            audit=self._audit,
+            delay_s=self.config.connection_failed_authentication_delay_ms / 1000,
+        )
+
+    def _new_access(self, principal: Principal, host: str) -> Access:
+        return Access(str(principal), host, self.authorizer, self.generation)
 
     async def _storage_opened(self) -> RecoveryReport:
         """Open storage on a thread: the loop goes on answering probes, however long it takes."""

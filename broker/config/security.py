@@ -114,6 +114,22 @@ class SecurityConfig(StorageConfig):
         "controller.quota.window.size.seconds", INT, 1, "Length of one of them.", at_least(1)
     )
 
+    # ---------- HTTP
+    http_bearer_token: str | None = setting(
+        "barnabas.http.bearer.token",
+        PASSWORD,
+        None,
+        "What a request over HTTP may prove itself by, as in Authorization: Bearer TOKEN, where "
+        "the port is not on a loopback address.",
+    )
+    http_allowed_hosts: tuple[str, ...] = setting(
+        "barnabas.http.allowed.hosts",
+        LIST,
+        (),
+        "Names by which browsers may call the HTTP port, besides localhost, addresses, and the "
+        "names of listeners.",
+    )
+
     # ---------- audit
     audit_log: str = setting(
         "barnabas.audit.log",
