@@ -267,10 +267,8 @@ def _require(check: Check, context: RequestContext, request: Any) -> None:  # no
     if not first <= context.api_version <= last:
         return
     name = getattr(request, check.name) if check.name else CLUSTER_NAME
-    access = context.access
-    if any(access.may_see(kind, CLUSTER_NAME, operation) for operation, kind in check.or_else):
-        return
-    if not access.may(check.operation, check.resource_type, name or ""):
+    others = ((operation, kind, CLUSTER_NAME) for operation, kind in check.or_else)
+    if not context.access.may_either((check.operation, check.resource_type, name or ""), *others):
         raise denied(check.code, check.operation, check.resource_type, name or "")
 
 

@@ -26,7 +26,17 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+)
 
 from barnabas.broker.api.checks import CHECKS, Checks, guarded
 from barnabas.broker.api.division import Divide
@@ -38,6 +48,7 @@ from barnabas.storage.counts import Histogram
 if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
+    from barnabas.broker.security.quotas import ClientQuota
     from barnabas.broker.security.session import Session
     from barnabas.protocol.frame import FrameBuffer
 
@@ -73,6 +84,14 @@ class EncodedSink(ResponseSink, Protocol):
         """Send, in its turn, the answer of a Deferred whose ``chunks`` are set."""
 
 
+class Usage(NamedTuple):
+    """What a request has used, of a client with limits: charged when it is answered."""
+
+    quota: ClientQuota
+    frame_bytes: int
+    took_ns: int
+
+
 class Deferred(Generic[Response]):
     """An answer that comes later, by callback. The connection handles what follows meanwhile.
 
@@ -87,6 +106,7 @@ class Deferred(Generic[Response]):
         "correlation_id",
         "response",
         "route",
+        "usage",
         "version",
     )
 
@@ -104,6 +124,7 @@ class Deferred(Generic[Response]):
         self.version = 0
         self.correlation_id = 0
         self.begun_ns = 0
+        self.usage: Usage | None = None
 
     def complete(self, response: Response) -> None:
         """Answer; before the handler has returned as well as long after the client left."""
@@ -229,7 +250,7 @@ class Peer(Protocol):
 class RequestContext:
     """Who asks, through what. Shared by all requests of a connection with one key and version."""
 
-    __slots__ = ("access", "api_key", "api_version", "client_id", "connection")
+    __slots__ = ("access", "api_key", "api_version", "client_id", "connection", "quota")
 
     def __init__(
         self,
@@ -238,9 +259,12 @@ class RequestContext:
         api_version: int,
         client_id: str | None,
         access: Access = OPEN,
+        quota: ClientQuota | None = None,
     ) -> None:
         self.access = access
         """What the client may do."""
+        self.quota = quota
+        """What the client may use; None: as much as it likes."""
         self.connection = connection
         self.api_key = api_key
         self.api_version = api_version

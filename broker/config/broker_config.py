@@ -737,7 +737,7 @@ class BrokerConfig(SecurityConfig):
             read_only=key.update is READ_ONLY,
             synonyms=tuple(self.synonyms(_NAMES.get(key.name, (key.name,)))),
             documentation=key.doc,
-        )
+        ).without_secrets()
 
     def with_settings(self, given: Mapping[str, tuple[Setting, ...]]) -> BrokerConfig:
         """Return a configuration in which ``given`` is laid over what was set; raises ConfigError.

@@ -79,10 +79,6 @@ transaction.state.log.load.buffer.size INT 5242880
 # There are no quotas.
 alter.log.dirs.replication.quota.window.num INT 11
 alter.log.dirs.replication.quota.window.size.seconds INT 1
-controller.quota.window.num INT 11
-controller.quota.window.size.seconds INT 1
-quota.window.num INT 11
-quota.window.size.seconds INT 1
 replication.quota.window.num INT 11
 replication.quota.window.size.seconds INT 1
 
@@ -296,9 +292,6 @@ replica.high.watermark.checkpoint.interval.ms LONG 5000
 replica.lag.time.max.ms LONG 30000
 replica.socket.receive.buffer.bytes INT 65536
 replica.socket.timeout.ms INT 30000
-
-# Values are taken as they are written.
-config.providers LIST
 """
 
 _PREFIXES = ("remote.log.",)
@@ -352,7 +345,7 @@ def _describe(key: ConfigKey, config: BrokerConfig) -> ConfigEntry:
         read_only=True,
         synonyms=synonyms,
         documentation=key.doc,
-    )
+    ).without_secrets()
 
 
 def synonyms_of(name: str, config: BrokerConfig) -> tuple[ConfigSynonym, ...]:

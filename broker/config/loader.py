@@ -20,6 +20,7 @@ from barnabas.broker.config.listener_keys import PREFIX as LISTENER_PREFIX
 from barnabas.broker.config.listeners import parse_listeners
 from barnabas.broker.config.properties import Property
 from barnabas.broker.config.protection import check_mechanisms, check_protection
+from barnabas.broker.config.providers import resolved
 from barnabas.broker.config.topic_values import check_topic_configs
 from barnabas.broker.config.types import (
     ConfigError,
@@ -74,6 +75,7 @@ def load_config(
     _resolve_node_id(given)
     _derive_listeners(given)
     _lay_under(given, defaults, defaults_name)
+    given = resolved(given, environment or {})
     _check_roles(given)
     known = {
         key: (setting,)

@@ -132,3 +132,64 @@ class SecurityConfig(OAuthConfig):
         False,
         "Whether every client may do everything to what no ACL applies to.",
     )
+
+    # ---------- quotas
+    quota_window_num: int = setting(
+        "quota.window.num",
+        INT,
+        11,
+        "Windows over which the bytes and the time of a client with a quota are counted.",
+        at_least(1),
+    )
+    quota_window_size_seconds: int = setting(
+        "quota.window.size.seconds", INT, 1, "Length of one of them.", at_least(1)
+    )
+    controller_quota_window_num: int = setting(
+        "controller.quota.window.num",
+        INT,
+        11,
+        "Windows whose changes of partitions a client with a quota may make at once.",
+        at_least(1),
+    )
+    controller_quota_window_size_seconds: int = setting(
+        "controller.quota.window.size.seconds", INT, 1, "Length of one of them.", at_least(1)
+    )
+
+    # ---------- HTTP
+    http_bearer_token: str | None = setting(
+        "barnabas.http.bearer.token",
+        PASSWORD,
+        None,
+        "What a request over HTTP may prove itself by, as in Authorization: Bearer TOKEN, where "
+        "the port is not on a loopback address.",
+    )
+    http_allowed_hosts: tuple[str, ...] = setting(
+        "barnabas.http.allowed.hosts",
+        LIST,
+        (),
+        "Names by which browsers may call the HTTP port, besides localhost, addresses, and the "
+        "names of listeners.",
+    )
+
+    # ---------- audit
+    audit_log: str = setting(
+        "barnabas.audit.log",
+        STRING,
+        "",
+        "File for the audit log, one JSON object a line; empty: among the other log lines.",
+    )
+    audit_allowed: bool = setting(
+        "barnabas.audit.allowed",
+        BOOLEAN,
+        False,
+        "Whether the audit log also has what clients read, write and describe, and may.",
+    )
+
+    # ---------- secrets
+    config_providers: tuple[str, ...] = setting(
+        "config.providers",
+        LIST,
+        (),
+        "Names of what values may be looked up with, as in ${file:/path:key}; each has a "
+        "config.providers.<name>.class.",
+    )

@@ -239,24 +239,20 @@ def _cluster_wide_entries(overrides: Configs) -> Iterable[ConfigEntry]:
         synonyms = (ConfigSynonym(name, text, source),)
         yield ConfigEntry(
             name, text, key.type, source, read_only=False, synonyms=synonyms, documentation=key.doc
-        )
+        ).without_secrets()
 
 
 def _described(
     entry: ConfigEntry, request: DescribeConfigsRequest
 ) -> DescribeConfigsResourceResult:
     synonyms = entry.synonyms if request.include_synonyms else ()
-    hidden = entry.is_sensitive
     return DescribeConfigsResourceResult(
         name=entry.name,
-        value=None if hidden else entry.value,
+        value=entry.value,
         read_only=entry.read_only,
         config_source=entry.source,
-        is_sensitive=hidden,
-        synonyms=[
-            DescribeConfigsSynonym(each.name, None if hidden else each.value, each.source)
-            for each in synonyms
-        ],
+        is_sensitive=entry.is_sensitive,
+        synonyms=[DescribeConfigsSynonym(each.name, each.value, each.source) for each in synonyms],
         config_type=entry.type,
         documentation=entry.documentation or None if request.include_documentation else None,
     )

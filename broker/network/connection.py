@@ -196,6 +196,9 @@ class Connection(asyncio.BufferedProtocol):
         self._frames.max_frame_bytes = self._server.max_frame_bytes
         self._frames.min_frame_bytes = MIN_FRAME_BYTES
         self._pipeline.forget_plans()
+        self._server.audit.logged_in(
+            str(outcome.principal), self.peer_host, self.listener.name, outcome.mechanism
+        )
         return self._limit_session()
 
     def take_token(self, token: bytes) -> Outcome:
@@ -216,6 +219,9 @@ class Connection(asyncio.BufferedProtocol):
         if failed.code is ErrorCode.SASL_AUTHENTICATION_FAILED:
             failed_logins.failed(self.network)
         mechanism = self.login.mechanism if self.login is not None else ""
+        self._server.audit.login_failed(
+            failed.user, self.peer_host, self.listener.name, mechanism, failed.message
+        )
         self._server.complain(
             f"login failed: peer={self.peer} listener={self.listener.name} "
             f"mechanism={mechanism or None} {failed.described}"

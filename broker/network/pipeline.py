@@ -37,6 +37,7 @@ from barnabas.broker.api.dispatch import (
     Route,
     Routes,
     Shortcut,
+    Usage,
 )
 from barnabas.broker.api.division import is_long
 from barnabas.broker.api.refusals import refusal
@@ -53,6 +54,7 @@ from barnabas.broker.network.large import (
     LargeAnswer,
     LargeRequests,
 )
+from barnabas.broker.network.throttling import Mute, throttle_of
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.header import decode_request_header
 
@@ -62,7 +64,9 @@ if TYPE_CHECKING:
     from barnabas.broker.network.flow import Backlog
     from barnabas.broker.network.intake import Intake
     from barnabas.broker.network.login_gate import LoginGate
+    from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.security.access import Generation
+    from barnabas.broker.security.quotas import Quotas
 
 Plan: TypeAlias = tuple[Route, RequestContext, int, bool, bool, Any, Any, Any, Shortcut | None]
 
@@ -88,6 +92,7 @@ BACKLOGGED: Final = 4  # the journal is behind
 PIPELINED: Final = 8  # too many answers are owed
 DRAINING: Final = 16  # the broker is stopping
 CLOSED: Final = 32
+THROTTLED: Final = 64  # the client has used more than it may (KIP-219)
 
 
 class Line(Peer, Protocol):
@@ -123,6 +128,14 @@ class Limits(Protocol):
         """What counts the changes of what clients may do."""
 
     @property
+    def quotas(self) -> Quotas:
+        """What clients may use."""
+
+    @property
+    def clock(self) -> Clock:
+        """Every timer."""
+
+    @property
     def backlog(self) -> Backlog:
         """Whether the journal is behind."""
 
@@ -153,6 +166,7 @@ class Pipeline:
         "_limit",
         "_limits",
         "_line",
+        "_mute",
         "_owed",
         "_parked",
         "_plans",
@@ -185,6 +199,7 @@ class Pipeline:
         self._parked: Parked[Any] | None = None
         self._frame: memoryview | None = None
         self._decoding = False
+        self._mute: Mute | None = None
         self.out: Chunks = []
         """Answers whose turn has come, to be written."""
         self.out_bytes = 0
@@ -303,6 +318,8 @@ class Pipeline:
         self._plans = {}
         self._line = None
         self.out = []
+        if self._mute is not None:
+            self._mute.cancel()
         for each in owed:
             if isinstance(each, Deferred):
                 each.connection = None
@@ -332,6 +349,7 @@ class Pipeline:
             return
         route = deferred.route
         assert route is not None
+        self.charge(deferred)
         if (deferred.large or not route.short) and is_long(deferred.response, LONG_ELEMENTS):
             self._limits.start_request(self._large.encode(self, deferred))
             return
@@ -368,6 +386,29 @@ class Pipeline:
         """Hang up because of an error of ours."""
         if self._line is not None:
             self._line.bug(name, error)
+
+    # ------------------------------------------------------------------------------------- quotas
+
+    def charge(self, deferred: Deferred[Any]) -> None:
+        """Count what a request has used that is about to be answered, of a client with limits."""
+        usage, deferred.usage = deferred.usage, None
+        if usage is not None:
+            assert deferred.route is not None
+            self._charge(usage, deferred.route, deferred.response)
+
+    def _charge(self, usage: Usage, route: Route, response: Any) -> None:  # noqa: ANN401
+        """Handle nothing more for a while if that was too much; the answer says for how long."""
+        throttle_ms = throttle_of(usage, route, response)
+        if throttle_ms >= 1 and not self.pauses & CLOSED:
+            if self._mute is None:
+                self._mute = Mute(self, self._limits.clock)
+            self._mute.extend(throttle_ms)
+            self.pauses |= THROTTLED
+
+    def unmute(self) -> None:
+        """Go on: the client has waited."""
+        self.pauses &= ~THROTTLED
+        self.answer_is_ready()
 
     # -------------------------------------------------------------------------------- requests
 
@@ -412,6 +453,7 @@ class Pipeline:
             position = skip_header_tags(frame, position)
         self.requests += 1
         route.requests += 1
+        quota = context.quota
         if len(frame) > LARGE_BYTES and route.api.key != PRODUCE_KEY and gate is None:
             self._handle_large(frame, position, plan, correlation_id, begun_ns)
             return
@@ -427,18 +469,26 @@ class Pipeline:
             response = handler(context, request)
         except KafkaError as error:
             response, is_coroutine = refusal(route, request, error), False
+        usage: Usage | None = None
+        if quota is not None:
+            usage = Usage(quota, len(frame), perf_counter_ns() - begun_ns)
         if response is None:
+            if usage is not None:
+                self._charge(usage, route, None)
             self._hold_back()  # No answer (acks=0), but what it appended waits for the disk too.
             return
         if isinstance(response, Deferred):
             if response.response is None:
                 response.begun_ns = begun_ns
+                response.usage = usage
                 self._defer(response, route, version, correlation_id)
                 return
             response = response.response
         elif is_coroutine:
-            self._start(response, route, request, version, correlation_id, begun_ns)
+            self._start(response, route, request, version, correlation_id, begun_ns, usage)
             return
+        if usage is not None:
+            self._charge(usage, route, response)
         if not route.short and is_long(response, LONG_ELEMENTS):
             aside: Deferred[Any] = Deferred()
             aside.begun_ns = begun_ns
@@ -471,8 +521,9 @@ class Pipeline:
             )
         api = route.api
         assert self._line is not None
-        access = self._line.session.access
-        context = RequestContext(self._line, key, version, header.client_id, access)
+        session = self._line.session
+        quota = self._limits.quotas.client_quota(session.principal.name, header.client_id or "")
+        context = RequestContext(self._line, key, version, header.client_id, session.access, quota)
         plan = (
             route,
             context,
@@ -482,7 +533,7 @@ class Pipeline:
             api.decode_request,
             route.handler,
             api.encode_response,
-            route.shortcut(context) if route.shortcut is not None else None,
+            route.shortcut(context) if route.shortcut is not None and quota is None else None,
         )
         self._plans[key_and_version] = plan
         return plan
@@ -505,10 +556,12 @@ class Pipeline:
         version: int,
         correlation_id: int,
         begun_ns: int,
+        usage: Usage | None,
     ) -> None:
         """Run a coroutine handler; nothing else of this connection is handled meanwhile."""
         parked: Parked[Any] = Parked()
         parked.begun_ns = begun_ns
+        parked.usage = usage
         self._owe(parked, route, version, correlation_id)
         self._limits.start_request(self._run(coroutine, route, request, parked))
 
@@ -541,6 +594,8 @@ class Pipeline:
             frame = memoryview(bytes(frame))  # The ring goes on.
         answer = LargeAnswer()
         answer.begun_ns = begun_ns
+        if context.quota is not None:
+            answer.usage = Usage(context.quota, len(frame), 0)
         self._owe(answer, route, version, correlation_id)
         serving = self._large.serve(self, frame, position, route, context, answer)
         self._limits.start_request(serving)

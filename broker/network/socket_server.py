@@ -24,8 +24,10 @@ from barnabas.broker.network.frame_budget import JUDGE_SECONDS, FrameBudget
 from barnabas.broker.network.large import LargeRequests
 from barnabas.broker.runtime.clock import Clock, Timer
 from barnabas.broker.security.access import Generation
+from barnabas.broker.security.audit import AuditLog
 from barnabas.broker.security.failed_logins import FailedLogins
 from barnabas.broker.security.listeners import OPEN_LISTENER, ListenerSecurity
+from barnabas.broker.security.quotas import Quotas
 from barnabas.protocol.frame import RingPool
 
 if TYPE_CHECKING:
@@ -100,6 +102,8 @@ class SocketServer:
         routes: Routes,
         security: Mapping[str, ListenerSecurity] | None = None,
         generation: Generation | None = None,
+        quotas: Quotas | None = None,
+        audit: AuditLog | None = None,
     ) -> None:
         """``security`` has the rules of listeners by name; who is missing there asks nothing.
 
@@ -107,6 +111,8 @@ class SocketServer:
         """
         self.clock = clock
         self.generation = generation or Generation()
+        self.quotas = quotas or Quotas(clock, self.generation)
+        self.audit = audit or AuditLog(clock, lambda _line: None)
         self.routes = routes
         self.loop = asyncio.get_running_loop()
         self.delivery = Delivery(self.loop)

@@ -4,8 +4,8 @@ Rules of this file:
 
 * **A change counts at once.** Whoever remembers an answer remembers beside it the number of
   ``Generation`` at which it held; every change of ACLs, users or quotas raises that number.
-* **Only what is allowed is remembered**, up to a limit: a client that is denied can make up names
-  without end.
+* **Only what is common and allowed is remembered**, up to a limit: a client that is denied can make
+  up names without end.
 * **What outlives a request remembers by ``mark``** that something was allowed: the number of one
   client at one generation, so that neither another client nor a later time is taken for it.
 * Without access control everything is allowed, and nothing is looked up.
@@ -20,6 +20,8 @@ from barnabas.broker.security.operations import EVERY_BIT, SUPPORTED, Operation,
 OPEN_MARK: Final = 0
 """The mark of whoever may do everything because there is no access control."""
 
+REMEMBERED: Final = frozenset((Operation.READ, Operation.WRITE, Operation.DESCRIBE))
+"""What is asked all the time; the rest is rare, and each time an event of the audit log."""
 REMEMBERED_NAMES_MAX: Final = 10_000
 """Names of one type and one operation that a session remembers; then it forgets all of them."""
 
@@ -103,6 +105,16 @@ class Access:
         """Whether a resource belongs into an answer that leaves out what is not allowed."""
         return self._may(operation, resource_type, name, quiet=True)
 
+    def may_either(self, *choices: tuple[Operation, ResourceType, str]) -> bool:
+        """Whether one of several operations is allowed, of which each will do.
+
+        Noted is what has allowed it, else the denial of the first.
+        """
+        for operation, resource_type, name in choices:
+            if self._may(operation, resource_type, name, quiet=True):
+                return self._may(operation, resource_type, name, quiet=False)
+        return self._may(*choices[0], quiet=False)
+
     def may_some(self, operation: Operation, resource_type: ResourceType) -> bool:
         """Whether an operation is allowed on any resource of a type."""
         judge = self._judge
@@ -132,6 +144,8 @@ class Access:
             return True
         if not judge.may(self.principal, self.host, operation, resource_type, name, quiet=quiet):
             return False
+        if operation not in REMEMBERED:
+            return True
         if names is None or len(names) >= REMEMBERED_NAMES_MAX:
             names = self._allowed[key] = set()
         names.add(name)

@@ -74,9 +74,9 @@ class Authorizer:
         *,
         quiet: bool,
     ) -> bool:
-        """Whether a client may do this; noted unless it is denied and ``quiet``."""
+        """Whether a client may do this; noted unless it only decides what an answer shows."""
         allowed, rule = self._decide(principal, host, operation, resource_type, name)
-        if allowed or not quiet:
+        if not quiet:
             self._audit.decided(
                 principal, host, operation, resource_type, name, allowed=allowed, rule=rule
             )

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.config.types import ConfigError
 from barnabas.broker.security.authorizer import Audit, Authorizer
+from barnabas.broker.security.quota_rates import Windows
+from barnabas.broker.security.quotas import Quotas
 
 if TYPE_CHECKING:
     from barnabas.broker.config.broker_config import BrokerConfig
+    from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.security.access import Generation
 
 _SUPER_USER: Final = re.compile(r"User:.+")
@@ -25,6 +28,16 @@ def authorizer_of(config: BrokerConfig, generation: Generation, audit: Audit) ->
         audit,
         allows_without_acls=config.allow_everyone_if_no_acl_found,
     )
+
+
+def quotas_of(config: BrokerConfig, clock: Clock, generation: Generation) -> Quotas:
+    """Return what limits clients, without any limit yet."""
+    quotas = Quotas(clock, generation)
+    quotas.windows = Windows(config.quota_window_num, config.quota_window_size_seconds)
+    quotas.mutation_windows = Windows(
+        config.controller_quota_window_num, config.controller_quota_window_size_seconds
+    )
+    return quotas
 
 
 def super_users_of(text: str) -> list[str]:

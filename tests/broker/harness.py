@@ -15,10 +15,13 @@ from barnabas.broker import handlers
 from barnabas.broker.api.dispatch import ROUTES, Deferred
 from barnabas.broker.api.refusals import refusal
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.security.access import OPEN
+from barnabas.broker.runtime.clock import SystemClock
+from barnabas.broker.security.access import OPEN, Generation
+from barnabas.broker.security.quotas import Quotas
 from barnabas.broker.security.scram_users import ScramUsers
 from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.quota_rules import QuotaRules
 from barnabas.broker.topics.user_credentials import UserCredentials
 from barnabas.protocol.errors import KafkaError
 from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
@@ -106,6 +109,9 @@ class Administration:
                 identity=self.metastore.identity,
                 logs=self.logs,
                 routes=self.routes,
+                quota_rules=QuotaRules(
+                    Quotas(SystemClock(), Generation()), self.metastore, self.catalogue.changes
+                ),
                 access_rules=AccessRules(None, self.metastore, self.catalogue.changes),
                 sockets=SimpleNamespace(
                     close_sessions=lambda ended, _asker: self.ended_sessions.append(ended)

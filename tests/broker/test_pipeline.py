@@ -17,7 +17,9 @@ from barnabas.broker.network.pipeline import (
     TURN_REQUESTS,
     Pipeline,
 )
+from barnabas.broker.runtime.clock import SystemClock
 from barnabas.broker.security.access import Generation
+from barnabas.broker.security.quotas import Quotas
 from barnabas.broker.security.session import NOBODY
 from barnabas.protocol.errors import Malformed
 from barnabas.protocol.frame import FrameBuffer, RingPool
@@ -68,6 +70,8 @@ class Running:
                 large=toy.server.large,
                 backlog=self.backlog,
                 generation=Generation(),
+                quotas=Quotas(SystemClock(), Generation()),
+                clock=SystemClock(),
                 pipeline_limit=LIMIT,
                 write_buffer_bytes=BUFFER_BYTES,
                 start_request=lambda coroutine: coroutine.close(),

@@ -11,7 +11,9 @@ from typing import Any, Protocol
 from barnabas.broker.api.dispatch import Routes
 from barnabas.broker.network.flow import Backlog
 from barnabas.broker.network.pipeline import TURN_REQUESTS, Pipeline
+from barnabas.broker.runtime.clock import SystemClock
 from barnabas.broker.security.access import Generation
+from barnabas.broker.security.quotas import Quotas
 from barnabas.broker.security.session import NOBODY
 from barnabas.protocol.client import NEED_DATA, ClientConnection
 from barnabas.protocol.frame import FrameBuffer, RingPool
@@ -55,6 +57,8 @@ class PipelineConnection:
             large=None,
             backlog=Backlog(),
             generation=Generation(),
+            quotas=Quotas(SystemClock(), Generation()),
+            clock=SystemClock(),
             pipeline_limit=IN_FLIGHT,
             write_buffer_bytes=FRAME_BYTES,
             start_request=broker.start_request,
