@@ -149,6 +149,10 @@ class FetchSessions:
             return FetchPlan([], None, incremental=False)
         return FetchPlan(list(session.partitions.values()), session, incremental=True)
 
+    def forget(self, plan: FetchPlan) -> None:
+        """End the session of a plan, of which its client never hears."""
+        self._drop(plan.session_id)
+
     def _new(self, asked: list[Asked], *, by_id: bool, now_ms: int) -> FetchSession | None:
         """A session for a client that asked for one; None when there is no room."""
         count = len(asked)

@@ -25,6 +25,7 @@ from barnabas.broker.api.checks import CLUSTER, CLUSTER_ACTION, READ, TOPIC
 from barnabas.broker.api.dispatch import Parked, RequestContext, serves
 from barnabas.broker.api.division import by, parts
 from barnabas.broker.api.fetch_sessions import (
+    NO_SESSION,
     Asked,
     FetchPlan,
     FetchSessions,
@@ -39,6 +40,7 @@ from barnabas.broker.runtime.host import Host
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security.access import Access
 from barnabas.broker.security.operations import CLUSTER_NAME
+from barnabas.broker.security.quotas import ClientQuota, told_ms
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.topic import Partition, Topic
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -167,7 +169,7 @@ def _fetch(
     plan = fetch_sessions.plan(
         request, by_id=by_id, now_ms=host.clock.now_ms(), exists=exists, asked=asked
     )
-    reader = _Reader(catalogue, request, plan, readable, by_id=by_id)
+    reader = _Reader(catalogue, request, plan, readable, fetch_sessions, context.quota, by_id=by_id)
     if len(plan.asked) > PARTITIONS_AT_ONCE:
         return _LongFetch(fetch_waits, readers, host, reader)
     result = reader.read()
@@ -243,6 +245,8 @@ class _Reader:
         request: FetchRequest,
         plan: FetchPlan,
         readable: _Readable,
+        sessions: FetchSessions,
+        quota: ClientQuota | None,
         *,
         by_id: bool,
     ) -> None:
@@ -255,7 +259,11 @@ class _Reader:
         self._readable = readable
         self.request = request
         self.plan = plan
+        self._sessions = sessions
+        self._quota = quota
         self._max_bytes = min(request.max_bytes, catalogue.configs.broker_config.fetch_max_bytes)
+        if quota is not None:
+            self._max_bytes = quota.fetch_bytes_max(self._max_bytes)
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self.cold: list[tuple[Key, FileSpan]] = []
         """What the last pass met that the disk has to be waited for."""
@@ -444,18 +452,36 @@ class _Reader:
     def respond(self, result: _Result) -> FetchResponse:
         """Build the response; in an incremental session only of what is new."""
         response = FetchResponse(session_id=self.plan.session_id)
-        self._respond_some(response, result.data)
-        self._count(result)
+        if self._is_within_quota(response, result):
+            self._respond_some(response, result.data)
+            self._count(result)
         return response
 
     async def respond_in_slices(self, result: _Result) -> FetchResponse:
         """As ``respond``."""
         response = FetchResponse(session_id=self.plan.session_id)
+        if not self._is_within_quota(response, result):
+            return response
         for start in range(0, len(result.data), PARTITIONS_PER_SLICE):
             self._respond_some(response, result.data[start : start + PARTITIONS_PER_SLICE])
             await next_turn()
         self._count(result)
         return response
+
+    def _is_within_quota(self, response: FetchResponse, result: _Result) -> bool:
+        """Count what is read; when it is too much the client gets nothing yet, and waits (KIP-219).
+
+        It asks for all of that again, so a session goes on as if nothing had been asked, and one
+        that would begin does not: the client takes such an answer for that.
+        """
+        if self._quota is None:
+            return True
+        may_leave, throttle_ms = self._quota.consumed(result.size_bytes)
+        response.throttle_time_ms = told_ms(throttle_ms)
+        if not may_leave and not self.plan.incremental:
+            self._sessions.forget(self.plan)
+            response.session_id = NO_SESSION
+        return may_leave
 
     def _respond_some(
         self, response: FetchResponse, some: list[tuple[Asked, PartitionData]]

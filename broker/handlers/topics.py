@@ -7,7 +7,8 @@ One broker holds one replica of everything: the only replication factor is 1 (-1
 the only manual assignment is to this broker.
 Whether a topic exists is told to nobody who may neither create, delete, alter nor describe it.
 Stricter than Kafka: names in one request that collide ("a.b", "a_b") are refused here, too.
-Knowingly absent: throttling, and ``timeout_ms``, because a change is complete when it is answered.
+Partitions that are created or deleted count against the client's quota (KIP-599).
+Knowingly absent: ``timeout_ms``, because a change is complete when it is answered.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from barnabas.broker.api.checks import (
 )
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.config.topic_values import describe_topic
+from barnabas.broker.handlers.mutations import Mutations
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security.access import Access
 from barnabas.broker.security.operations import CLUSTER_NAME
@@ -77,6 +79,7 @@ async def create_topics(
     named = {topic.name: topic for topic in request.topics}
     given = Counter(topic.name for topic in request.topics)
     total = sum(max(topic.num_partitions, len(topic.assignments)) for topic in request.topics)
+    mutations = Mutations(context, strict_since=6)
     results = []
     for name, topic in named.items():
         try:
@@ -85,7 +88,7 @@ async def create_topics(
                 raise denied(TOPIC_DENIED, CREATE, TOPIC, name)
             _check_total(total)
             result = await _create_topic(
-                catalogue, identity, topic, validate_only=request.validate_only
+                catalogue, identity, topic, None if request.validate_only else mutations
             )
             if not context.access.may_see(TOPIC, name, DESCRIBE_CONFIGS):
                 _hide_configs(result)
@@ -96,21 +99,21 @@ async def create_topics(
         results.append(result)
         if len(results) % TOPICS_PER_TURN == 0:
             await next_turn()
-    return CreateTopicsResponse(topics=results)
+    return CreateTopicsResponse(throttle_time_ms=mutations.throttle_time_ms, topics=results)
 
 
 async def _create_topic(
-    catalogue: Catalogue, identity: Identity, asked: CreatableTopic, *, validate_only: bool
+    catalogue: Catalogue, identity: Identity, asked: CreatableTopic, mutations: Mutations | None
 ) -> CreatableTopicResult:
-    """Create, or only check, one topic; raises KafkaError."""
+    """Create one topic, or only check it without ``mutations``; raises KafkaError."""
     # The last one of a key given twice counts, as in Kafka.
     configs = {config.name: config.value for config in asked.configs}
     catalogue.check_new_name(asked.name)
     partition_count = _partition_count(catalogue, identity, asked)
-    if validate_only:
-        catalogue.check_new_topic(asked.name, partition_count, configs)
-        topic_id = new_topic_id()
-    else:
+    catalogue.check_new_topic(asked.name, partition_count, configs)
+    topic_id = new_topic_id()
+    if mutations is not None:
+        mutations.count(partition_count)
         topic = await catalogue.create_topic(asked.name, partition_count, configs)
         topic_id = topic.topic_id
     own = {name: text for name, text in configs.items() if text is not None}
@@ -228,17 +231,19 @@ async def delete_topics(
         raise KafkaError(code if context.api_version >= 3 else ErrorCode.INVALID_REQUEST)
     asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
     results, doomed = _topics_to_delete(catalogue, context.access, asked)
+    mutations = Mutations(context, strict_since=5)
     for topic in doomed:
         result = DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
         try:
             if not _may_delete(context.access, topic.name):  # Any more.
                 raise denied(TOPIC_DENIED, DELETE, TOPIC, topic.name)
+            mutations.count(len(topic.partitions))
             await catalogue.delete_topic(topic.topic_id)
         except KafkaError as error:
             result.error_code = error.code
             result.error_message = error.message
         results.append(result)
-    return DeleteTopicsResponse(responses=results)
+    return DeleteTopicsResponse(throttle_time_ms=mutations.throttle_time_ms, responses=results)
 
 
 def _may_delete(access: Access, name: str) -> bool:
@@ -313,6 +318,7 @@ async def create_partitions(
     """Grow topics; the answer names every topic of the request, each with its own outcome."""
     named = {topic.name: topic for topic in request.topics}
     given = Counter(topic.name for topic in request.topics)
+    mutations = Mutations(context, strict_since=3)
     results = []
     for name, topic in named.items():
         result = CreatePartitionsTopicResult(name=name)
@@ -320,20 +326,23 @@ async def create_partitions(
             _check_given_once(given[name])
             if not context.access.may(ALTER, TOPIC, name):
                 raise denied(TOPIC_DENIED, ALTER, TOPIC, name)
-            await _grow(catalogue, identity, topic, validate_only=request.validate_only)
+            await _grow(catalogue, identity, topic, None if request.validate_only else mutations)
         except KafkaError as error:
             result.error_code = error.code
             result.error_message = error.message
         results.append(result)
         if len(results) % TOPICS_PER_TURN == 0:
             await next_turn()
-    return CreatePartitionsResponse(results=results)
+    return CreatePartitionsResponse(throttle_time_ms=mutations.throttle_time_ms, results=results)
 
 
 async def _grow(
-    catalogue: Catalogue, identity: Identity, asked: CreatePartitionsTopic, *, validate_only: bool
+    catalogue: Catalogue,
+    identity: Identity,
+    asked: CreatePartitionsTopic,
+    mutations: Mutations | None,
 ) -> None:
-    """Grow, or only check, one topic; raises KafkaError."""
+    """Grow one topic, or only check it without ``mutations``; raises KafkaError."""
     added = catalogue.check_new_partitions(asked.name, asked.count)
     if asked.assignments is not None:
         if len(asked.assignments) != added:
@@ -344,5 +353,6 @@ async def _grow(
             )
         for assignment in asked.assignments:
             check_replicas(assignment.broker_ids, identity.node_id)
-    if not validate_only:
+    if mutations is not None:
+        mutations.count(added)
         await catalogue.create_partitions(asked.name, asked.count)

@@ -6,15 +6,13 @@ handled for that long, whether the client waits or not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from barnabas.broker.api.dispatch import PRODUCE_KEY, Route, Usage
+from barnabas.broker.security.quotas import told_ms
 
 if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Clock, Timer
-
-THROTTLE_MAX_MS: Final = 2**31 - 1
-"""What an answer can say."""
 
 
 def throttle_of(usage: Usage, route: Route, response: Any) -> float:  # noqa: ANN401
@@ -28,8 +26,8 @@ def throttle_of(usage: Usage, route: Route, response: Any) -> float:  # noqa: AN
     if route.key == PRODUCE_KEY:
         throttle_ms = max(throttle_ms, quota.produced(usage.frame_bytes))
     throttle_ms = max(throttle_ms, getattr(response, "throttle_time_ms", 0))
-    if throttle_ms >= 1 and hasattr(response, "throttle_time_ms"):
-        response.throttle_time_ms = min(int(throttle_ms), THROTTLE_MAX_MS)
+    if throttle_ms and hasattr(response, "throttle_time_ms"):
+        response.throttle_time_ms = told_ms(throttle_ms)
     return throttle_ms
 
 

@@ -58,7 +58,7 @@ class Rate:
     def is_idle(self, now_s: float) -> bool:
         """Whether nothing is counted any more."""
         self._forget(now_s)
-        return not self._samples
+        return not any(amount for _, amount in self._samples)
 
     def _span_s(self, now_s: float) -> float:
         size_s, count = self._windows.size_s, self._windows.number

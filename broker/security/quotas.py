@@ -12,6 +12,7 @@ Rules of this file:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
@@ -40,12 +41,19 @@ COUNTERS_MAX: Final = 10_000
 OTHERS: Final = ("", "")
 REQUEST_THROTTLE_MAX_S: Final = 1.0
 """For time used a client waits no longer than this at once: a window, as in Kafka."""
+THROTTLE_MAX_MS: Final = 2**31 - 1
+"""What an answer can say."""
 NS_PER_PERCENT: Final = 1e7
 """A hundred percent are one second of the loop in a second."""
 
 Counted: TypeAlias = tuple[str, str, str]
 Counter = TypeVar("Counter", Rate, TokenBucket)
 Change: TypeAlias = tuple[Entity, str, float | None]
+
+
+def told_ms(throttle_ms: float) -> int:
+    """Return what an answer says of a wait: whole milliseconds, and no less than it takes."""
+    return min(math.ceil(throttle_ms), THROTTLE_MAX_MS)
 
 
 class ClientQuota:
@@ -73,22 +81,30 @@ class ClientQuota:
         """Count a Produce of so many bytes; return for how many ms its client is to wait."""
         return self._counted(self._produced, size_bytes)
 
-    def consumed(self, size_bytes: int) -> float:
-        """Count the answer to a Fetch, unless it goes beyond the limit: then return for how long.
+    def consumed(self, size_bytes: int) -> tuple[bool, float]:
+        """Count the records of a Fetch; return whether they may leave, and the wait in ms.
 
-        What was not counted is not to be answered.
+        What goes beyond the limit does not leave, and is not counted. Unless there was nothing
+        before it: the smallest answer, one batch, may be more than all windows allow, and Apache
+        Kafka never gives it out.
         """
-        throttle_ms = self._counted(self._consumed, size_bytes)
-        if throttle_ms and self._consumed is not None:
-            self._consumed[0].add(-size_bytes, self._clock.monotonic())
-        return throttle_ms
-
-    @property
-    def fetch_bytes_max(self) -> int | None:
-        """Return how much one Fetch may bring: more than all windows allow would never pass."""
         if self._consumed is None:
-            return None
-        return max(1, int(self._consumed[1] * self._windows.full_s))
+            return True, 0.0
+        rate, limit = self._consumed
+        now_s = self._clock.monotonic()
+        may_leave = rate.is_idle(now_s)
+        rate.add(size_bytes, now_s)
+        throttle_ms = rate.throttle_s(limit, now_s) * 1000
+        if throttle_ms and not may_leave:
+            rate.add(-size_bytes, now_s)
+            return False, throttle_ms
+        return True, min(throttle_ms, self._windows.full_s * 1000)
+
+    def fetch_bytes_max(self, most: int) -> int:
+        """Return how many of ``most`` bytes a Fetch is to bring: no more than all windows allow."""
+        if self._consumed is None:
+            return most
+        return min(most, max(1, int(self._consumed[1] * self._windows.full_s)))
 
     def used(self, took_ns: int) -> float:
         """Count the time that a request took; return for how many ms its client is to wait."""

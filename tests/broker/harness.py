@@ -136,6 +136,7 @@ class Administration:
             client_id="test",
             connection=None,
             access=OPEN,
+            quota=None,
             endpoint=("dialled.example", 4711),
         )
         wire = b"".join(api.encode_request(request, version))

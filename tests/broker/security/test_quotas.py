@@ -174,10 +174,21 @@ def test_a_debt_outlasts_its_connection(quotas, store, clock):
 def test_an_answer_beyond_the_limit_is_not_counted(quotas, store):
     limited(quotas, store, {USER: "u"}, CONSUMER_BYTES)
     quota = quotas.client_quota("u", "c")
-    assert quota.consumed(900) == 0
-    assert quota.consumed(600) == pytest.approx(5000)
-    assert quota.consumed(100) == 0
-    assert quota.fetch_bytes_max == 1000
+    assert quota.consumed(900) == (True, 0)
+    assert quota.consumed(600) == (False, pytest.approx(5000))
+    assert quota.consumed(100) == (True, 0)
+    assert quota.fetch_bytes_max(5000) == 1000
+    assert quota.fetch_bytes_max(500) == 500
+
+
+def test_a_batch_that_never_fits_leaves_after_silence(quotas, store, clock):
+    limited(quotas, store, {USER: "u"}, CONSUMER_BYTES)
+    quota = quotas.client_quota("u", "c")
+    assert quota.consumed(1_000_000) == (True, 10_000)
+    clock.advance(seconds=10)
+    assert quota.consumed(1_000_000)[0] is False
+    clock.advance(seconds=1)
+    assert quota.consumed(1_000_000) == (True, 10_000)
 
 
 def test_time_is_a_share_of_the_loop_and_waits_a_second_at_most(quotas, store):

@@ -14,6 +14,22 @@ from barnabas.protocol.messages.alter_client_quotas import (
     OpData,
 )
 from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
+from barnabas.protocol.messages.create_partitions import (
+    CREATE_PARTITIONS,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.delete_topics import (
+    DELETE_TOPICS,
+    DeleteTopicsRequest,
+    DeleteTopicState,
+)
+from barnabas.protocol.messages.fetch import FETCH
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from barnabas.protocol.messages.produce import (
     PRODUCE,
@@ -22,7 +38,7 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
 )
 from barnabas.testing import Broker
-from tests.broker.data_plane import batch
+from tests.broker.data_plane import Named, batch, fetch_request
 
 LIMIT = 1000.0
 EVERYTHING = MetadataRequest(topics=[])
@@ -143,6 +159,122 @@ def test_time_counts_for_every_request_and_throttles_for_a_second_at_most(broker
         assert client.is_silent()
         broker.clock.advance(seconds=1)
         assert client.receive().throttle_time_ms == 1000
+
+
+def fetched(answer):
+    return [each.records for topic in answer.responses for each in topic.partitions]
+
+
+def fetch(session=(0, 0), wait_ms=0, **settings):
+    return fetch_request(12, (Named("t"), (0, 0)), session=session, max_wait_ms=wait_ms, **settings)
+
+
+def filled(broker, size, count):
+    with Client(broker, "other") as other:
+        for _ in range(count):
+            other.ask(PRODUCE, 9, produce(size))
+
+
+def test_a_reader_gets_nothing_beyond_its_limit_and_all_of_it_later(broker):
+    filled(broker, 4000, 4)
+    limit(broker, "consumer_byte_rate")
+    with Client(broker, "limited") as client:
+        answer = client.ask(FETCH, 12, fetch())
+        assert 8_000 < sum(map(len, fetched(answer))) <= 10_000  # Of 16,000: what windows allow.
+        assert answer.session_id > 0
+        assert answer.throttle_time_ms == 0
+        refused = client.ask(FETCH, 12, fetch())
+        assert refused.responses == []
+        assert refused.session_id == 0
+        assert refused.error_code == 0
+        assert refused.throttle_time_ms > 5_000
+        client.send(FETCH, 12, fetch())
+        assert client.is_silent()
+        broker.clock.advance(seconds=12)
+        assert fetched(client.receive()) == fetched(answer)
+    assert broker.call(lambda: len(broker.server.fetch_sessions)) == 2
+
+
+def test_a_session_goes_on_after_its_reader_has_waited(broker):
+    filled(broker, 4000, 4)
+    limit(broker, "consumer_byte_rate")
+    with Client(broker, "limited") as client:
+        first = client.ask(FETCH, 12, fetch())
+        session = first.session_id
+        refused = client.ask(FETCH, 12, fetch(session=(session, 1)))
+        assert (refused.error_code, refused.session_id, refused.responses) == (0, session, [])
+        broker.clock.advance(seconds=12)
+        again = client.ask(FETCH, 12, fetch(session=(session, 2)))
+        assert fetched(again) == fetched(first)
+
+
+def test_a_fetch_that_was_parked_counts_too(broker):
+    filled(broker, 9000, 1)
+    limit(broker, "consumer_byte_rate")
+    with Client(broker, "limited") as client:
+        assert fetched(client.ask(FETCH, 12, fetch()))
+        client.send(FETCH, 12, fetch_request(12, (Named("t"), (0, 1)), max_wait_ms=20_000))
+        assert client.is_silent()
+        filled(broker, 9000, 1)
+        refused = client.receive()
+        assert refused.responses == []
+        assert refused.throttle_time_ms > 5_000
+
+
+def new_topics(*names, partitions=1, validate_only=False):
+    return CreateTopicsRequest(
+        [CreatableTopic(name, partitions, 1) for name in names], 10_000, validate_only
+    )
+
+
+def test_who_changes_too_many_partitions_is_refused(broker):
+    limit(broker, "controller_mutation_rate", 1.0)
+    with Client(broker, "limited") as client:
+        answer = client.ask(CREATE_TOPICS, 7, new_topics("many", partitions=20))
+        assert [each.error_code for each in answer.topics] == [0]
+        assert answer.throttle_time_ms == 9_000
+    with Client(broker, "limited") as client:  # Not muted itself, but it has the same debt.
+        answer = client.ask(CREATE_TOPICS, 7, new_topics("refused"))
+        assert [each.error_code for each in answer.topics] == [89]
+        assert answer.throttle_time_ms == 9_000
+        broker.clock.advance(seconds=9)
+        answer = client.ask(CREATE_TOPICS, 7, new_topics("next", partitions=3))
+        assert [each.error_code for each in answer.topics] == [0]
+        assert answer.throttle_time_ms == 3_000
+        broker.clock.advance(seconds=3)
+        answer = client.ask(DELETE_TOPICS, 6, DeleteTopicsRequest([DeleteTopicState("many")]))
+        assert [each.error_code for each in answer.responses] == [0]
+        assert answer.throttle_time_ms == 20_000
+    with Client(broker, "limited") as client:
+        grow = CreatePartitionsRequest([CreatePartitionsTopic("next", 5)], 10_000)
+        answer = client.ask(CREATE_PARTITIONS, 3, grow)
+        assert [each.error_code for each in answer.results] == [89]
+    with Client(broker, "limited") as client:
+        broker.clock.advance(seconds=20)
+        answer = client.ask(CREATE_PARTITIONS, 3, grow)
+        assert [each.error_code for each in answer.results] == [0]
+        assert answer.throttle_time_ms == 2_000
+    assert broker.call(lambda: broker.server.catalogue.topic("refused")) is None
+
+
+def test_an_old_client_is_slowed_where_a_new_one_is_refused(broker):
+    limit(broker, "controller_mutation_rate", 1.0)
+    with Client(broker, "limited") as client:
+        assert client.ask(CREATE_TOPICS, 5, new_topics("many", partitions=20)).throttle_time_ms
+    with Client(broker, "limited") as client:
+        answer = client.ask(CREATE_TOPICS, 5, new_topics("more", partitions=2))
+        assert [each.error_code for each in answer.topics] == [0]
+        assert answer.throttle_time_ms > 2_000
+
+
+def test_what_is_only_checked_or_refused_does_not_count(broker):
+    limit(broker, "controller_mutation_rate", 1.0)
+    with Client(broker, "limited") as client:
+        checked = new_topics("many", partitions=500, validate_only=True)
+        assert client.ask(CREATE_TOPICS, 7, checked).throttle_time_ms == 0
+        answer = client.ask(CREATE_TOPICS, 7, new_topics("t", "bad name", partitions=500))
+        assert [each.error_code for each in answer.topics] == [36, 17]
+        assert answer.throttle_time_ms == 0
 
 
 def test_a_throttled_client_that_leaves_leaves_nothing_behind(broker):
