@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.security.access import OPEN, Access
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
     from barnabas.broker.config.listener_keys import ListenerConfig
     from barnabas.broker.config.listeners import Endpoint
     from barnabas.broker.security.access import Generation, Judge
+
+logger = logging.getLogger("barnabas.broker.security.listeners")
+
+SENDS_SECRETS: Final = ("PLAIN", "OAUTHBEARER")
+"""Mechanisms whose tokens are what others could log in with."""
 
 NewAccess = Callable[[Principal, str], Access]
 """Makes what a principal from an address may do."""
@@ -129,6 +135,7 @@ def _security_of(
         return ListenerSecurity(mechanisms={}, max_receive_bytes=0, new_access=new_access)
     listener = config.for_listener(endpoint.name)
     mechanisms = logins.mechanisms_of(listener, endpoint.name)
+    _warn_of_clear_text(endpoint, mechanisms)
     max_receive_bytes = listener.value("sasl.server.max.receive.size")
     assert isinstance(max_receive_bytes, int)
     return ListenerSecurity(
@@ -137,6 +144,18 @@ def _security_of(
         new_access=new_access,
         lifetimes_ms={name: _lifetime_ms(listener, name) for name in mechanisms},
     )
+
+
+def _warn_of_clear_text(endpoint: Endpoint, mechanisms: Iterable[str]) -> None:
+    """Say that everybody on the way can read passwords; not where the way is this machine."""
+    is_here = endpoint.host in {"localhost", "::1"} or endpoint.host.startswith("127.")
+    readable = [each for each in mechanisms if each in SENDS_SECRETS]
+    if readable and not is_here and endpoint.security_protocol == "SASL_PLAINTEXT":
+        logger.warning(
+            "listener %s is not encrypted: whoever can read on the way reads the secrets of %s",
+            endpoint.name,
+            " and ".join(readable),
+        )
 
 
 def _lifetime_ms(listener: ListenerConfig, mechanism: str) -> int:

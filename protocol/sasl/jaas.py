@@ -62,9 +62,11 @@ def _module(words: _Words) -> JaasModule:
         raise MalformedJaas(f"behind the login module must stand one of {', '.join(FLAGS)}")
     options: dict[str, str] = {}
     while words.next != (";", False):
-        key = words.take_word("an option or ';'")
-        words.take("=", f"'=' behind the option {key}")
-        options[key] = words.take_word(f"a value of the option {key}")
+        # By its number: what stands there may be the rest of a password with a space in it.
+        which = f"option {len(options) + 1}"
+        key = words.take_word(f"{which} or ';'")
+        words.take("=", f"'=' behind the name of {which}")
+        options[key] = words.take_word(f"the value of {which}")
     words.take(";", "';'")
     return JaasModule(name, flag, options)
 

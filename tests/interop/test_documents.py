@@ -49,6 +49,7 @@ OUTPUTS = {
 NOT_HERE = {
     "command-line.md": "tests/broker/cli/test_documentation.py compares every help text",
     "container.md": "tests/image/testcontainers_modules.py has the Java line",
+    "security.md": "tests/broker/security/test_documentation.py starts brokers with its settings",
 }
 """Pages with blocks of another kind, and what looks after those."""
 

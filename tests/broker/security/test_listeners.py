@@ -236,3 +236,18 @@ def test_a_password_is_compared_with_that_of_its_user():
     assert not users.verify("a", "2")
     assert not users.verify("name", "broker")
     assert not users.verify("", "")
+
+
+@pytest.mark.parametrize(
+    ("listener", "mechanisms", "warned"),
+    [
+        ("SASL_PLAINTEXT://:0", "PLAIN", True),
+        ("SASL_PLAINTEXT://10.0.0.1:0", "SCRAM-SHA-256,PLAIN", True),
+        ("SASL_PLAINTEXT://10.0.0.1:0", "SCRAM-SHA-256", False),
+        ("SASL_PLAINTEXT://localhost:0", "PLAIN", False),
+        ("SASL_PLAINTEXT://127.0.0.2:0", "PLAIN", False),
+    ],
+)
+def test_passwords_that_anybody_can_read_are_warned_of(caplog, listener, mechanisms, warned):
+    listeners(listeners=listener, sasl_enabled_mechanisms=mechanisms)
+    assert ("reads the secrets of PLAIN" in caplog.text) == warned

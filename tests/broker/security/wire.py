@@ -15,6 +15,7 @@ class Wire:
     """One connection to a broker."""
 
     def __init__(self, broker, address=None):
+        self.broker = broker
         self.socket = socket.create_connection(address or broker.address, 20)
         self.client = ClientConnection("test")
 
@@ -54,6 +55,17 @@ class Wire:
             return self.socket.recv(1) == b""
         except ConnectionResetError:
             return True
+
+    @property
+    def is_closed_soon(self):
+        """Whether the broker hangs up without being asked for more."""
+        self.socket.settimeout(0.3)
+        try:
+            return self.is_closed
+        except TimeoutError:
+            return False
+        finally:
+            self.socket.settimeout(20)
 
     def bare(self, token):
         """Send a bare token; return the bare answer, None where the broker has hung up."""

@@ -1,6 +1,10 @@
 """JAAS as users write it, and that its errors do not repeat passwords."""
 
+import contextlib
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from barnabas.protocol.sasl.jaas import (
     JaasModule,
@@ -37,8 +41,8 @@ def test_a_value_is_one_module(text, options):
         (PLAIN, "a control flag is missing"),
         (f"{PLAIN} needed;", "required, requisite, sufficient, optional"),
         (f'{PLAIN} required user_a="hidden"', "';' is missing"),
-        (f"{PLAIN} required user_a;", "'=' behind the option user_a is missing"),
-        (f"{PLAIN} required user_a=;", "a value of the option user_a is missing"),
+        (f"{PLAIN} required user_a;", "'=' behind the name of option 1 is missing"),
+        (f"{PLAIN} required user_a=;", "the value of option 1 is missing"),
         (f'{PLAIN} required user_a="hidden;', "a quotation has no end"),
         (f"{PLAIN} required; {PLAIN} required;", "one is allowed"),
         (f"{PLAIN} /* required;", "a comment has no end"),
@@ -71,3 +75,34 @@ def test_malformed_files(text):
 
 def test_options_do_not_show():
     assert "secret" not in repr(parse_jaas_value(f"{PLAIN} required user_alice=secret;"))
+
+
+PIECES = st.sampled_from(
+    [PLAIN, " required", " ", "\n", ";", "{", "}", "=", '"', "'", "\\", "//", "/*", "*/", "user_a"]
+)
+
+
+@given(st.lists(PIECES | st.just("hunter2"), max_size=20).map("".join))
+def test_any_text_is_read_or_refused_without_what_was_written(text):
+    said = []
+    for parse in (parse_jaas_value, parse_jaas_file):
+        try:
+            parse(f"{PLAIN} required {text}")
+        except MalformedJaas as error:
+            said.append(str(error))
+    assert "hunter2" not in "".join(said)
+
+
+@given(st.dictionaries(st.from_regex(r"user_[a-z]{1,5}", fullmatch=True), st.text(max_size=20)))
+def test_whatever_is_quoted_comes_back(options):
+    quoted = " ".join(
+        f'{name}="{value.replace(chr(92), chr(92) * 2).replace(chr(34), chr(92) + chr(34))}"'
+        for name, value in options.items()
+    )
+    assert parse_jaas_value(f"{PLAIN} required {quoted};").options == options
+
+
+@given(st.text(max_size=50))
+def test_text_of_any_kind(text):
+    with contextlib.suppress(MalformedJaas):
+        parse_jaas_value(text)
