@@ -488,6 +488,16 @@ CASES: tuple[Case, ...] = (
         things=UNHARMED,
     ),
     Case(
+        "CreateTopics",
+        "and their settings",
+        (1,),
+        lambda _things, version: CreateTopicsRequest(
+            [CreatableTopic(f"{DENIED_TO_MAKE}-{version}", 1, 1)], 10_000, validate_only=True
+        ),
+        (5, 7),
+        ONE,
+    ),
+    Case(
         "DeleteTopics",
         "",
         (0,),
