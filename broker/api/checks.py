@@ -157,7 +157,11 @@ CHECKS: Final[Checks] = {
     "SaslHandshake": (),
     "ApiVersions": (),
     "SaslAuthenticate": (),
-    "CreateTopics": (_item(CREATE, TOPIC, "topics", TOPIC_DENIED, (CREATE, CLUSTER)),),
+    "CreateTopics": (
+        _item(CREATE, TOPIC, "topics", TOPIC_DENIED, (CREATE, CLUSTER)),
+        _item(DESCRIBE_CONFIGS, TOPIC, "topics", TOPIC_DENIED,
+            when="from v5 on: for what the answer says of its settings"),
+    ),
     "DeleteTopics": (_item(DELETE, TOPIC, "topics", TOPIC_DENIED, (DELETE, CLUSTER)),),
     "DeleteRecords": (_item(DELETE, TOPIC, "topics", TOPIC_DENIED),),
     "InitProducerId": (

@@ -13,10 +13,20 @@ from typing import Any
 import pytest
 
 from barnabas.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
+from barnabas.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
+from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
+from barnabas.protocol.messages.describe_topic_partitions import (
+    DESCRIBE_TOPIC_PARTITIONS,
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
 from barnabas.protocol.wire import ZERO_UUID
 from tests.broker.security.access_requests import (
     ABSENT,
     CASES,
+    DENIED,
+    GONE,
     GRANTED,
     Case,
     Thing,
@@ -67,12 +77,16 @@ class Script:
             wait_until(lambda: known() == len(acls), lambda: f"{known()} of {len(acls)} ACLs")
             self._topic_ids = make_things(client)
 
-    def ask(self, user: str, case: Case, version: int) -> Any:
-        """The answer to one request of one user."""
+    def client(self, user: str) -> UserClient:
+        """The user's connection."""
         if user not in self._clients:
             self._clients[user] = UserClient(self._broker.sasl_address, user)
+        return self._clients[user]
+
+    def ask(self, user: str, case: Case, version: int) -> Any:
+        """The answer to one request of one user."""
         things = [Thing(name, self._topic_ids.get(name, ZERO_UUID)) for name in case.things]
-        return self._clients[user].ask(case.route.api, case.build(things, version), version)
+        return self.client(user).ask(case.route.api, case.build(things, version), version)
 
     def close(self) -> None:
         for client in self._clients.values():
@@ -86,6 +100,13 @@ class Script:
                     user = name_of(denials_of(case, row), everywhere=case.is_denied_everywhere)
                     yield self._answer(user, case, version)
                 yield self._answer(NOBODY, case, version)
+
+    def operations(self) -> Iterator[Answer]:
+        """What each user may do, as it is told when it asks (KIP-430)."""
+        for user in USERS:
+            for api, request, version in OPERATIONS:
+                answer = self.client(user).ask(api, request, version)
+                yield f"{api.name} {user}", sorted(operations_in(answer))
 
     def _answer(self, user: str, case: Case, version: int) -> Answer:
         answer = self.ask(user, case, version)
@@ -120,6 +141,41 @@ def without_granted(message: Any, ids: Mapping[bytes, str]) -> Any:
     return message
 
 
+OPERATIONS = (
+    (DESCRIBE_CLUSTER, DescribeClusterRequest(True), 1),
+    (
+        METADATA,
+        MetadataRequest(
+            [MetadataRequestTopic(ZERO_UUID, name) for name in (GRANTED, DENIED, GONE)],
+            False,
+            True,
+            True,
+        ),
+        10,
+    ),
+    (
+        DESCRIBE_TOPIC_PARTITIONS,
+        DescribeTopicPartitionsRequest([TopicRequest(name) for name in (GRANTED, DENIED, GONE)]),
+        0,
+    ),
+    (DESCRIBE_GROUPS, DescribeGroupsRequest([GRANTED, DENIED, GONE], True), 5),
+)
+
+
+def operations_in(message: Any) -> Iterator[tuple[str, int]]:
+    """The bit fields of an answer, and of what they are."""
+    if isinstance(message, list):
+        for item in message:
+            yield from operations_in(item)
+    elif is_dataclass(message):
+        for field in fields(message):
+            value = getattr(message, field.name)
+            if field.name.endswith("authorized_operations"):
+                yield f"{field.name} of {label_of(message, {})}", value
+            else:
+                yield from operations_in(value)
+
+
 @pytest.fixture(scope="module")
 def scripts() -> Iterator[tuple[Script, Script]]:
     two_phase = {"transaction.two.phase.commit.enable": "true"}
@@ -143,4 +199,9 @@ def test_answers_are_those_of_apache_kafka(scripts, api):
     if api in ON_PURPOSE:
         assert ours != theirs
         return
+    check_equal(ours, theirs, {})
+
+
+def test_operations_are_those_of_apache_kafka(scripts):
+    ours, theirs = (dict(script.operations()) for script in scripts)
     check_equal(ours, theirs, {})

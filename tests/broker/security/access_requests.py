@@ -6,6 +6,7 @@ same cases are asked of Apache Kafka (``tests/interop/test_access_like_kafka.py`
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
@@ -214,13 +215,8 @@ class Case(NamedTuple):
 def batch(*, transactional: bool = False) -> memoryview:
     """One record; of a producer that does not exist, if it is part of a transaction."""
     producer = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0} if transactional else {}
-    return memoryview(
-        encode_batch(
-            [Record(0, 4_102_444_800_000, b"key", b"value")],
-            transactional=transactional,
-            **producer,
-        )
-    )
+    record = Record(0, time.time_ns() // 1_000_000, b"key", b"value")
+    return memoryview(encode_batch([record], transactional=transactional, **producer))
 
 
 def _produce(*, transactional: bool, acks: int = -1) -> Build:
@@ -486,6 +482,16 @@ CASES: tuple[Case, ...] = (
             [CreatableTopic(each.name, 1, 1) for each in things], 10_000, validate_only=True
         ),
         things=UNHARMED,
+    ),
+    Case(
+        "CreateTopics",
+        "and their settings",
+        (1,),
+        lambda _things, version: CreateTopicsRequest(
+            [CreatableTopic(f"{DENIED_TO_MAKE}-{version}", 1, 1)], 10_000, validate_only=True
+        ),
+        (5, 7),
+        ONE,
     ),
     Case(
         "DeleteTopics",

@@ -11,10 +11,20 @@ import pytest
 
 from barnabas.broker.api.checks import CHECKS, Denial
 from barnabas.broker.api.refusals import DENIALS
-from barnabas.broker.security.operations import ResourceType
+from barnabas.broker.security.operations import NOT_ASKED, Operation, ResourceType
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.consumer_group_describe import (
+    CONSUMER_GROUP_DESCRIBE,
+    ConsumerGroupDescribeRequest,
+)
+from barnabas.protocol.messages.consumer_group_heartbeat import (
+    CONSUMER_GROUP_HEARTBEAT,
+    ConsumerGroupHeartbeatRequest,
+)
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.wire import ZERO_UUID
 from barnabas.testing import Broker
+from tests.broker.data_plane import Wire
 from tests.broker.security.access_requests import (
     ABSENT,
     CASES,
@@ -41,6 +51,7 @@ from tests.broker.security.access_users import (
     name_of,
     settings,
 )
+from tests.broker.security.changing_rights import controlled_broker, right, topic_of
 
 ROWS = [(case, row) for case in CASES for row in case.rows]
 
@@ -234,6 +245,37 @@ def test_an_id_is_told_to_be_denied_without_the_name(world, api):
             answer = client.ask(case.route.api, request, version)
             assert {each for _, each in codes(answer, {})} - {0} == {code}
             assert HERE not in repr(answer)
+
+
+# -------------------------------------------------------------------------------- what is elsewhere
+
+
+def test_a_group_with_a_topic_that_may_not_be_described_is_not_described():
+    describe_groups, read_groups = (
+        right(operation, ResourceType.GROUP) for operation in (Operation.DESCRIBE, Operation.READ)
+    )
+    describe_topics = right(Operation.DESCRIBE, ResourceType.TOPIC)
+    with (
+        controlled_broker(describe_groups, read_groups, describe_topics) as (broker, rights),
+        Wire(broker.address) as wire,
+    ):
+        topic_of(broker, "t")
+        wire.ask(FIND_COORDINATOR, FindCoordinatorRequest("g"), 3)
+        heartbeat = ConsumerGroupHeartbeatRequest(
+            "g", "m", 0, None, None, 10_000, ["t"], topic_partitions=[]
+        )
+        assert wire.ask(CONSUMER_GROUP_HEARTBEAT, heartbeat, 0).error_code == 0
+
+        def described():
+            (group,) = wire.ask(
+                CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest(["g"], True), 1
+            ).groups
+            return group.error_code, len(group.members), group.authorized_operations
+
+        bits = 1 << Operation.DESCRIBE | 1 << Operation.READ
+        assert described() == (0, 1, bits)
+        rights.take(describe_topics)
+        assert described() == (ErrorCode.TOPIC_AUTHORIZATION_FAILED, 0, NOT_ASKED)
 
 
 def test_the_users_of_the_rows_differ_in_what_they_lack():
