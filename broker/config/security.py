@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from barnabas.broker.config.fields import setting
-from barnabas.broker.config.storage import StorageConfig
+from barnabas.broker.config.tls import TlsConfig
 from barnabas.broker.config.types import ConfigType, Matches, at_least
 
 BOOLEAN, STRING, INT, LONG = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
@@ -24,7 +24,7 @@ AUTHORIZERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class SecurityConfig(StorageConfig):
+class SecurityConfig(TlsConfig):
     """Who may connect, as whom, and what for."""
 
     # ---------- SASL

@@ -11,6 +11,7 @@ from barnabas.broker.security.login import Earlier, LoggedIn, Login, NewExchange
 from barnabas.broker.security.plain_users import PLAIN_MODULE, PlainUsers
 from barnabas.broker.security.principals import ANONYMOUS, Principal
 from barnabas.broker.security.session import NOBODY, Session
+from barnabas.broker.security.tls import ListenerTls, tls_of
 from barnabas.protocol.sasl.jaas import JaasModule, MalformedJaas, parse_jaas_value
 from barnabas.protocol.sasl.plain import MECHANISM as PLAIN
 from barnabas.protocol.sasl.plain import PlainServer
@@ -35,11 +36,14 @@ class ListenerSecurity:
         max_receive_bytes: int,
         new_access: NewAccess,
         lifetimes_ms: Mapping[str, int] | None = None,
+        tls: ListenerTls | None = None,
     ) -> None:
         """``mechanisms`` is empty where nobody has to log in.
 
         ``lifetimes_ms``: after how long a login by a mechanism has to be repeated; 0 or none: not.
         """
+        self.tls = tls
+        """How connections are encrypted; None: they are not."""
         self._mechanisms = mechanisms
         self._lifetimes_ms = lifetimes_ms or {}
         self._new_access = new_access
@@ -51,9 +55,13 @@ class ListenerSecurity:
         """Whether a client has to log in before it may ask for anything else."""
         return bool(self._mechanisms)
 
-    def new_session(self, host: str) -> Session:
-        """Return the session of a client that has only just connected."""
-        return Session(ANONYMOUS, self._new_access(ANONYMOUS, host))
+    def new_session(self, host: str, certificate: bytes | None = None) -> Session:
+        """Return the session of a client that has only just connected.
+
+        ``certificate`` is the client's, in DER. Raises NoName where no rule makes a user of it.
+        """
+        principal = ANONYMOUS if self.tls is None else self.tls.principal_of(certificate)
+        return Session(principal, self._new_access(principal, host))
 
     def new_login(self, session: Session | None = None, *, is_expired: bool = False) -> Login:
         """Return the login that is to come; of a ``session``, its repetition."""
@@ -84,7 +92,7 @@ class OpenListener(ListenerSecurity):
     def __init__(self) -> None:
         super().__init__(mechanisms={}, max_receive_bytes=0, new_access=lambda _who, _host: OPEN)
 
-    def new_session(self, host: str) -> Session:  # noqa: ARG002
+    def new_session(self, host: str, certificate: bytes | None = None) -> Session:  # noqa: ARG002
         """Return the one session."""
         return NOBODY
 
@@ -115,10 +123,11 @@ def listeners_of(
 def _security_of(
     config: BrokerConfig, endpoint: Endpoint, new_access: NewAccess, *, is_controlled: bool
 ) -> ListenerSecurity:
+    tls = tls_of(config, endpoint)
     if not endpoint.security_protocol.startswith("SASL_"):
-        if not is_controlled:
+        if tls is None and not is_controlled:
             return OPEN_LISTENER
-        return ListenerSecurity(mechanisms={}, max_receive_bytes=0, new_access=new_access)
+        return ListenerSecurity(mechanisms={}, max_receive_bytes=0, new_access=new_access, tls=tls)
     listener = config.for_listener(endpoint.name)
     names = listener.value("sasl.enabled.mechanisms")
     assert isinstance(names, tuple)
@@ -129,6 +138,7 @@ def _security_of(
         max_receive_bytes=max_receive_bytes,
         new_access=new_access,
         lifetimes_ms={name: _lifetime_ms(listener, name) for name in names},
+        tls=tls,
     )
 
 

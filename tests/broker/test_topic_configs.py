@@ -49,6 +49,10 @@ OTHER_LIMITS = {
     "authorizer.class.name",
     "connections.max.reauth.ms",
     "sasl.server.max.receive.size",
+    "ssl.enabled.protocols",
+    "ssl.keystore.type",
+    "ssl.protocol",
+    "ssl.truststore.type",
     "log.cleaner.dedupe.buffer.size",
     "socket.send.buffer.bytes",
     "socket.receive.buffer.bytes",
@@ -86,6 +90,7 @@ OTHER_UPDATE_MODES = {
     "listener.security.protocol.map",
     "sasl.enabled.mechanisms",
     "sasl.jaas.config",
+    "ssl.client.auth",
 }
 
 
