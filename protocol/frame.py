@@ -50,6 +50,10 @@ _NOTHING: Final = memoryview(b"")
 class FrameRefused(Exception):
     """A length no frame may have. The connection is of no use after it."""
 
+    def __init__(self, size: int, least: int, most: int) -> None:
+        self.size = size
+        super().__init__(f"a frame of {size} bytes is outside {least} to {most}")
+
 
 class RingPool:
     """Rings of one size that connections borrow; at most ``keep`` unused ones are kept."""
@@ -227,10 +231,7 @@ class FrameBuffer:
             return None
         size = _length(self._ring, head)[0]
         if not self.min_frame_bytes <= size <= self.max_frame_bytes:
-            raise FrameRefused(
-                f"a frame of {size} bytes is outside "
-                f"{self.min_frame_bytes} to {self.max_frame_bytes}"
-            )
+            raise FrameRefused(size, self.min_frame_bytes, self.max_frame_bytes)
         end: int = start + size
         if end <= self._tail:
             self._head = end

@@ -274,6 +274,10 @@ class FileSlice:
         """What follows the first ``sent`` bytes."""
         return FileSlice(self._file, self._size - sent, self._position + sent)
 
+    def first(self, size: int) -> "FileSlice":
+        """The first ``size`` bytes of it."""
+        return FileSlice(self._file, size, self._position)
+
     def read(self) -> bytes:
         """The bytes themselves; waits for the disk."""
         data = self._file.pread(self._size, self._position)

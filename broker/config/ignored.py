@@ -1,8 +1,8 @@
 """Kafka's broker keys that mean nothing here, so that a file written for Kafka loads in peace.
 
-They are about replication, controllers, thread pools, tiered storage, or about TLS and SASL, which
-only matter on listeners that are refused. A key that would *protect* something (an authorizer, a
-policy class) is not ignored: those are refused or warned about. Other keys are misspelt.
+They are about replication, controllers, thread pools, tiered storage, or about the Java virtual
+machine. A key that would *protect* something (an authorizer, a policy class) is not ignored: those
+are refused or warned about. Other keys are misspelt.
 
 DescribeConfigs reports all of them, with Kafka's types and defaults or with what was set, because
 consoles and tools look for them. They cannot be changed while the broker runs.
@@ -38,6 +38,7 @@ create.topic.policy.class.name CLASS null
 principal.builder.class CLASS \
     org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder
 replica.selector.class STRING null
+ssl.engine.factory.class CLASS null
 
 # Requests that wait are kept in another way.
 delete.records.purgatory.purge.interval.requests INT 1
@@ -141,30 +142,12 @@ metrics.recording.level STRING INFO
 metrics.sample.window.ms LONG 30000
 telemetry.max.bytes INT 1048576
 
-# There is no TLS.
-ssl.allow.dn.changes BOOLEAN false
-ssl.allow.san.changes BOOLEAN false
-ssl.cipher.suites LIST
-ssl.client.auth STRING none
-ssl.enabled.protocols LIST TLSv1.2,TLSv1.3
+# They are about a Java virtual machine, or about clients.
 ssl.endpoint.identification.algorithm STRING https
-ssl.engine.factory.class CLASS null
-ssl.key.password PASSWORD null
 ssl.keymanager.algorithm STRING SunX509
-ssl.keystore.certificate.chain PASSWORD null
-ssl.keystore.key PASSWORD null
-ssl.keystore.location STRING null
-ssl.keystore.password PASSWORD null
-ssl.keystore.type STRING JKS
-ssl.principal.mapping.rules STRING DEFAULT
-ssl.protocol STRING TLSv1.3
 ssl.provider STRING null
 ssl.secure.random.implementation STRING null
 ssl.trustmanager.algorithm STRING PKIX
-ssl.truststore.certificates PASSWORD null
-ssl.truststore.location STRING null
-ssl.truststore.password PASSWORD null
-ssl.truststore.type STRING JKS
 
 # The broker logs in to no other, there are no delegation tokens, and there is no Kerberos.
 delegation.token.expiry.check.interval.ms LONG 3600000

@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, Protocol
 
-from barnabas.broker.config.types import ConfigKey, ConflictingValues, Setting, Value
+from barnabas.broker.config.types import (
+    ConfigKey,
+    ConfigType,
+    ConflictingValues,
+    Setting,
+    Value,
+)
 
 PREFIX: Final = "listener.name."
 
@@ -85,6 +91,7 @@ class ListenerConfig:
 
     def __init__(self, config: Values, keys: Mapping[str, ConfigKey], listener: str) -> None:
         """``keys`` are those that may be set, by their plain names."""
+        self.name = listener
         self._config = config
         self._keys = keys
         self._prefix = f"{PREFIX}{listener.lower()}."
@@ -102,6 +109,10 @@ class ListenerConfig:
         if mechanism is not None:
             names.insert(0, f"{self._prefix}{mechanism.lower()}.{key}")
         return next((name for name in names if name in self._config.settings), None)
+
+    def type_of(self, key: str) -> ConfigType:
+        """Return the type of a key's values."""
+        return self._keys[key].type
 
     def setting_name(self, key: str, mechanism: str | None = None) -> str:
         """Return the name of the setting that decides: for messages."""

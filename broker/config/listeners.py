@@ -14,7 +14,6 @@ from typing import NamedTuple
 from barnabas.broker.config.types import ConfigError
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-AVAILABLE_PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT")
 
 _ADDRESS = re.compile(r"(?:\[([^\]]*)\]|([0-9A-Za-z%._-]*)):([0-9]{1,5})")
 HTTP_LISTENER = rf"|{_ADDRESS.pattern}"
@@ -103,9 +102,6 @@ def _protocol(name: str, protocols: dict[str, str], listeners: Sequence[str]) ->
     protocol = protocols.get(name)
     if protocol is None:
         expected = f"Listener name {name} is missing in listener.security.protocol.map"
-        raise ConfigError("listeners", ",".join(listeners), expected)
-    if protocol not in AVAILABLE_PROTOCOLS:
-        expected = f"{name} wants {protocol}; available are {', '.join(AVAILABLE_PROTOCOLS)}"
         raise ConfigError("listeners", ",".join(listeners), expected)
     return protocol
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from barnabas.broker.config.fields import setting
-from barnabas.broker.config.storage import StorageConfig
+from barnabas.broker.config.tls import TlsConfig
 from barnabas.broker.config.types import ConfigType, Matches, OneOf, at_least
 
 ALGORITHMS: Final = (
@@ -28,7 +28,7 @@ LIST = ConfigType.LIST
 
 
 @dataclass(frozen=True, slots=True)
-class OAuthConfig(StorageConfig):
+class OAuthConfig(TlsConfig):
     """Which tokens are good."""
 
     # ---------- tokens

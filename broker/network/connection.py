@@ -21,7 +21,9 @@ from barnabas.broker.network.login_gate import LoginGate
 from barnabas.broker.network.pipeline import CLOSED, DRAINING, TURN_REQUESTS, WRITING, Pipeline
 from barnabas.broker.network.sending import send_unpaced
 from barnabas.broker.network.writer import Writer
+from barnabas.broker.security.certificate_names import NoName
 from barnabas.broker.security.session import NOBODY, Session
+from barnabas.broker.tls.der import MalformedDer
 from barnabas.protocol.errors import ErrorCode, Malformed
 from barnabas.protocol.frame import MIN_FRAME_BYTES, FrameRefused
 
@@ -33,12 +35,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.broker.network.connection")
 
 LOGIN_REPEATED_EVERY_S: Final = 1.0
+TLS_HANDSHAKE: Final = 0x16
+"""The first byte of TLS. Of a request it would be a length of 369 MB."""
 
 
 class Connection(asyncio.BufferedProtocol):
     """A client connection as the transport drives it."""
 
     __slots__ = (
+        "_awaited",
         "_budget",
         "_close_deadline",
         "_delivery",
@@ -80,6 +85,7 @@ class Connection(asyncio.BufferedProtocol):
         self._close_deadline: float | None = None
         self._login_deadline: float | None = None
         self._login_repeated: float | None = None
+        self._awaited = ""
         self._expiry: Timer | None = None
         self.gate: LoginGate | None = None
         self.session: Session = NOBODY
@@ -106,17 +112,25 @@ class Connection(asyncio.BufferedProtocol):
             self._server.complain(f"connection refused: peer={self.peer} reason={refused}")
             transport.abort()
             return
-        security = self.listener.security
-        self.session = security.new_session(self.peer_host)
-        if security.needs_login:
-            self._login_deadline = self.last_active + self._server.login_timeout
-            self._open_gate(security.new_login())
-        if transport.get_extra_info("ssl_object") is None:
-            self._descriptor = transport.get_extra_info("socket").fileno()
-            self._writer.start(transport, self._descriptor)
-            if self.peer_host.startswith("127.") or self.peer_host == "::1":
-                send_unpaced(self._descriptor)
+        self._descriptor = transport.get_extra_info("socket").fileno()
+        if self.peer_host.startswith("127.") or self.peer_host == "::1":
+            send_unpaced(self._descriptor)
         transport.set_write_buffer_limits(high=self._server.write_buffer_bytes)
+        if self.listener.security.tls is None:
+            self._writer.start(transport, self._descriptor)
+            self._begin(None)
+        else:
+            self._writer.start(transport, -1, takes_slices=True)
+            self._await("TLS handshake")
+
+    def secured(self, certificate: bytes | None) -> None:
+        """Begin to serve: the TLS handshake is over. The certificate is the client's, in DER."""
+        self._login_deadline = None
+        try:
+            self._begin(certificate)
+        except (NoName, MalformedDer) as error:
+            reason = str(error) or "no rule of ssl.principal.mapping.rules applies"
+            self.close(f"listener={self.listener.name} reason=the client's certificate: {reason}")
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
         """Drop everything that was held for the peer."""
@@ -227,6 +241,18 @@ class Connection(asyncio.BufferedProtocol):
             f"mechanism={mechanism or None} {failed.described}"
         )
         return failed_logins.hold_back()
+
+    def _begin(self, certificate: bytes | None) -> None:
+        """Serve the client as who it is by now, or have it log in."""
+        security = self.listener.security
+        self.session = security.new_session(self.peer_host, certificate)
+        if security.needs_login:
+            self._await("login")
+            self._open_gate(security.new_login())
+
+    def _await(self, what: str) -> None:
+        self._awaited = what
+        self._login_deadline = self._server.clock.monotonic() + self._server.login_timeout
 
     def _open_gate(self, login: Login) -> None:
         server = self._server
@@ -379,7 +405,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._pipeline.pauses & CLOSED:
             return
         if self._login_deadline is not None and now >= self._login_deadline:
-            self.close(f"reason=no login after {server.login_timeout:g} s")
+            self.close(f"reason=no {self._awaited} after {server.login_timeout:g} s")
             return
         if self._intake.peer_has_gone(self._descriptor):
             self.abort()
@@ -414,7 +440,7 @@ class Connection(asyncio.BufferedProtocol):
                 if left:
                     self._write()
         except FrameRefused as refused:
-            self.close(f"reason={refused}")
+            self._refuse_frame(refused)
         except (Malformed, CloseConnection) as error:
             self.close(f"{pipeline.describe_frame()}reason={error}")
         except Exception as error:  # noqa: BLE001  the connection's top frame: a bug ends it
@@ -422,6 +448,15 @@ class Connection(asyncio.BufferedProtocol):
         if pipeline.out:
             self._write()
         self._delivery.spend(perf_counter_ns() - begun_ns)
+
+    def _refuse_frame(self, refused: FrameRefused) -> None:
+        if not self.requests and refused.size >> 24 == TLS_HANDSHAKE:
+            name = self.listener.name
+            self.close(
+                f"listener={name} reason=the client speaks TLS, which this listener does not"
+            )
+        else:
+            self.close(f"reason={refused}")
 
     def _resume(self) -> None:
         """Handle what has waited in the buffer, then read on."""

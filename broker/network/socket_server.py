@@ -22,6 +22,7 @@ from barnabas.broker.network.connection import Connection
 from barnabas.broker.network.flow import Backlog, Delivery
 from barnabas.broker.network.frame_budget import JUDGE_SECONDS, FrameBudget
 from barnabas.broker.network.large import LargeRequests
+from barnabas.broker.network.tls import TlsHost, TlsTransport
 from barnabas.broker.runtime.clock import Clock, Timer
 from barnabas.broker.security.access import Generation
 from barnabas.broker.security.audit import AuditLog
@@ -137,6 +138,8 @@ class SocketServer:
         self.listeners = [Listener(e.name, e.host, e.port, e.advertised) for e in config.endpoints]
         for listener in self.listeners:
             listener.security = (security or {}).get(listener.name, OPEN_LISTENER)
+        has_tls = any(each.security.tls is not None for each in self.listeners)
+        self.tls = TlsHost(self.loop, lambda: self._config.tls_handshakes_max) if has_tls else None
         self.connections: set[Connection] = set()
         # In the order in which they came; some have completed a request since.
         self._newcomers: dict[Connection, None] = {}
@@ -212,6 +215,8 @@ class SocketServer:
         self._stopping = True
         self.delivery.end()
         self.large.close()
+        if self.tls is not None:
+            self.tls.handshakes.close()
         self.close_listeners()
         for timer in (self._sweeper, self._judge):
             if timer is not None:
@@ -329,7 +334,7 @@ class SocketServer:
         while listener.sockets:
             try:
                 server = await self.loop.create_server(
-                    lambda: Connection(self, listener),
+                    lambda: self._new_protocol(listener),
                     sock=listener.sockets[0],
                     backlog=self._config.socket_listen_backlog_size,
                 )
@@ -337,6 +342,13 @@ class SocketServer:
                 raise _listen_error(listener, error) from error
             del listener.sockets[0]
             listener.servers.append(server)
+
+    def _new_protocol(self, listener: Listener) -> asyncio.BufferedProtocol:
+        """Return what gets the next connection of a listener."""
+        connection, tls = Connection(self, listener), listener.security.tls
+        if self.tls is None or tls is None:
+            return connection
+        return TlsTransport(self.tls, tls, connection)
 
     def close_listeners(self) -> None:
         """Give the addresses back; connections stay."""

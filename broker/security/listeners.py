@@ -11,6 +11,7 @@ from barnabas.broker.security.login import Earlier, LoggedIn, Login, NewExchange
 from barnabas.broker.security.logins import Logins
 from barnabas.broker.security.principals import ANONYMOUS, Principal
 from barnabas.broker.security.session import NOBODY, Session
+from barnabas.broker.security.tls import ListenerTls, tls_of
 
 if TYPE_CHECKING:
     from barnabas.broker.config.broker_config import BrokerConfig
@@ -37,11 +38,14 @@ class ListenerSecurity:
         max_receive_bytes: int,
         new_access: NewAccess,
         lifetimes_ms: Mapping[str, int] | None = None,
+        tls: ListenerTls | None = None,
     ) -> None:
         """``mechanisms`` is empty where nobody has to log in.
 
         ``lifetimes_ms``: after how long a login by a mechanism has to be repeated; 0 or none: not.
         """
+        self.tls = tls
+        """How connections are encrypted; None: they are not."""
         self._mechanisms = mechanisms
         self._lifetimes_ms = lifetimes_ms or {}
         self._new_access = new_access
@@ -53,9 +57,13 @@ class ListenerSecurity:
         """Whether a client has to log in before it may ask for anything else."""
         return bool(self._mechanisms)
 
-    def new_session(self, host: str) -> Session:
-        """Return the session of a client that has only just connected."""
-        return Session(ANONYMOUS, self._new_access(ANONYMOUS, host))
+    def new_session(self, host: str, certificate: bytes | None = None) -> Session:
+        """Return the session of a client that has only just connected.
+
+        ``certificate`` is the client's, in DER. Raises NoName where no rule makes a user of it.
+        """
+        principal = ANONYMOUS if self.tls is None else self.tls.principal_of(certificate)
+        return Session(principal, self._new_access(principal, host))
 
     def new_login(self, session: Session | None = None, *, is_expired: bool = False) -> Login:
         """Return the login that is to come; of a ``session``, its repetition."""
@@ -86,7 +94,7 @@ class OpenListener(ListenerSecurity):
     def __init__(self) -> None:
         super().__init__(mechanisms={}, max_receive_bytes=0, new_access=lambda _who, _host: OPEN)
 
-    def new_session(self, host: str) -> Session:  # noqa: ARG002
+    def new_session(self, host: str, certificate: bytes | None = None) -> Session:  # noqa: ARG002
         """Return the one session."""
         return NOBODY
 
@@ -129,10 +137,11 @@ def _security_of(
     *,
     is_controlled: bool,
 ) -> ListenerSecurity:
+    tls = tls_of(config, endpoint)
     if not endpoint.security_protocol.startswith("SASL_"):
-        if not is_controlled:
+        if tls is None and not is_controlled:
             return OPEN_LISTENER
-        return ListenerSecurity(mechanisms={}, max_receive_bytes=0, new_access=new_access)
+        return ListenerSecurity(mechanisms={}, max_receive_bytes=0, new_access=new_access, tls=tls)
     listener = config.for_listener(endpoint.name)
     mechanisms = logins.mechanisms_of(listener, endpoint.name)
     _warn_of_clear_text(endpoint, mechanisms)
@@ -143,6 +152,7 @@ def _security_of(
         max_receive_bytes=max_receive_bytes,
         new_access=new_access,
         lifetimes_ms={name: _lifetime_ms(listener, name) for name in mechanisms},
+        tls=tls,
     )
 
 

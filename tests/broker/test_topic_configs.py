@@ -54,6 +54,10 @@ OTHER_LIMITS = {
     "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
     "sasl.oauthbearer.jwks.endpoint.url",
     "sasl.server.max.receive.size",
+    "ssl.enabled.protocols",
+    "ssl.keystore.type",
+    "ssl.protocol",
+    "ssl.truststore.type",
     "log.cleaner.dedupe.buffer.size",
     "socket.send.buffer.bytes",
     "socket.receive.buffer.bytes",
@@ -91,6 +95,7 @@ OTHER_UPDATE_MODES = {
     "listener.security.protocol.map",
     "sasl.enabled.mechanisms",
     "sasl.jaas.config",
+    "ssl.client.auth",
 }
 
 
