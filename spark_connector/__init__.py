@@ -8,6 +8,7 @@ from barnabas.spark_connector.jars import SPARK_KAFKA_JARS, TESTED_SPARK_VERSION
 from barnabas.spark_connector.pipeline import Pipeline
 from barnabas.spark_connector.sinks import Sink
 from barnabas.spark_connector.source import Source, read, read_stream
+from barnabas.spark_connector.table import Batch, decided
 
 CONNECTOR_JARS = tuple(jar.coordinates for jar in SPARK_KAFKA_JARS)
 """Maven coordinates of the tested connector, without their own dependencies."""
@@ -15,9 +16,11 @@ CONNECTOR_JARS = tuple(jar.coordinates for jar in SPARK_KAFKA_JARS)
 __all__ = [
     "CONNECTOR_JARS",
     "TESTED_SPARK_VERSIONS",
+    "Batch",
     "Pipeline",
     "Sink",
     "Source",
+    "decided",
     "read",
     "read_stream",
 ]

@@ -3,9 +3,11 @@
 from barnabas.spark_connector import (
     CONNECTOR_JARS,
     TESTED_SPARK_VERSIONS,
+    Batch,
     Pipeline,
     Sink,
     Source,
+    decided,
     read,
     read_stream,
 )
@@ -13,9 +15,11 @@ from barnabas.spark_connector import (
 __all__ = [
     "CONNECTOR_JARS",
     "TESTED_SPARK_VERSIONS",
+    "Batch",
     "Pipeline",
     "Sink",
     "Source",
+    "decided",
     "read",
     "read_stream",
 ]
