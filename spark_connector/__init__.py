@@ -6,6 +6,7 @@ Spark's stock Kafka source and sink work against Barnabas as they are; what they
 
 from barnabas.spark_connector.jars import SPARK_KAFKA_JARS, TESTED_SPARK_VERSIONS
 from barnabas.spark_connector.pipeline import Pipeline
+from barnabas.spark_connector.program import run
 from barnabas.spark_connector.sinks import Sink
 from barnabas.spark_connector.source import Source, read, read_stream
 from barnabas.spark_connector.table import Batch, decided
@@ -23,4 +24,5 @@ __all__ = [
     "decided",
     "read",
     "read_stream",
+    "run",
 ]

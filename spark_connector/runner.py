@@ -42,7 +42,8 @@ class Plan:
     pipelines: Sequence[Pipeline]
     checkpoints: str = "checkpoints"
     """Each pipeline's checkpoint is a directory in there with the sink's id for a name."""
-    master: str = "local[*]"
+    master: str | None = None
+    """None where spark-submit has said it."""
     settings: Mapping[str, str] = field(default_factory=dict)
     once: bool = False
 
@@ -136,7 +137,7 @@ def run(
     kinds = [_kind_of(pipeline) for pipeline in plan.pipelines]
     if stop.is_asked:
         return
-    note(f"starting Spark ({plan.master})")
+    note(f"starting Spark ({plan.master or 'spark-submit'})")
     names = ", ".join(pipeline.name for pipeline in plan.pipelines)
     with failures_of_spark(names), spark_session(plan.master, plan.settings, log) as spark:
         stop.on_signals()

@@ -125,8 +125,8 @@ def test_all_executors_die(barnabas, tmp_path):
 
 def test_a_task_has_a_copy(barnabas, tmp_path):
     with (
-        spark_cluster(tmp_path / "cluster") as master,
-        SparkDriver(tmp_path / "driver", master, **SPECULATION) as driver,
+        spark_cluster(tmp_path / "cluster") as cluster,
+        SparkDriver(tmp_path / "driver", cluster.master, **SPECULATION) as driver,
     ):
         for row in IN_WORKERS:
             speculate(driver, Play(row, "copied", barnabas, tmp_path))

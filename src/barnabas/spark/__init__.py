@@ -10,6 +10,7 @@ from barnabas.spark_connector import (
     decided,
     read,
     read_stream,
+    run,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "decided",
     "read",
     "read_stream",
+    "run",
 ]
