@@ -15,7 +15,7 @@ from subprocess import Popen, TimeoutExpired
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from barnabas.spark_connector.closing import Closing
-from barnabas.spark_connector.jars import jars_of_installed_spark
+from barnabas.spark_connector.jars import has_connector, jars_of_installed_spark
 from barnabas.spark_connector.java import java_home
 from barnabas.spark_connector.refusals import Refusal
 from barnabas.spark_connector.sentences import sentence_of
@@ -128,7 +128,7 @@ def _with_jars(
     master: str, settings: Mapping[str, str], log: SparkLog
 ) -> tuple[SparkSession, Popen[bytes] | None]:
     all_settings = settings_of(master, settings)
-    if not JAR_SETTINGS & all_settings.keys():
+    if not (JAR_SETTINGS & all_settings.keys() or has_connector()):
         all_settings["spark.jars"] = ",".join(str(jar) for jar in jars_of_installed_spark())
     os.environ["JAVA_HOME"] = str(java_home())
     if master.startswith("local"):
