@@ -38,6 +38,8 @@ class Job:
     starting_offsets: str = "earliest"
     options: Mapping[str, str] = field(default_factory=dict)
     """More options of the sink."""
+    least: int = 0
+    """Numbers below are left out."""
 
     @property
     def input(self) -> str:
@@ -87,6 +89,7 @@ def _transformed(job: Job, spark: SparkSession) -> DataFrame:
     numbers = source.load().selectExpr("key", "cast(cast(value as string) as long) as number")
     # By chance: no task writes the same records again when a batch is run a second time.
     numbers = numbers.selectExpr("*", "rand() as chance").repartition(TASKS, "chance")
+    numbers = numbers.where(f"number >= {job.least}")
     if job.sink in TABLES:
         return numbers
     return numbers.selectExpr("key", "cast(concat(number, ':', number * number) as binary) value")

@@ -38,12 +38,11 @@ def delta_settings() -> dict[str, str]:
 
 def rows_of(job: Job) -> list[Row]:
     """Return all that a reader of the table finds."""
-    if not Path(job.table).exists():
-        return []
     _sink, table = TABLES[job.sink]
-    options = {"format": "parquet", "partitioning": "hive"}
     files = job.table if table == PARQUET else files_of_delta(Path(job.table))
-    found = pyarrow.dataset.dataset(files, **options)
+    if not files or not Path(job.table).exists():
+        return []
+    found = pyarrow.dataset.dataset(files, format="parquet", partitioning="hive")
     return [Row(*each.values()) for each in found.to_table(columns=list(Row._fields)).to_pylist()]
 
 
@@ -71,10 +70,13 @@ def decided_rows(job: Job) -> list[Row]:
 
 def judge_table(job: Job, records: int) -> None:
     """Demand that the table has every result once, and the very rows that the topic has."""
-    rows = decided_rows(job)
-    assert Counter(row.number for row in rows) == Counter(range(records))
-    in_table = Counter((expected_value(row.number), row.chance) for row in rows)
-    assert in_table == in_topic(job)
+    assert Counter(row.number for row in decided_rows(job)) == Counter(range(records))
+    assert in_table(job) == in_topic(job)
+
+
+def in_table(job: Job) -> Counter[tuple[bytes, float]]:
+    """Return what of the table is decided, as the topic has it."""
+    return Counter((expected_value(row.number), row.chance) for row in decided_rows(job))
 
 
 def in_topic(job: Job) -> Counter[tuple[bytes, float]]:

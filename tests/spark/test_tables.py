@@ -7,6 +7,7 @@ rows of the table shows that both come from one. tests/spark/full_crash_table.py
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from tests.spark.crash_table import BATCH, RECORDS, Play, Row, for_each, overtak
 from tests.spark.harness import SparkDriver
 from tests.spark.job import PARQUET, TABLES
 from tests.spark.judge import feed
-from tests.spark.tables import decided_rows, delta_settings, rows_of
+from tests.spark.tables import decided_rows, delta_settings, in_table, in_topic, rows_of
 
 pytestmark = [pytest.mark.timeout(1500), pytest.mark.slow]
 
@@ -92,6 +93,18 @@ def test_a_batch_is_not_begun_with_other_offsets(sink, barnabas, driver, tmp_pat
         shutil.rmtree(Path(play.job.table) / f"query={query}" / f"batch={batch}")
         driver.run(replace(all_at_once, options={"acceptNewPlan": str(batch)}))
         play.judge()
+
+
+@pytest.mark.parametrize("sink", TABLES)
+def test_a_batch_without_rows(sink, barnabas, driver, tmp_path):
+    play = Play(Row(sink, "T-written"), "without-rows", barnabas, tmp_path)
+    play.job = replace(play.job, least=BATCH)
+    driver.run(play.job)
+    assert (rows_of(play.job), in_topic(play.job)) == ([], Counter())
+    feed(play.job, range(BATCH, 2 * BATCH))
+    driver.run(play.job)
+    assert {row.number for row in decided_rows(play.job)} == set(range(BATCH, 2 * BATCH))
+    assert in_topic(play.job) == in_table(play.job)
 
 
 def test_a_table_that_fails_is_said_so(barnabas, driver, tmp_path):
