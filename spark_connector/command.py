@@ -1,4 +1,7 @@
-"""`python -m barnabas.spark run my_pipeline.py`: run the pipelines of a file with Spark."""
+"""`python -m barnabas.spark run my_pipeline.py`: run the pipelines of a file with Spark.
+
+A file that ends with `barnabas.spark.run(pipeline)` is a program of its own, for `spark-submit`.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,18 @@ from typing import Final, NoReturn
 
 from barnabas.spark_connector.checks import check_configuration, check_pipelines
 from barnabas.spark_connector.errors import SinkError, WrongOption
+from barnabas.spark_connector.jars import jars_of_installed_spark
 from barnabas.spark_connector.pipeline import Pipeline
 from barnabas.spark_connector.progress import BatchProgress
 from barnabas.spark_connector.refusals import Refusal, WrongUse
 from barnabas.spark_connector.runner import Plan, Stop, run
 from barnabas.spark_connector.sentences import sentence_of
 from barnabas.spark_connector.source import DEFAULT_SERVERS_VARIABLE
-from barnabas.spark_connector.spark_process import SparkLog
+from barnabas.spark_connector.spark_process import SparkLog, is_submitted
 
 PROGRAM: Final = "barnabas.spark"
 OK, FAILED, USAGE = 0, 1, 2
+LOCAL: Final = "local[*]"
 
 FORMATS: Final[dict[str, Callable[[BatchProgress], str]]] = {
     "text": BatchProgress.as_text,
@@ -37,12 +42,24 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print it and exit with 2."""
-        self.exit(USAGE, f"{PROGRAM}: {message}; see python -m {PROGRAM} {{run}} --help\n")
+        self.exit(USAGE, f"{PROGRAM}: {message}; see python -m {PROGRAM} {{run,jars}} --help\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 not understood."""
     parsed = _parser().parse_args(arguments)
+    return _command(parsed, lambda: pipelines_of(Path(parsed.file)))
+
+
+def run_given(pipelines: Sequence[Pipeline], arguments: Sequence[str] | None = None) -> int:
+    """Run pipelines with the options of `run` but for the file; return the exit code."""
+    parser = Parser(description="Run the pipelines of this file with Spark.")
+    _add_options(parser)
+    parsed = parser.parse_args(arguments)
+    return _command(parsed, lambda: _by_name(pipelines))
+
+
+def _command(parsed: argparse.Namespace, find: Callable[[], dict[str, Pipeline]]) -> int:
     if not parsed.verbose:
         # What PySpark warns of is for who writes it; here it would stand between the lines.
         warnings.filterwarnings("ignore", module="pyspark")
@@ -51,7 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logging.getLogger().addFilter(lambda record: "py4j" not in Path(record.pathname).parts)
     with SparkLog(verbose=parsed.verbose) as log:
         try:
-            _run(parsed, log)
+            if getattr(parsed, "command", "run") == "jars":
+                _show(",".join(str(jar) for jar in jars_of_installed_spark()))
+            else:
+                _run(parsed, find, log)
         except Exception as error:  # noqa: BLE001 - the one place where errors become a line
             if parsed.verbose:
                 traceback.print_exception(error)
@@ -61,9 +81,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> Parser:
     parser = Parser(prog=f"python -m {PROGRAM}", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="run")
-    verb = commands.add_parser("run", help="run the pipelines of a file until SIGTERM or Ctrl-C")
-    verb.add_argument("file", help="a Python file with one or more Pipelines at its top level")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="{run,jars}")
+    run = commands.add_parser("run", help="run the pipelines of a file until SIGTERM or Ctrl-C")
+    run.add_argument("file", help="a Python file with one or more Pipelines at its top level")
+    _add_options(run)
+    jars = commands.add_parser("jars", help="print where the jars of Spark's Kafka connector are,"
+        " with commas between them, as spark-submit --jars takes them")  # fmt: skip
+    _add_verbose(jars)
+    return parser
+
+
+def _add_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--pipeline", action="append", default=[], metavar="NAME",
         help="only the pipeline with this name or sink id; may be repeated")  # fmt: skip
     verb.add_argument("--once", action="store_true", help="end when all that is there is done")
@@ -71,29 +99,36 @@ def _parser() -> Parser:
         help="brokers, where the file names none (localhost:9092)")  # fmt: skip
     verb.add_argument("--checkpoint", default="checkpoints", metavar="DIR",
         help="where checkpoints are, one directory per sink id (%(default)s)")  # fmt: skip
-    verb.add_argument("--master", default="local[*]", help="of Spark (%(default)s)")
+    verb.add_argument("--master", help=f"of Spark ({LOCAL}); spark-submit has its own")
     verb.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE",
         help="a setting of Spark; may be repeated")  # fmt: skip
     verb.add_argument("--format", choices=sorted(FORMATS), default="text",
         help="of the line for each batch (%(default)s)")  # fmt: skip
+    _add_verbose(verb)
+
+
+def _add_verbose(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--verbose", action="store_true",
         help="show what Spark prints, and tracebacks")  # fmt: skip
-    return parser
 
 
-def _run(parsed: argparse.Namespace, log: SparkLog) -> None:
+def _run(
+    parsed: argparse.Namespace, find: Callable[[], dict[str, Pipeline]], log: SparkLog
+) -> None:
     stop = Stop()
     stop.on_signals()
     if parsed.servers:
         os.environ[DEFAULT_SERVERS_VARIABLE] = parsed.servers
+    if is_submitted() and (parsed.master or parsed.conf):
+        raise WrongUse("--master and --conf are options of spark-submit here: give them to it")
     settings = dict(map(_setting, parsed.conf))
-    pipelines = _chosen(pipelines_of(Path(parsed.file)), parsed.pipeline)
+    pipelines = _chosen(find(), parsed.pipeline)
     check_pipelines(pipelines)
     check_configuration(pipelines, settings)
     plan = Plan(
         pipelines=pipelines,
         checkpoints=parsed.checkpoint,
-        master=parsed.master,
+        master=None if is_submitted() else parsed.master or LOCAL,
         settings=settings,
         once=parsed.once,
     )
@@ -145,6 +180,16 @@ def pipelines_of(path: Path) -> dict[str, Pipeline]:
     if not pipelines:
         raise WrongUse(f"{path} has no Pipeline at its top level: `pipeline = Pipeline(...)`")
     return pipelines
+
+
+def _by_name(pipelines: Sequence[Pipeline]) -> dict[str, Pipeline]:
+    for each in pipelines:
+        if not isinstance(each, Pipeline):
+            raise WrongUse(f"run() was given {type(each).__name__}, not a Pipeline")
+    if not pipelines:
+        raise WrongUse("run() was given no Pipeline")
+    check_pipelines(pipelines)
+    return {each.name: each for each in pipelines}
 
 
 def _needs_spark(error: Exception) -> bool:

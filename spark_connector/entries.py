@@ -29,6 +29,14 @@ class Listed(NamedTuple):
         return Identity(self.producer_id, self.epoch)
 
 
+class Begun(NamedTuple):
+    """A batch that is not decided, but of which a table may have rows already."""
+
+    batch_id: int = -1
+    fingerprint: str = ""
+    """By the offsets it ends at; empty if that was not known."""
+
+
 class Entry(NamedTuple):
     """What the ledger says of a query: its last batch, and how it was written."""
 
@@ -42,6 +50,8 @@ class Entry(NamedTuple):
     """Fingerprints of the batches before, the latest first."""
     incarnation: Incarnation = UNKNOWN
     """The topics that this batch was read from and written to."""
+    begun: Begun = Begun()
+    """What was begun since."""
 
     def knows(self, batch_id: int) -> str:
         """The fingerprint of a batch, empty if that is not known any more."""
@@ -99,6 +109,7 @@ def encode(entry: Entry) -> bytes:
             "transactions": entry.transactions,
             "pinned": entry.is_pinned,
             "history": entry.history,
+            "begun": entry.begun,
             **entry.incarnation.as_plain(),
         },
         separators=(",", ":"),
@@ -121,6 +132,7 @@ def decode(value: bytes) -> Entry:
             fields["pinned"],
             tuple(fields["history"]),
             Incarnation.of_plain(fields) if fields["version"] == VERSION else UNKNOWN,
+            Begun(*fields.get("begun", ())),
         )
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise SinkError(

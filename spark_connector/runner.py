@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from barnabas.spark_connector.checks import check_columns
+from barnabas.spark_connector.checks import check_columns, with_checked_table
 from barnabas.spark_connector.failures import QueryFailed, failures_of, failures_of_spark
 from barnabas.spark_connector.pipeline import Pipeline
 from barnabas.spark_connector.preflight import check_brokers, cluster_at
@@ -42,7 +42,8 @@ class Plan:
     pipelines: Sequence[Pipeline]
     checkpoints: str = "checkpoints"
     """Each pipeline's checkpoint is a directory in there with the sink's id for a name."""
-    master: str = "local[*]"
+    master: str | None = None
+    """None where spark-submit has said it."""
     settings: Mapping[str, str] = field(default_factory=dict)
     once: bool = False
 
@@ -136,7 +137,7 @@ def run(
     kinds = [_kind_of(pipeline) for pipeline in plan.pipelines]
     if stop.is_asked:
         return
-    note(f"starting Spark ({plan.master})")
+    note(f"starting Spark ({plan.master or 'spark-submit'})")
     names = ", ".join(pipeline.name for pipeline in plan.pipelines)
     with failures_of_spark(names), spark_session(plan.master, plan.settings, log) as spark:
         stop.on_signals()
@@ -178,6 +179,7 @@ def _start(plan: Plan, pipeline: Pipeline, frame: DataFrame, kind: str) -> Strea
         options = sink.sink_options(checkpoint, servers)
         topics = source.topics() if isinstance(source, Source) else []
         take_the_sink(options, topics, is_two_phase=kind == TWO_PHASE)
+    sink = with_checked_table(sink)
     return start(frame, sink, kind, checkpoint, once=plan.once, source_servers=servers)
 
 
@@ -202,7 +204,8 @@ def check_frame(pipeline: Pipeline, frame: Any) -> None:  # noqa: ANN401 - a use
             "transform returned a table, not a stream: read the source with Source(...) or"
             " read_stream(...), a table only to join it"
         )
-    check_columns(frame.dtypes, pipeline.sink)
+    if pipeline.sink.table is None:
+        check_columns(frame.dtypes, pipeline.sink)
 
 
 def _end(running: Running) -> None:

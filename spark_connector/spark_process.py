@@ -15,7 +15,7 @@ from subprocess import Popen, TimeoutExpired
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from barnabas.spark_connector.closing import Closing
-from barnabas.spark_connector.jars import jars_of_installed_spark
+from barnabas.spark_connector.jars import has_connector, jars_of_installed_spark
 from barnabas.spark_connector.java import java_home
 from barnabas.spark_connector.refusals import Refusal
 from barnabas.spark_connector.sentences import sentence_of
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 JAR_SETTINGS: Final = {"spark.jars", "spark.jars.packages"}
 _ERROR: Final = re.compile(r"error|exception|unrecognized|cannot|could not", re.IGNORECASE)
 _LOG_READ_BYTES: Final = 100_000
+CONNECTOR_CLASS: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 _LOST: Final = {"Py4JError", "Py4JNetworkError"}
 _DIES_S: Final = 5
 """How long a process whose connections have broken may need to end."""
@@ -72,22 +73,23 @@ class SparkLog(Closing):
         return self._path
 
 
+def is_submitted() -> bool:
+    """Whether this is a program of spark-submit, which has started Java, with its own settings."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
 @contextmanager
 def spark_session(
-    master: str, settings: Mapping[str, str], log: SparkLog
+    master: str | None, settings: Mapping[str, str], log: SparkLog
 ) -> Iterator[SparkSession]:
-    """Start Spark with the jars and the Java that it needs, and stop it."""
-    all_settings = settings_of(master, settings)
-    if not JAR_SETTINGS & all_settings.keys():
-        all_settings["spark.jars"] = ",".join(str(jar) for jar in jars_of_installed_spark())
-    os.environ["JAVA_HOME"] = str(java_home())
-    if master.startswith("local"):
-        # Otherwise Spark listens on whatever address the machine's name stands for.
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        # Otherwise its workers are of the `python3` of the PATH, which may be another one.
-        if "spark.pyspark.python" not in all_settings:
-            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    spark, java = _started(master, all_settings, log)
+    """Start Spark with the jars and the Java that it needs, and stop it.
+
+    Without a master it is what spark-submit has started.
+    """
+    if master is None:
+        spark, java = _submitted(), None
+    else:
+        spark, java = _with_jars(master, settings, log)
     try:
         yield spark
     except Exception as error:
@@ -97,6 +99,45 @@ def spark_session(
     finally:
         if java is None or java.poll() is None:
             spark.stop()
+
+
+def _submitted() -> SparkSession:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    SparkContext._ensure_initialized()  # noqa: SLF001 - the settings are in Java
+    if SparkConf().get("spark.master", "").startswith("local"):
+        # Otherwise its workers are of the `python3` of the PATH, which may be another one.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    try:
+        context = SparkContext()
+    except Exception as error:
+        raise Refusal(f"Spark did not start: {sentence_of(error)}") from error
+    let_the_other_side_leave(context._accumulatorServer)  # noqa: SLF001 - it has no other name
+    jvm: Any = context._jvm  # noqa: SLF001
+    if not jvm.org.apache.spark.util.Utils.classIsLoadable(CONNECTOR_CLASS):
+        context.stop()
+        raise Refusal(
+            "Spark has no Kafka connector: give spark-submit the option"
+            ' --jars "$(python -m barnabas.spark jars)"'
+        )
+    return SparkSession(context)
+
+
+def _with_jars(
+    master: str, settings: Mapping[str, str], log: SparkLog
+) -> tuple[SparkSession, Popen[bytes] | None]:
+    all_settings = settings_of(master, settings)
+    if not (JAR_SETTINGS & all_settings.keys() or has_connector()):
+        all_settings["spark.jars"] = ",".join(str(jar) for jar in jars_of_installed_spark())
+    os.environ["JAVA_HOME"] = str(java_home())
+    if master.startswith("local"):
+        # Otherwise Spark listens on whatever address the machine's name stands for.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        # Otherwise its workers are of the `python3` of the PATH, which may be another one.
+        if "spark.pyspark.python" not in all_settings:
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return _started(master, all_settings, log)
 
 
 class SparkDied(Refusal):

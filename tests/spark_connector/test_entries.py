@@ -5,6 +5,7 @@ import pytest
 from barnabas.spark_connector.entries import (
     HISTORY_MAX,
     NO_ENTRY,
+    Begun,
     Entry,
     Listed,
     decode,
@@ -37,7 +38,10 @@ def test_an_entry_comes_back_as_it_was_written():
     home = Home("cluster", {"in": "id-1"})
     entry = entry._replace(incarnation=Incarnation(home, Home("other", {"out": "id-2"})))
     assert decode(encode(entry)) == entry
+    entry = entry._replace(begun=Begun(8, "g"))
+    assert decode(encode(entry)) == entry
     assert entry.followed_by(8, "g", (), is_pinned=True).incarnation == entry.incarnation
+    assert entry.followed_by(8, "g", (), is_pinned=True).begun == Begun()
     assert entry.before().incarnation == entry.incarnation
     assert json.loads(encode(entry))["version"] == 2
 

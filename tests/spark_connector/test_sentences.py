@@ -80,6 +80,13 @@ def test_what_is_left_of_a_report(text, sentence):
         ("o.a.k.common.errors.UnknownTopicOrPartitionException: This server", "does not exist"),
         ("o.kafka.common.errors.TimeoutException: Timeout of 60000ms expired", "did not answer"),
         (WORKER, "a Python worker process died"),
+        (
+            UDF.replace(
+                "ValueError: no amount in record 5",
+                "ModuleNotFoundError: No module named 'barnabas'",
+            ),
+            "the Python of Spark's workers has no package barnabas",
+        ),
         ("java.lang.OutOfMemoryError: Java heap space", "spark.driver.memory"),
         ("TimeoutException: Timed out waiting for a node assignment. Call: x", "did not answer"),
     ],
