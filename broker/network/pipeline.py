@@ -287,9 +287,13 @@ class Pipeline:
         return self._parked is not None
 
     def describe_frame(self) -> str:
-        """Return which request was handled last, for the log; nothing if it was no whole one."""
+        """Return which request was handled last, for the log; nothing if it was no whole one.
+
+        Before the login a frame may be shorter than any request, or a token, which is secret.
+        """
         frame = self._frame
-        if frame is None:
+        gate = self._line.gate if self._line is not None else None
+        if frame is None or len(frame) < HEADER_BYTES or (gate is not None and gate.login.raw):
             return ""
         key_and_version = _request_header(frame)[0]
         key, version = key_and_version >> 16, ((key_and_version & 0xFFFF) ^ 0x8000) - 0x8000

@@ -21,12 +21,13 @@ class PlainServer:
     def step(self, token: bytes) -> Step:
         """Check the token; the words of each failure are Apache Kafka's."""
         try:
-            parts = token.decode().split("\0")
+            text = token.decode()
         except UnicodeDecodeError as error:
             raise SaslFailed("Invalid SASL/PLAIN response: not UTF-8") from error
-        if len(parts) != _PARTS:
-            raise SaslFailed(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
-        authorization_id, user, password = parts
+        count = text.count("\0") + 1  # Not by splitting: half a million parts take their time.
+        if count != _PARTS:
+            raise SaslFailed(f"Invalid SASL/PLAIN response: expected 3 tokens, got {count}")
+        authorization_id, user, password = text.split("\0")
         if not user:
             raise SaslFailed("Authentication failed: username not specified")
         if not password:

@@ -185,7 +185,8 @@ class Feeder:
 
 
 def handshakes(broker: Broker) -> int:
-    return int(scrape(broker)("barnabas_request_seconds_count", api="SaslHandshake"))
+    routes = broker.server.routes
+    return next(route.requests for route in routes if route.name == "SaslHandshake")
 
 
 def connections(broker: Broker) -> int:

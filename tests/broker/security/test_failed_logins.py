@@ -116,12 +116,20 @@ def test_who_guesses_too_often_is_not_listened_to_for_a_while(limited):
         assert guess(limited, ALICE) == 0
 
 
-def test_bare_tokens_are_guesses_too(limited):
-    for _ in range(5):
-        with Wire(limited) as wire:
-            wire.ask(SASL_HANDSHAKE, 0, SaslHandshakeRequest("PLAIN"))
-            assert wire.bare(WRONG) is None
-    assert guess(limited, ALICE) is None
+def test_bare_tokens_are_guesses_too(limited, caplog):
+    with Wire(limited) as half_way, Wire(limited) as short:
+        for each in (half_way, short):
+            each.ask(SASL_HANDSHAKE, 0, SaslHandshakeRequest("PLAIN"))
+        for _ in range(5):
+            with Wire(limited) as wire:
+                wire.ask(SASL_HANDSHAKE, 0, SaslHandshakeRequest("PLAIN"))
+                assert wire.bare(WRONG) is None
+        assert guess(limited, ALICE) is None
+        assert half_way.bare(ALICE) is None
+        assert short.bare(b"") is None
+    # What is in a token is no name of an API.
+    assert "api=" not in caplog.text
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]
 
 
 def test_who_does_not_wait_for_the_answer_has_guessed_all_the_same(limited):

@@ -137,9 +137,34 @@ def test_a_wrong_bare_token_is_not_answered(wire):
     assert wire.is_closed
 
 
+@pytest.mark.parametrize("frame", [b"", b"\0\x12", bytes(7), bytes(9)])
+def test_before_the_login_a_frame_may_be_too_short_for_a_request(wire, caplog, frame):
+    wire.socket.sendall(struct.pack(">i", len(frame)) + frame)
+    assert wire.is_closed
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]
+
+
 @pytest.mark.parametrize("size", [524_289, 2**31 - 1, -1])
 def test_before_the_login_frames_are_limited(wire, size):
     wire.socket.sendall(struct.pack(">i", size))
+    assert wire.is_closed
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        struct.pack(">hhih", 18, 3, 1, -1) + b"\xff\xff\xff\xff\x0f",
+        struct.pack(">hhih", 18, 3, 1, -1) + b"\0\xff\xff\xff\xff\x0f",
+        struct.pack(">hhih", 18, 3, 1, -1) + b"\0\2a\2b\xff\xff\xff\xff\x0f",
+        struct.pack(">hhih", 36, 2, 1, -1) + b"\0\xff\xff\xff\xff\x0f",
+        struct.pack(">hhihi", 36, 0, 1, -1, 2**31 - 1),
+        struct.pack(">hhihh", 17, 1, 1, -1, 2**15 - 1),
+        struct.pack(">hhih", 17, 1, 1, 2**15 - 1),
+    ],
+)
+def test_before_the_login_lengths_and_counts_are_believed_as_far_as_there_are_bytes(wire, frame):
+    """CVE-2026-111108, CVE-2026-111115: numbers that would have memory taken for nothing."""
+    wire.socket.sendall(struct.pack(">i", len(frame)) + frame)
     assert wire.is_closed
 
 

@@ -17,6 +17,12 @@ from barnabas.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
 )
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.join_group import (
+    JOIN_GROUP,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+)
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from barnabas.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateRequest
 from barnabas.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
@@ -167,6 +173,26 @@ def test_a_changed_credential_ends_the_sessions_that_it_began(broker, change):
         assert last.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
         assert by_another.ask(METADATA, 12, MetadataRequest()).cluster_id
         assert admin.ask(METADATA, 12, MetadataRequest()).cluster_id
+
+
+def test_a_member_of_a_group_that_waits_for_the_others_is_cut_off_too():
+    waiting = {"group.initial.rebalance.delay.ms": "600000"}
+    with (
+        Broker(config=SCRAM | waiting) as broker,
+        connected(broker) as admin,
+        connected(broker, "bob", "b") as member,
+    ):
+        while member.ask(FIND_COORDINATOR, 3, FindCoordinatorRequest("g")).error_code:
+            pass
+        protocols = [JoinGroupRequestProtocol("range", b"")]
+        request = JoinGroupRequest("g", 10_000, 600_000, "", None, "consumer", protocols)
+        assigned = member.ask(JOIN_GROUP, 5, request)
+        assert assigned.error_code == ErrorCode.MEMBER_ID_REQUIRED
+        request.member_id = assigned.member_id
+        member.send(JOIN_GROUP, 5, request)
+        assert not member.is_closed_soon  # It waits.
+        assert delete(admin, "bob") == 0
+        assert member.is_closed
 
 
 def test_who_changes_the_own_password_hears_that_it_is_changed(broker):

@@ -27,6 +27,7 @@ def test_client_and_server_agree():
         (b"bob\0alice\0wrong", "Invalid username or password"),
         (b"", "expected 3 tokens, got 1"),
         (b"a\0b\0c\0d", "expected 3 tokens, got 4"),
+        (bytes(500_000), "expected 3 tokens, got 500001"),
         (b"\0\xff\0x", "not UTF-8"),
     ],
 )
