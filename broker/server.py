@@ -32,7 +32,7 @@ from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.handlers.producers import limit_init_producer_id
 from barnabas.broker.housekeeping import Housekeeping
 from barnabas.broker.http.guard import HostCheck
-from barnabas.broker.http.login import HttpLogin, NoPasswords, is_loopback
+from barnabas.broker.http.login import HttpLogin, is_loopback
 from barnabas.broker.http.pages import pages
 from barnabas.broker.http.server import HttpServer
 from barnabas.broker.http.site import Site
@@ -377,10 +377,11 @@ class BrokerServer:
             return None
         return HttpLogin(
             token=self.config.http_bearer_token,
-            passwords=NoPasswords(),
+            passwords=self.logins.passwords(),
+            failed_logins=self.sockets.failed_logins,
             new_access=self._new_access,
             audit=self._audit,
-            delay_s=self.config.connection_failed_authentication_delay_ms / 1000,
+            is_recovered=lambda: self.stage >= Stage.RECOVERED,
         )
 
     def _new_access(self, principal: Principal, host: str) -> Access:

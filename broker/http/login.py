@@ -16,41 +16,23 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from barnabas.broker.http.answer import Answer, text
 from barnabas.broker.http.guard import PROBES
+from barnabas.broker.network.addresses import network_of
 from barnabas.broker.security.operations import CLUSTER_NAME, Operation, ResourceType
 from barnabas.broker.security.principals import Principal, user
 
 if TYPE_CHECKING:
     from barnabas.broker.http.request import Request
     from barnabas.broker.security.access import Access
+    from barnabas.broker.security.failed_logins import FailedLogins
+    from barnabas.broker.security.passwords import Passwords
 
 CHALLENGE: Final = 'Basic realm="barnabas", Bearer realm="barnabas"'
 ATTEMPTS_MAX: Final = 16
-"""Passwords that are looked at, or whose failure is held back, at a time."""
+"""Passwords that are looked at at a time: for those of SCRAM it takes a thread."""
 TEXT_BYTES_MAX: Final = 2048
 
 NEEDS: Final = {"/config": Operation.DESCRIBE_CONFIGS}
 """What a user needs on the cluster for a page; DESCRIBE for the others."""
-
-
-class Passwords(Protocol):
-    """The users of SASL listeners."""
-
-    def __bool__(self) -> bool:
-        """Whether there may be any."""
-
-    async def verify(self, name: str, password: str) -> bool:
-        """Whether a password is a user's."""
-
-
-class NoPasswords:
-    """No SASL listener has users."""
-
-    def __bool__(self) -> bool:
-        return False
-
-    async def verify(self, name: str, password: str) -> bool:  # noqa: ARG002
-        """Whether a password is a user's: none is."""
-        return False
 
 
 class HttpLogin:
@@ -61,15 +43,18 @@ class HttpLogin:
         *,
         token: str | None,
         passwords: Passwords,
+        failed_logins: FailedLogins,
         new_access: Callable[[Principal, str], Access],
         audit: LoginAudit,
-        delay_s: float,
+        is_recovered: Callable[[], bool],
     ) -> None:
+        """``failed_logins`` are also those of the listeners; before recovery no user is known."""
         self._token = None if token is None else token.encode()
         self._passwords = passwords
+        self._failed_logins = failed_logins
         self._new_access = new_access
         self._audit = audit
-        self._delay_s = delay_s
+        self._is_recovered = is_recovered
         self._attempts = 0
 
     def judge(self, request: Request, peer_host: str) -> Answer | Awaitable[Answer | None] | None:
@@ -78,12 +63,16 @@ class HttpLogin:
             return None
         scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
         credentials = credentials.strip()
+        if scheme and not self._failed_logins.may_try(network_of(peer_host)):
+            return text(429, "too many failed logins from this address")
         if scheme.lower() == "bearer" and self._token is not None:
             if hmac.compare_digest(credentials.encode("latin-1"), self._token):
                 return None
             return self._held_back("", "token", "not the token", peer_host)
         pair = _name_and_password(credentials) if scheme.lower() == "basic" else None
         if pair is not None and self._passwords:
+            if not self._is_recovered():
+                return text(503, "users are not known before recovery is over")
             if self._attempts >= ATTEMPTS_MAX:
                 return text(429, "too many log in at this moment")
             return self._log_in(request, *pair, peer_host)
@@ -108,13 +97,8 @@ class HttpLogin:
 
     async def _held_back(self, name: str, mechanism: str, reason: str, peer_host: str) -> Answer:
         self._audit.login_failed(name, peer_host, "http", mechanism, reason)
-        if self._attempts >= ATTEMPTS_MAX:
-            return text(429, "too many log in at this moment")
-        self._attempts += 1
-        try:
-            await asyncio.sleep(self._delay_s)
-        finally:
-            self._attempts -= 1
+        self._failed_logins.failed(network_of(peer_host))
+        await asyncio.sleep(self._failed_logins.hold_back() / 1000)
         return self._challenge()
 
     def _challenge(self) -> Answer:

@@ -11,6 +11,7 @@ from barnabas.broker.config.scram_credentials import parse_scram_credentials
 from barnabas.broker.config.types import ConfigError, ConflictingValues
 from barnabas.broker.runtime.clock import SystemClock
 from barnabas.broker.security.jaas_modules import JaasModules, hidden
+from barnabas.broker.security.passwords import Passwords
 from barnabas.broker.security.plain_users import PlainUsers
 from barnabas.broker.security.scram_users import ScramUsers
 from barnabas.protocol.sasl import scram
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.security.login import NewExchange
     from barnabas.broker.security.token_logins import TokenLogins
+    from barnabas.protocol.sasl.scram import ScramMechanism
     from barnabas.storage.metastore.interface import MetadataImage, MetaStore
 
 logger = logging.getLogger("barnabas.broker.security.logins")
@@ -43,6 +45,8 @@ class Logins:
         self._modules = JaasModules(config.sasl_jaas_file)
         self.scram = ScramUsers(config.scram_iterations)
         self._tokens: TokenLogins | None = None
+        self._plain_users: list[PlainUsers] = []
+        self._offered_scram: dict[str, ScramMechanism] = {}
 
     def mechanisms_of(self, listener: ListenerConfig, name: str) -> dict[str, NewExchange]:
         """Return what begins an exchange, by the mechanisms of a listener; raises ConfigError."""
@@ -55,6 +59,11 @@ class Logins:
         mechanisms = listener.value("sasl.enabled.mechanisms")
         assert isinstance(mechanisms, tuple)
         return {each: makers[each](listener, name, each) for each in mechanisms}
+
+    def passwords(self) -> Passwords:
+        """Return who has a password, at whichever listener; for after ``mechanisms_of``."""
+        offered = self._offered_scram.values()
+        return Passwords(self._plain_users, [(each, self.scram.finder(each)) for each in offered])
 
     def load(self, image: MetadataImage, metastore: MetaStore) -> None:
         """Take over the stored users, make those of the configuration that are missing.
@@ -118,11 +127,12 @@ class Logins:
         users = PlainUsers(module.options)
         if not users:
             raise hidden(where, 'it names no user; write user_NAME="password"')
+        self._plain_users.append(users)
         return lambda: PlainServer(users.verify)
 
     def _scram(self, listener: ListenerConfig, name: str, mechanism: str) -> NewExchange:
         self._modules.of(listener, name, mechanism)  # Of no use, but not to be another one's.
-        kind = scram.MECHANISMS[mechanism]
+        kind = self._offered_scram[mechanism] = scram.MECHANISMS[mechanism]
         find = self.scram.finder(kind)
         return lambda: ScramServer(kind, find, secrets.token_urlsafe(NONCE_BYTES))
 

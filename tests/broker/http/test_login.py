@@ -7,16 +7,21 @@ from typing import ClassVar
 
 import pytest
 
+from barnabas.broker.config.security import STANDARD_AUTHORIZER
 from barnabas.broker.http import login as module
 from barnabas.broker.http.answer import Answer
-from barnabas.broker.http.login import HttpLogin, NoPasswords, is_loopback
+from barnabas.broker.http.login import HttpLogin, is_loopback
 from barnabas.broker.http.request import Request
+from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.security.access import Access, Generation
+from barnabas.broker.security.failed_logins import FailedLogins
 from barnabas.broker.security.operations import Operation
+from barnabas.broker.security.passwords import Passwords
 from barnabas.testing import Broker
 from tests.broker.http.test_server import ask
 
 BOTH_LOOPS = True
+PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 class Users:
@@ -50,13 +55,18 @@ class Audit:
         self.failed.append((user, host, listener, mechanism))
 
 
-def login(token="t0ken", passwords=None, audit=None):
+NO_PASSWORDS = Passwords([], [])
+
+
+def login(token="t0ken", passwords=None, audit=None, *, per_address=100, is_recovered=True):
+    clock = ManualClock()
     return HttpLogin(
         token=token,
         passwords=Users() if passwords is None else passwords,
+        failed_logins=FailedLogins(clock, per_address=per_address, held_back=4, delay_ms=1),
         new_access=lambda who, host: Access(str(who), host, OnlyAlice(), Generation()),
         audit=audit or Audit(),
-        delay_s=0.01,
+        is_recovered=lambda: is_recovered,
     )
 
 
@@ -107,7 +117,7 @@ async def test_who_is_let_in(authorization, expected):
 
 @pytest.mark.parametrize("path", ["livez", "readyz", "health", "healthz"])
 async def test_probes_need_not_prove_anything(path):
-    assert await status(login(token=None, passwords=NoPasswords()), request(path)) == 200
+    assert await status(login(token=None, passwords=NO_PASSWORDS), request(path)) == 200
 
 
 async def test_a_user_needs_a_right_for_each_page():
@@ -118,7 +128,7 @@ async def test_a_user_needs_a_right_for_each_page():
 
 
 async def test_what_to_do_is_said_and_failures_are_noted():
-    answer = await judged(login(token=None, passwords=NoPasswords()), request())
+    answer = await judged(login(token=None, passwords=NO_PASSWORDS), request())
     assert answer.status == 401
     assert "barnabas.http.bearer.token" in answer.body[0]
     assert answer.headers["WWW-Authenticate"].startswith("Basic ")
@@ -140,6 +150,21 @@ async def test_guessing_in_parallel_is_bounded(monkeypatch):
     assert users.most_at_once <= 4
     assert {answer.status for answer in answers} == {401, 429}
     assert await status(door, request(authorization=basic("alice:secret"))) == 200
+
+
+async def test_an_address_has_so_many_failures_whatever_it_tries():
+    door = login(per_address=2)
+    assert await status(door, request(authorization="Bearer x")) == 401
+    assert await status(door, request(authorization=basic("alice:x"))) == 401
+    assert await status(door, request(authorization="Bearer t0ken")) == 429
+    assert await status(door, request(authorization=basic("alice:secret"))) == 429
+    assert await status(door, request("livez")) == 200
+
+
+async def test_users_are_not_known_before_recovery_but_the_token_is():
+    door = login(is_recovered=False)
+    assert await status(door, request(authorization=basic("alice:secret"))) == 503
+    assert await status(door, request(authorization="Bearer t0ken")) == 200
 
 
 @pytest.mark.parametrize(
@@ -170,6 +195,27 @@ async def test_a_port_that_others_can_reach(token, statuses):
         assert tuple(found) == statuses
         ready = await ask(("127.0.0.1", port), b"GET /readyz HTTP/1.0\r\n\r\n")
         assert json.loads(ready.partition(b"\r\n\r\n")[2])["status"] == "ok"
+
+
+async def test_users_of_sasl_listeners_log_in():
+    jaas = f'{PLAIN_LOGIN} required user_alice="a" user_bob="b";'
+    config = {
+        "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": jaas,
+        "barnabas.scram.credentials": "SCRAM-SHA-256=[name=carol,password=c]",
+        "authorizer.class.name": STANDARD_AUTHORIZER,
+        "super.users": "User:alice;User:carol",
+        "barnabas.http.listener": "0.0.0.0:0",
+        "connection.failed.authentication.delay.ms": "1",
+    }
+    async with Broker(config=config) as broker:
+        address = ("127.0.0.1", broker.server.http.address[1])
+        expected = {"alice:a": 200, "bob:b": 403, "carol:c": 200, "carol:a": 401, "dave:d": 401}
+        for pair, code in expected.items():
+            head = f"GET /metrics HTTP/1.0\r\nAuthorization: {basic(pair)}\r\n\r\n"
+            answer = await ask(address, head.encode())
+            assert (pair, int(answer.split()[1])) == (pair, code)
 
 
 async def test_a_name_that_suddenly_stands_for_this_machine():

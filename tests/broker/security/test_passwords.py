@@ -1,0 +1,53 @@
+"""Passwords that come as they are."""
+
+import pytest
+
+from barnabas.broker.security.passwords import Passwords
+from barnabas.broker.security.plain_users import PlainUsers
+from barnabas.broker.security.scram_users import ScramUsers, row_of
+from barnabas.protocol.sasl.scram import MECHANISMS, credential_of, salted_password
+
+
+def scram_users(**passwords):
+    rows = []
+    for number, (name, password) in enumerate(passwords.items()):
+        mechanism = list(MECHANISMS.values())[number % 2]
+        salted = salted_password(mechanism, password, b"salt", 4096)
+        rows.append(row_of(name, mechanism, credential_of(mechanism, salted, b"salt", 4096)))
+    users = ScramUsers()
+    users.load(rows)
+    return users
+
+
+@pytest.mark.parametrize(
+    ("name", "password", "expected"),
+    [
+        ("alice", "a", True),
+        ("alice", "other", True),  # That of another listener.
+        ("alice", "b", False),
+        ("bob", "b", True),
+        ("carol", "c", True),
+        ("carol", "b", False),
+        ("bob", "", False),
+        ("nobody", "a", False),
+    ],
+)
+async def test_whose_password_it_is(name, password, expected):
+    users = scram_users(bob="b", carol="c")
+    plain = [PlainUsers({"user_alice": "a"}), PlainUsers({"user_alice": "other"})]
+    passwords = Passwords(plain, [(each, users.finder(each)) for each in MECHANISMS.values()])
+    assert passwords
+    assert await passwords.verify(name, password) is expected
+
+
+async def test_a_credential_counts_for_mechanisms_that_are_offered():
+    users = scram_users(bob="b", carol="c")
+    first = next(iter(MECHANISMS.values()))
+    passwords = Passwords([], [(first, users.finder(first))])
+    assert await passwords.verify("bob", "b")
+    assert not await passwords.verify("carol", "c")
+
+
+async def test_without_users_nobody_has_a_password():
+    assert not Passwords([], [])
+    assert not await Passwords([], []).verify("", "")
