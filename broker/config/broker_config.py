@@ -299,23 +299,6 @@ class BrokerConfig(SecurityConfig):
         "Connections that may wait to be accepted.",
         at_least(1),
     )
-    max_connections: int = setting(
-        "max.connections",
-        INT,
-        INT_MAX,
-        "Most connections at a time. One more gets the place of the oldest that never completed a "
-        "request, if there is one.",
-        at_least(0),
-        update=CLUSTER_WIDE,
-    )
-    max_connections_per_ip: int = setting(
-        "max.connections.per.ip",
-        INT,
-        INT_MAX,
-        "Most connections at a time from one address.",
-        at_least(0),
-        update=CLUSTER_WIDE,
-    )
     connections_max_idle_ms: int = setting(
         "connections.max.idle.ms",
         LONG,

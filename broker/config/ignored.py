@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 
 # Name, type and default; a comment says why the keys below it have no effect.
 _TABLE = r"""
-# Connections are not limited in this way.
-max.connection.creation.rate INT 2147483647
-max.connections.per.ip.overrides STRING
-
 # No Java class can be loaded.
 alter.config.policy.class.name CLASS null
 client.quota.callback.class CLASS null

@@ -76,6 +76,7 @@ _SECTIONS: Final = (
     ("Consumer groups", "offsets.topic.num.partitions"),
     ("Transactions", "transaction.max.timeout.ms"),
     ("Barnabas' own", "barnabas.journal.file.bytes"),
+    ("Limits of connections", "max.connections"),
     ("TLS", "ssl.keystore.type"),
     ("Logins by token", "sasl.oauthbearer.jwks.endpoint.url"),
     ("Logins and access control", "sasl.enabled.mechanisms"),

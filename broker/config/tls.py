@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from barnabas.broker.config.connection_limits import ConnectionLimitsConfig
 from barnabas.broker.config.fields import setting
-from barnabas.broker.config.storage import StorageConfig
 from barnabas.broker.config.types import ConfigType, Matches, OneOf, UpdateMode, at_least
 
 BOOLEAN, STRING, INT = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT
@@ -20,7 +20,7 @@ TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 
 
 @dataclass(frozen=True, slots=True)
-class TlsConfig(StorageConfig):
+class TlsConfig(ConnectionLimitsConfig):
     """What listeners with TLS show, and what they ask of clients."""
 
     ssl_keystore_type: str = setting(

@@ -14,11 +14,15 @@ import socket
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.broker.api.dispatch import Peer, Route, Routes
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.config.connection_limits import address_limits
+from barnabas.broker.config.types import INT_MAX
 from barnabas.broker.network.connection import Connection
+from barnabas.broker.network.doorman import HELD_MAX, ConnectionRates, Doorman
 from barnabas.broker.network.flow import Backlog, Delivery
 from barnabas.broker.network.frame_budget import JUDGE_SECONDS, FrameBudget
 from barnabas.broker.network.large import LargeRequests
@@ -152,6 +156,11 @@ class SocketServer:
         self._complaints = Complaints(clock)
         self._max_connections = min(config.max_connections, files_for_connections())
         self._per_host: Counter[str] = Counter()
+        self._per_listener: Counter[str] = Counter()
+        self._host_limits = address_limits(config.max_connections_per_ip_overrides)
+        self._listener_limits = _listener_limits(config)
+        self._rates = ConnectionRates(clock, self.quotas, config)
+        self._held: set[Doorman] = set()
         self._requests: set[asyncio.Task[None]] = set()
         self._sweeper: Timer | None = None
         self._judge: Timer | None = None
@@ -192,6 +201,7 @@ class SocketServer:
         self.close_listeners()
         if self._sweeper is not None:
             self._sweeper.cancel()
+        self._close_held()
         for connection in list(self.connections):
             connection.drain()
         self.delivery.flush()
@@ -221,6 +231,7 @@ class SocketServer:
         for timer in (self._sweeper, self._judge):
             if timer is not None:
                 timer.cancel()
+        self._close_held()
         for connection in list(self.connections):
             connection.abort()
 
@@ -244,6 +255,7 @@ class SocketServer:
         self._newcomers[connection] = None
         self.connections_accepted += 1
         self._per_host[connection.peer_host] += 1
+        self._per_listener[connection.listener.name] += 1
         self._all_gone.clear()
         return None
 
@@ -251,29 +263,40 @@ class SocketServer:
         if self._stopping:
             return "the broker is stopping"
         host = connection.peer_host
-        if self._per_host[host] >= self._config.max_connections_per_ip:
-            return f"max.connections.per.ip of {self._config.max_connections_per_ip} reached"
+        of_host = self._host_limits.get(host, self._config.max_connections_per_ip)
+        if self._per_host[host] >= of_host:
+            return f"max.connections.per.ip of {of_host} reached"
         needs_login = connection.listener.security.needs_login
         if needs_login and not self.failed_logins.may_try(connection.network):
             return "too many failed logins from this address"
         reached = f"max.connections of {self._max_connections} reached"
         if len(self.connections) >= self._max_connections and not self._make_room(reached):
             return reached
+        name = connection.listener.name
+        limit = self._listener_limits.get(name, INT_MAX)
+        reached = f"max.connections of {limit} of listener {name} reached"
+        if self._per_listener[name] >= limit and not self._make_room(reached, name):
+            return reached
         return None
 
-    def _make_room(self, reached: str) -> bool:
+    def _make_room(self, reached: str, listener: str | None = None) -> bool:
         """Close the oldest connection without a single whole request, if there is one."""
-        while self._newcomers:
-            connection = next(iter(self._newcomers))
+        served, oldest = [], None
+        for connection in self._newcomers:
+            if connection.requests:
+                served.append(connection)
+            elif listener in {None, connection.listener.name}:
+                oldest = connection
+                break
+        for connection in served:
             del self._newcomers[connection]
-            if not connection.requests:
-                self.connections_refused += 1
-                self.complain(
-                    f"connection closed: peer={connection.peer} reason={reached}, no request yet"
-                )
-                connection.abort()
-                return True
-        return False
+        if oldest is None:
+            return False
+        del self._newcomers[oldest]
+        self.connections_refused += 1
+        self.complain(f"connection closed: peer={oldest.peer} reason={reached}, no request yet")
+        oldest.abort()
+        return True
 
     def forget(self, connection: Connection) -> None:
         """Let go of a connection that is closed."""
@@ -281,6 +304,7 @@ class SocketServer:
             return
         self.connections.remove(connection)
         self._newcomers.pop(connection, None)
+        self._per_listener[connection.listener.name] -= 1
         self.closed_received_bytes += connection.received_bytes
         self.closed_sent_bytes += connection.sent_bytes
         host = connection.peer_host
@@ -313,12 +337,32 @@ class SocketServer:
         self._requests.add(task)
         task.add_done_callback(self._requests.discard)
 
+    # ----------------------------------------------------------------------- called by doormen
+
+    def held(self, doorman: Doorman) -> bool:
+        """Keep a connection that waits; False: there are too many."""
+        if len(self._held) >= HELD_MAX:
+            return False
+        self._held.add(doorman)
+        return True
+
+    def released(self, doorman: Doorman) -> None:
+        """Forget a connection that waited."""
+        self._held.discard(doorman)
+
+    def _close_held(self) -> None:
+        for doorman in list(self._held):
+            doorman.abort()
+
     # ------------------------------------------------------------------------ called by the rest
 
     def configure(self, config: BrokerConfig) -> None:
         """Use the limits of ``config`` for connections that come in from now on."""
         self._config = config
         self._max_connections = min(config.max_connections, files_for_connections())
+        self._host_limits = address_limits(config.max_connections_per_ip_overrides)
+        self._listener_limits = _listener_limits(config)
+        self._rates.configure(config)
 
     def replace_route(self, route: Route) -> None:
         """Serve one API by another route from now on."""
@@ -334,7 +378,7 @@ class SocketServer:
         while listener.sockets:
             try:
                 server = await self.loop.create_server(
-                    lambda: self._new_protocol(listener),
+                    lambda: self._protocol_of_next(listener),
                     sock=listener.sockets[0],
                     backlog=self._config.socket_listen_backlog_size,
                 )
@@ -342,6 +386,16 @@ class SocketServer:
                 raise _listen_error(listener, error) from error
             del listener.sockets[0]
             listener.servers.append(server)
+
+    def _protocol_of_next(self, listener: Listener) -> asyncio.BaseProtocol:
+        if not self._rates:
+            return self._new_protocol(listener)
+        return Doorman(
+            self,
+            self.clock,
+            partial(self._rates.judge, listener.name),
+            partial(self._new_protocol, listener),
+        )
 
     def _new_protocol(self, listener: Listener) -> asyncio.BufferedProtocol:
         """Return what gets the next connection of a listener."""
@@ -375,6 +429,16 @@ class SocketServer:
         timeout = min(self.receive_timeout, self.idle_timeout, self.login_timeout)
         interval_ms = min(SWEEP_INTERVAL_MS, timeout * 1000 / 4)
         self._sweeper = self.clock.call_later(max(interval_ms, 1), self._sweep)
+
+
+def _listener_limits(config: BrokerConfig) -> dict[str, int]:
+    """Return the ``max.connections`` that listeners have for themselves."""
+    limits = {}
+    for endpoint in config.endpoints:
+        listener = config.for_listener(endpoint.name)
+        if listener.name_of("max.connections") is not None:
+            limits[endpoint.name] = cast("int", listener.value("max.connections"))
+    return limits
 
 
 def bytes_or_unlimited(size: int) -> int:

@@ -62,6 +62,11 @@ class QuotaLimits:
         """How many entities have limits."""
         return len(self._values)
 
+    @property
+    def addresses(self) -> bool:
+        """Whether any address has a limit."""
+        return any(kind == IP for named in self._values for kind, _ in named)
+
     def items(self) -> Iterator[tuple[Entity, Mapping[str, float]]]:
         """Yield each entity that has limits, and its limits by key."""
         yield from self._values.items()

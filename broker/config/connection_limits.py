@@ -1,0 +1,86 @@
+"""Settings of how many connections there may be, and how quickly they may come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from barnabas.broker.config.fields import setting
+from barnabas.broker.config.storage import StorageConfig
+from barnabas.broker.config.types import INT_MAX, ConfigType, UpdateMode, Value, at_least
+
+STRING, INT = ConfigType.STRING, ConfigType.INT
+CLUSTER_WIDE = UpdateMode.CLUSTER_WIDE
+
+
+def address_limits(text: str) -> dict[str, int]:
+    """Return how many connections single addresses may have; raises ValueError."""
+    limits: dict[str, int] = {}
+    for entry in filter(None, (each.strip() for each in text.split(","))):
+        address, _, number = entry.rpartition(":")
+        limit = int(number)
+        if limit < 0:
+            raise ValueError(f"{entry}: {limit} is less than 0")
+        limits[str(ip_address(address.strip().strip("[]")))] = limit
+    return limits
+
+
+@dataclass(frozen=True, slots=True)
+class AddressLimits:
+    """The validator of ``max.connections.per.ip.overrides``.
+
+    Names are refused: what they stand for may change, and a limit would no longer be one.
+    """
+
+    def problem(self, value: Value) -> str | None:
+        """Say what is wrong."""
+        try:
+            address_limits(str(value))
+        except ValueError as error:
+            return f"{error}; write ADDRESS:NUMBER, separated by commas; host names are not taken"
+        return None
+
+    @property
+    def accepted(self) -> str:
+        """The form in words."""
+        return "address:number, separated by commas"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimitsConfig(StorageConfig):
+    """How many connections there may be."""
+
+    max_connections: int = setting(
+        "max.connections",
+        INT,
+        INT_MAX,
+        "Most connections at a time, of all listeners or, with its prefix, of one. One more gets "
+        "the place of the oldest that never completed a request, if there is one.",
+        at_least(0),
+        update=CLUSTER_WIDE,
+    )
+    max_connections_per_ip: int = setting(
+        "max.connections.per.ip",
+        INT,
+        INT_MAX,
+        "Most connections at a time from one address.",
+        at_least(0),
+        update=CLUSTER_WIDE,
+    )
+    max_connections_per_ip_overrides: str = setting(
+        "max.connections.per.ip.overrides",
+        STRING,
+        "",
+        "The same for single addresses.",
+        AddressLimits(),
+        update=CLUSTER_WIDE,
+    )
+    max_connection_creation_rate: int = setting(
+        "max.connection.creation.rate",
+        INT,
+        INT_MAX,
+        "Most new connections in a second, of all listeners or, with its prefix, of one; more wait "
+        "for their turn.",
+        at_least(0),
+        update=CLUSTER_WIDE,
+    )
