@@ -41,6 +41,7 @@ from typing import (
 from barnabas.broker.api.checks import CHECKS, Checks, guarded
 from barnabas.broker.api.division import Divide
 from barnabas.broker.security.access import OPEN, Access
+from barnabas.broker.security.quotas import ClientQuota
 from barnabas.protocol.api import Api
 from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.counts import Histogram
@@ -48,7 +49,6 @@ from barnabas.storage.counts import Histogram
 if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
-    from barnabas.broker.security.quotas import ClientQuota
     from barnabas.broker.security.session import Session
     from barnabas.protocol.frame import FrameBuffer
 
