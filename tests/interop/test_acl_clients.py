@@ -33,7 +33,14 @@ from barnabas.protocol.messages.create_topics import (
 )
 from tests.broker.security.access_users import add_acls, allow, remove_acls
 from tests.counterparts.kcat import run_kcat
-from tests.counterparts.secured import ADMIN, PASSWORD, Secured, SecuredBarnabas
+from tests.counterparts.secured import (
+    ADMIN,
+    PASSWORD,
+    Secured,
+    SecuredBarnabas,
+    librdkafka_login,
+    python_login,
+)
 from tests.counterparts.wire_client import WireClient
 from tests.waiting import wait_until
 
@@ -73,13 +80,7 @@ class KafkaPython:
     """kafka-python."""
 
     def __init__(self, servers: str, user: str) -> None:
-        self._config = {
-            "bootstrap_servers": servers,
-            "security_protocol": "SASL_PLAINTEXT",
-            "sasl_mechanism": "PLAIN",
-            "sasl_plain_username": user,
-            "sasl_plain_password": PASSWORD,
-        }
+        self._config = {"bootstrap_servers": servers, **python_login(user)}
         self._producer: Any = None
         self._consumer: Any = None
 
@@ -94,11 +95,16 @@ class KafkaPython:
     def consume(self, topic: str) -> bytes:
         if self._consumer is None:
             self._consumer = kafka.KafkaConsumer(
-                topic, **self._config, group_id=topic, auto_offset_reset="earliest"
+                **self._config, group_id=topic, auto_offset_reset="earliest"
             )
         deadline = time.monotonic() + TIMEOUT_S
         while time.monotonic() < deadline:
             try:
+                if not self._consumer.subscription():
+                    # Otherwise it may join before it knows of any partition, join again at once,
+                    # and go round in circles from then on without a request (3.0.12).
+                    self._consumer.partitions_for_topic(topic)
+                    self._consumer.subscribe([topic])
                 found = self._consumer.poll(200, max_records=1)
             except kafka.errors.AuthorizationError as error:
                 raise Denied(repr(error)) from error
@@ -116,13 +122,7 @@ class Confluent:
     """confluent-kafka."""
 
     def __init__(self, servers: str, user: str) -> None:
-        self._config = {
-            "bootstrap.servers": servers,
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "PLAIN",
-            "sasl.username": user,
-            "sasl.password": PASSWORD,
-        }
+        self._config = {"bootstrap.servers": servers, **librdkafka_login(user)}
         self._producer: Any = None
         self._consumer: Any = None
 
@@ -163,13 +163,7 @@ class AioKafka:
 
     def __init__(self, servers: str, user: str) -> None:
         self._loop = asyncio.new_event_loop()
-        self._config = {
-            "bootstrap_servers": servers,
-            "security_protocol": "SASL_PLAINTEXT",
-            "sasl_mechanism": "PLAIN",
-            "sasl_plain_username": user,
-            "sasl_plain_password": PASSWORD,
-        }
+        self._config = {"bootstrap_servers": servers, **python_login(user)}
         self._producer: Any = None
         self._consumer: Any = None
 
@@ -283,13 +277,7 @@ def test_what_is_taken_away_ends_in_mid_stream(made, admin, topic, kind):
 
 def test_kcat_is_told_and_served(broker, admin, topic):
     def arguments(user: str) -> list[str]:
-        settings = {
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "PLAIN",
-            "sasl.username": user,
-            "sasl.password": PASSWORD,
-        }
-        options = [f"-X{key}={value}" for key, value in settings.items()]
+        options = [f"-X{key}={value}" for key, value in librdkafka_login(user).items()]
         return ["-b", broker.sasl_servers, "-t", topic, *options]
 
     with pytest.raises(subprocess.CalledProcessError) as caught:
