@@ -97,14 +97,12 @@ class KafkaPython:
             self._consumer = kafka.KafkaConsumer(
                 **self._config, group_id=topic, auto_offset_reset="earliest"
             )
+            # It does not join: 3.0.12 on a busy machine may go round in circles when it has joined
+            # before it knew of any partition. The group's offsets are asked for all the same.
+            self._consumer.assign([kafka.TopicPartition(topic, 0)])
         deadline = time.monotonic() + TIMEOUT_S
         while time.monotonic() < deadline:
             try:
-                if not self._consumer.subscription():
-                    # Otherwise it may join before it knows of any partition, join again at once,
-                    # and go round in circles from then on without a request (3.0.12).
-                    self._consumer.partitions_for_topic(topic)
-                    self._consumer.subscribe([topic])
                 found = self._consumer.poll(200, max_records=1)
             except kafka.errors.AuthorizationError as error:
                 raise Denied(repr(error)) from error
