@@ -118,7 +118,7 @@ def add_acls(client: WireClient, acls: Iterable[AclCreation]) -> None:
     acls = list(acls)
     answer = client.ask(CREATE_ACLS, CreateAclsRequest(acls), 3)
     assert not any(result.error_code for result in answer.results), answer
-    wait_until(lambda: _keys(acls) <= _known(client), "the ACLs are known")
+    wait_until(lambda: _keys(acls) <= known_acls(client), "the ACLs are known")
 
 
 def remove_acls(client: WireClient, acls: Iterable[AclCreation]) -> None:
@@ -138,7 +138,7 @@ def remove_acls(client: WireClient, acls: Iterable[AclCreation]) -> None:
     ]
     answer = client.ask(DELETE_ACLS, DeleteAclsRequest(filters), 3)
     assert all(len(result.matching_acls) == 1 for result in answer.filter_results), answer
-    wait_until(lambda: not _keys(acls) & _known(client), "it is known that the ACLs are gone")
+    wait_until(lambda: not _keys(acls) & known_acls(client), "it is known that the ACLs are gone")
 
 
 def _keys(acls: Iterable[AclCreation]) -> set[tuple[Any, ...]]:
@@ -156,7 +156,8 @@ def _keys(acls: Iterable[AclCreation]) -> set[tuple[Any, ...]]:
     }
 
 
-def _known(client: WireClient) -> set[tuple[Any, ...]]:
+def known_acls(client: WireClient) -> set[tuple[Any, ...]]:
+    """Every ACL there is, as far as a broker tells: by the fields of AclCreation."""
     request = DescribeAclsRequest(ANY, None, ANY, None, None, ANY, ANY)
     return {
         (
