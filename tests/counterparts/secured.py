@@ -70,6 +70,26 @@ class SecuredBarnabas(Secured, BarnabasProcess):
         return [*super().command(), f"--override=listeners={listeners}"]
 
 
+def librdkafka_login(user: str, password: str = PASSWORD) -> dict[str, str]:
+    """What confluent-kafka and kcat need to log in."""
+    return {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": user,
+        "sasl.password": password,
+    }
+
+
+def python_login(user: str, password: str = PASSWORD) -> dict[str, str]:
+    """What kafka-python and aiokafka need to log in."""
+    return {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": user,
+        "sasl_plain_password": password,
+    }
+
+
 def client_settings(user: str, password: str = PASSWORD) -> dict[str, str]:
     """What Java's clients and Spark need to log in."""
     return {

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from barnabas.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
 from barnabas.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
 from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
 from barnabas.protocol.messages.describe_topic_partitions import (
@@ -48,7 +47,6 @@ from tests.broker.security.access_users import (
 from tests.counterparts.secured import Secured, SecuredBarnabas, SecuredKafka
 from tests.counterparts.wire_client import WireClient
 from tests.interop.comparison import Answer, check_equal, comparable
-from tests.waiting import wait_until
 
 ON_PURPOSE = {
     "DescribeUserScramCredentials": "Kafka adds a result without a name for each user",
@@ -68,13 +66,6 @@ class Script:
             self.versions = client.versions
             acls = [*all_but(EVERYTHING, ()), *(acl for _, acls in lacking() for acl in acls)]
             add_acls(client, acls)
-            every = DescribeAclsRequest(1, None, 1, None, None, 1, 1)
-
-            def known() -> int:
-                resources = client.ask(DESCRIBE_ACLS, every, 3).resources
-                return sum(len(resource.acls) for resource in resources)
-
-            wait_until(lambda: known() == len(acls), lambda: f"{known()} of {len(acls)} ACLs")
             self._topic_ids = make_things(client)
 
     def client(self, user: str) -> UserClient:

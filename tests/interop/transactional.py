@@ -44,7 +44,10 @@ class Transactional(Protocol):
 
     name: str
 
-    def __init__(self, servers: str, transactional_id: str, timeout_ms: int = 600_000) -> None: ...
+    def __init__(
+        self, servers: str, transactional_id: str, timeout_ms: int = 600_000, **login: str
+    ) -> None:
+        """``login``: settings of the library's own."""
 
     def begin(self) -> None: ...
 
@@ -65,11 +68,13 @@ class Confluent:
 
     name = "confluent-kafka"
 
-    def __init__(self, servers: str, transactional_id: str, timeout_ms: int = 600_000) -> None:
-        self._servers = servers
+    def __init__(
+        self, servers: str, transactional_id: str, timeout_ms: int = 600_000, **login: str
+    ) -> None:
+        self._reached = {"bootstrap.servers": servers, **login}
         self._producer = confluent_kafka.Producer(
             {
-                "bootstrap.servers": servers,
+                **self._reached,
                 "transactional.id": transactional_id,
                 "transaction.timeout.ms": timeout_ms,
                 # It may not be longer than the transaction's, nor is there a need.
@@ -110,9 +115,7 @@ class Confluent:
 
     def send_offsets(self, offsets: Offsets, group: str) -> None:
         places = [confluent_kafka.TopicPartition(*place, at) for place, at in offsets.items()]
-        consumer = confluent_kafka.Consumer(
-            {"bootstrap.servers": self._servers, "group.id": group, "log_level": 0}
-        )
+        consumer = confluent_kafka.Consumer({**self._reached, "group.id": group, "log_level": 0})
         try:
             metadata = consumer.consumer_group_metadata()
             self._try(self._producer.send_offsets_to_transaction, places, metadata, TIMEOUT_S)
@@ -145,8 +148,11 @@ class KafkaPython:
 
     name = "kafka-python"
 
-    def __init__(self, servers: str, transactional_id: str, timeout_ms: int = 600_000) -> None:
+    def __init__(
+        self, servers: str, transactional_id: str, timeout_ms: int = 600_000, **login: str
+    ) -> None:
         self._producer = kafka.KafkaProducer(
+            **login,
             bootstrap_servers=servers,
             transactional_id=transactional_id,
             transaction_timeout_ms=timeout_ms,
@@ -194,11 +200,14 @@ class Aiokafka:
 
     name = "aiokafka"
 
-    def __init__(self, servers: str, transactional_id: str, timeout_ms: int = 600_000) -> None:
+    def __init__(
+        self, servers: str, transactional_id: str, timeout_ms: int = 600_000, **login: str
+    ) -> None:
         self._runner = asyncio.Runner()
 
         async def start() -> aiokafka.AIOKafkaProducer:
             producer = aiokafka.AIOKafkaProducer(
+                **login,
                 bootstrap_servers=servers,
                 transactional_id=transactional_id,
                 transaction_timeout_ms=timeout_ms,

@@ -488,7 +488,7 @@ CASES: tuple[Case, ...] = (
         "and their settings",
         (1,),
         lambda _things, version: CreateTopicsRequest(
-            [CreatableTopic(f"{DENIED_TO_MAKE}-{version}", 1, 1)], 10_000, validate_only=True
+            [CreatableTopic(f"{DENIED}-checked-{version}", 1, 1)], 10_000, validate_only=True
         ),
         (5, 7),
         ONE,

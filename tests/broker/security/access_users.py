@@ -9,6 +9,7 @@ from typing import Any
 from barnabas.broker.api.checks import CHECKS
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.broker.security.operations import (
+    ANY,
     CLUSTER_NAME,
     WILDCARD,
     Operation,
@@ -23,9 +24,11 @@ from barnabas.protocol.messages.delete_acls import (
     DeleteAclsFilter,
     DeleteAclsRequest,
 )
+from barnabas.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
 from barnabas.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateRequest
 from barnabas.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
 from tests.broker.security.access_requests import CASES, DENIED, Case
+from tests.waiting import wait_until
 
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 JAAS = "listener.name.sasl_plaintext.plain.sasl.jaas.config"
@@ -111,13 +114,16 @@ def allow(user: str, kind: ResourceType, name: str, *operations: Operation) -> l
 
 
 def add_acls(client: WireClient, acls: Iterable[AclCreation]) -> None:
-    """Make ACLs."""
-    answer = client.ask(CREATE_ACLS, CreateAclsRequest(list(acls)), 3)
+    """Make ACLs, and wait until they are known: to an Apache Kafka, that is a moment later."""
+    acls = list(acls)
+    answer = client.ask(CREATE_ACLS, CreateAclsRequest(acls), 3)
     assert not any(result.error_code for result in answer.results), answer
+    wait_until(lambda: _keys(acls) <= known_acls(client), "the ACLs are known")
 
 
 def remove_acls(client: WireClient, acls: Iterable[AclCreation]) -> None:
-    """Delete ACLs, each of which is there."""
+    """Delete ACLs, each of which is there, and wait until that is known."""
+    acls = list(acls)
     filters = [
         DeleteAclsFilter(
             each.resource_type,
@@ -132,6 +138,40 @@ def remove_acls(client: WireClient, acls: Iterable[AclCreation]) -> None:
     ]
     answer = client.ask(DELETE_ACLS, DeleteAclsRequest(filters), 3)
     assert all(len(result.matching_acls) == 1 for result in answer.filter_results), answer
+    wait_until(lambda: not _keys(acls) & known_acls(client), "it is known that the ACLs are gone")
+
+
+def _keys(acls: Iterable[AclCreation]) -> set[tuple[Any, ...]]:
+    return {
+        (
+            each.resource_type,
+            each.resource_name,
+            each.resource_pattern_type,
+            each.principal,
+            each.host,
+            each.operation,
+            each.permission_type,
+        )
+        for each in acls
+    }
+
+
+def known_acls(client: WireClient) -> set[tuple[Any, ...]]:
+    """Every ACL there is, as far as a broker tells: by the fields of AclCreation."""
+    request = DescribeAclsRequest(ANY, None, ANY, None, None, ANY, ANY)
+    return {
+        (
+            resource.resource_type,
+            resource.resource_name,
+            resource.pattern_type,
+            each.principal,
+            each.host,
+            each.operation,
+            each.permission_type,
+        )
+        for resource in client.ask(DESCRIBE_ACLS, request, 3).resources
+        for each in resource.acls
+    }
 
 
 def name_of(denials: Iterable[Denial], *, everywhere: bool = False) -> str:

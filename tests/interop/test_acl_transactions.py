@@ -1,0 +1,181 @@
+"""Transactional producers of real libraries lose a right in front of each of their steps.
+
+They are told, within their own time limits; nothing of the transaction is seen, it ends by their
+abort or by its time, and the same transactional id goes on once the right is there again.
+`INTEROP_BROKER=kafka` demands the same of Apache Kafka 4.3.0.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from barnabas.broker.security.operations import Operation, ResourceType
+from barnabas.protocol.messages.create_acls import AclCreation
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.list_offsets import (
+    LIST_OFFSETS,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from tests.broker.security.access_users import add_acls, allow, remove_acls
+from tests.counterparts.secured import (
+    ADMIN,
+    PASSWORD,
+    Secured,
+    SecuredBarnabas,
+    SecuredKafka,
+    librdkafka_login,
+    python_login,
+)
+from tests.counterparts.wire_client import WireClient
+from tests.interop.transactional import (
+    COMMITTED,
+    PRODUCERS,
+    Confluent,
+    Rejected,
+    Transactional,
+    read_with_confluent,
+)
+from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
+
+SECURED: dict[str, type[Secured]] = {"barnabas": SecuredBarnabas, "kafka": SecuredKafka}
+WORKER = "worker"
+TIMEOUT_MS = 10_000
+TOLD = r"(?i)authorization|^KafkaError$"
+"""aiokafka and kafka-python have no name of their own for some of the denials."""
+STEPS = ("init", "send", "send offsets", "commit")
+ASKED = {
+    "write the id": ("init", "send", "send offsets", "commit"),
+    "write the topic": ("send",),
+    "read the group": ("send offsets",),
+    "read the source": ("send offsets",),
+}
+"""The steps that ask for a right."""
+
+
+def rights(topic: str) -> dict[str, list[AclCreation]]:
+    """What the worker needs, by the same names for topic, group and transactional id."""
+    return {
+        "write the id": allow(WORKER, ResourceType.TRANSACTIONAL_ID, topic, Operation.WRITE),
+        "write the topic": allow(WORKER, ResourceType.TOPIC, topic, Operation.WRITE),
+        "read the group": allow(WORKER, ResourceType.GROUP, topic, Operation.READ),
+        "read the source": allow(WORKER, ResourceType.TOPIC, f"{topic}-in", Operation.READ),
+    }
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Secured]:
+    kind = SECURED[os.environ.get("INTEROP_BROKER", "barnabas")]
+    settings = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
+    with kind(dict.fromkeys((ADMIN, WORKER), PASSWORD), None, **settings) as running:
+        yield running
+
+
+class Run:
+    """One transaction of one library, step by step."""
+
+    def __init__(self, broker: Secured, kind: type[Transactional], topic: str) -> None:
+        self._broker = broker
+        self._kind = kind
+        self._topic = topic
+        self._producer: Transactional | None = None
+
+    def do(self, step: str) -> None:
+        """Take a step; raises Rejected."""
+        if step == "init":
+            login = librdkafka_login if self._kind is Confluent else python_login
+            servers = self._broker.sasl_servers
+            self._producer = self._kind(servers, self._topic, TIMEOUT_MS, **login(WORKER))
+            return
+        producer = self._producer
+        assert producer is not None
+        if step == "send":
+            producer.begin()
+            producer.send(self._topic, 0, b"half")
+        elif step == "send offsets":
+            producer.send_offsets({(f"{self._topic}-in", 0): 7}, self._topic)
+        else:
+            producer.commit()
+
+    def abort(self) -> None:
+        """Give up, as far as the library and the broker still let it."""
+        if self._producer is not None:
+            # aiokafka asserts that it can, after an error that is fatal to it.
+            with contextlib.suppress(Rejected, AssertionError):
+                self._producer.abort()
+
+    def close(self) -> None:
+        if self._producer is not None:
+            self._producer.close()
+
+
+@pytest.fixture
+def admin(broker: Secured, topic: str) -> Iterator[WireClient]:
+    """A super user's connection; both topics are there, and the worker has its rights."""
+    with WireClient(broker) as client:
+        topics = [CreatableTopic(name, 1, 1) for name in (topic, f"{topic}-in")]
+        made = client.ask(CREATE_TOPICS, CreateTopicsRequest(topics, 60_000), 7).topics
+        assert not any(each.error_code for each in made), made
+        add_acls(client, [acl for acls in rights(topic).values() for acl in acls])
+        yield client
+
+
+def ends(client: WireClient, topic: str) -> tuple[int, int]:
+    """Where readers of committed records stop, and where the log does."""
+    found = []
+    for isolation in (1, 0):
+        asked = [ListOffsetsTopic(topic, [ListOffsetsPartition(0, -1, -1)])]
+        answer = client.ask(LIST_OFFSETS, ListOffsetsRequest(-1, isolation, asked), 7)
+        found.append(answer.topics[0].partitions[0].offset)
+    return found[0], found[1]
+
+
+def committed(broker: Secured, topic: str) -> list[bytes]:
+    """The values that readers of committed records see."""
+    return read_with_confluent(broker.bootstrap_servers, topic, 1, COMMITTED).get(0, [])
+
+
+@pytest.mark.parametrize("lost", ASKED)
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("library", PRODUCERS)
+def test_a_right_is_lost_in_front_of_a_step(broker, admin, topic, library, step, lost):
+    left = STEPS[STEPS.index(step) :]
+    run = Run(broker, PRODUCERS[library], topic)
+    try:
+        for before in STEPS[: STEPS.index(step)]:
+            run.do(before)
+        remove_acls(admin, rights(topic)[lost])
+        denied = next((each for each in left if each in ASKED[lost]), None)
+        for each in left:
+            if each == denied:
+                with pytest.raises(Rejected, match=TOLD):
+                    run.do(each)
+                break
+            run.do(each)
+        if denied is None:
+            assert committed(broker, topic) == [b"half"]
+            return
+        run.abort()
+    finally:
+        run.close()
+    wait_until(lambda: len(set(ends(admin, topic))) == 1, lambda: ends(admin, topic))
+    assert committed(broker, topic) == []
+    add_acls(admin, rights(topic)[lost])
+    again = Run(broker, PRODUCERS[library], topic)
+    try:
+        for each in STEPS:
+            again.do(each)
+    finally:
+        again.close()
+    assert committed(broker, topic) == [b"half"]
