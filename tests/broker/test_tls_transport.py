@@ -17,11 +17,11 @@ from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.security.principals import ANONYMOUS, user
 from tests.broker import toy
 from tests.broker.test_connection import Running
-from tests.broker.tls.authority import Authority
 from tests.broker.tls.handshakes import anyone, with_certificate
 from tests.broker.tls.listener import AUTHORITY, toy_tls, trusting_context
 from tests.broker.tls.peer import TlsPeer
 from tests.broker.toy import ECHO, FETCH, request, small_config
+from tests.certificates import Authority
 from tests.waiting import until
 
 BOTH_LOOPS = True

@@ -9,8 +9,8 @@ from barnabas.broker.tls.cipher_suites import TLS12_SUITES, TLS13_SUITES
 from barnabas.broker.tls.errors import TlsError
 from barnabas.broker.tls.server import ServerSettings, server_tls
 from barnabas.broker.tls.stores import KeyStoreSettings, TrustStoreSettings
-from tests.broker.tls.authority import Authority, rsa_key, self_signed
 from tests.broker.tls.handshakes import Pair, anyone, with_certificate
+from tests.certificates import Authority, rsa_key, self_signed
 
 TLS12 = {"maximum_version": ssl.TLSVersion.TLSv1_2}
 TLS13 = {"minimum_version": ssl.TLSVersion.TLSv1_3}

@@ -15,7 +15,7 @@ from barnabas.broker.tls.stores import (
     load_key_store,
     load_trust_store,
 )
-from tests.broker.tls.authority import Authority
+from tests.certificates import Authority
 
 STORES = Path(__file__).parent / "stores"
 SECRET = "store-secret"
