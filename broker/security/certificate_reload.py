@@ -37,6 +37,8 @@ class CertificateReload:
         self.listeners: Sequence[ListenerTls] = tuple(listeners)
         self._aside = aside
         self._is_looking = False
+        self._is_due = False
+        """Whether everything is to be reloaded once what is under way has ended."""
         self._checked: dict[ListenerTls, ServerTls] = {}
         """What ``check`` has made, for ``use``."""
 
@@ -46,7 +48,10 @@ class CertificateReload:
 
     def reload(self) -> None:
         """Reload everything."""
-        self._reload(lambda _tls: True)
+        if self._is_looking:
+            self._is_due = True
+        else:
+            self._reload(lambda _tls: True)
 
     def check(self, config: BrokerConfig, *, is_same: bool) -> None:
         """Raise ConfigError where a listener could not use what clients want to set.
@@ -108,6 +113,9 @@ class CertificateReload:
                 else:
                     tls.replace(settings, made)
                     _log_replaced(tls)
+            if self._is_due:
+                self._is_due = False
+                self.reload()
 
         self._aside(make, use)
 
