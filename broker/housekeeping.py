@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from barnabas.broker.runtime.clock import Timer
+from barnabas.broker.security.certificate_reload import LOOK_INTERVAL_MS
 from barnabas.storage.retention import apply_retention
 
 if TYPE_CHECKING:
     from barnabas.broker.coordination.groups import Groups
     from barnabas.broker.coordination.transactions import Transactions
     from barnabas.broker.runtime.host import Host
+    from barnabas.broker.security.certificate_reload import CertificateReload
     from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.broker.topics.cleaning import LogCleaner
     from barnabas.broker.topics.scrubbing import LogScrubber
@@ -38,6 +40,7 @@ class Housekeeping:
         groups: Groups,
         transactions: Transactions,
         scrubber: LogScrubber,
+        certificates: CertificateReload,
     ) -> None:
         self._host = host
         self._logs = logs
@@ -46,6 +49,7 @@ class Housekeeping:
         self._groups = groups
         self._transactions = transactions
         self._scrubber = scrubber
+        self._certificates = certificates
         self._timers: dict[str, Timer] = {}
         self._stopped = False
         self._reported_full = False
@@ -74,6 +78,8 @@ class Housekeeping:
             lambda: self._host.config.transaction_remove_expired_transaction_cleanup_interval_ms,
             self._transactions.expire_ids,
         )
+        if self._certificates.listeners:
+            self._every("certificates", lambda: LOOK_INTERVAL_MS, self._certificates.look)
         self.cleaner.start()
         self._scrubber.start()
 

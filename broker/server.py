@@ -54,6 +54,7 @@ from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.security.access import Access, Generation
 from barnabas.broker.security.audit import AuditLog
 from barnabas.broker.security.authorizer import Authorizer
+from barnabas.broker.security.certificate_reload import CertificateReload
 from barnabas.broker.security.listeners import listeners_of
 from barnabas.broker.security.logins import Logins
 from barnabas.broker.security.principals import Principal
@@ -123,6 +124,7 @@ class BrokerServer:
         self.generation = Generation()
         self.authorizer: Authorizer | None = None
         self.logins: Logins
+        self.certificates: CertificateReload
         self.quotas = quotas_of(config, self.clock, self.generation)
         self.groups: Groups
         self.markers: MarkerWriter
@@ -176,6 +178,7 @@ class BrokerServer:
             self.quotas,
             self._audit,
         )
+        self.certificates = CertificateReload(self.sockets.tls_listeners, self.readers.run)
         register_serving(self.metrics, lambda: self.stage, self.loop_monitor, self.sockets)
         try:
             self._audit_output = self._opened_audit()
@@ -209,6 +212,7 @@ class BrokerServer:
             groups=self.groups,
             transactions=self.transactions,
             scrubber=self.scrubber,
+            certificates=self.certificates,
         )
         self._housekeeping.start()
         logger.info(
@@ -326,6 +330,11 @@ class BrokerServer:
         """Answer the fetches that are due and write everything that is ready."""
         self.fetch_waits.answer_due()
         self.sockets.delivery.flush()
+
+    def reload_certificates(self) -> None:
+        """Look at the stores of all listeners again, once there is a broker."""
+        if self.stage is Stage.LISTENING:
+            self.certificates.reload()
 
     def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
         """Run a background task until the broker ends; an exception in it is fatal."""
@@ -489,6 +498,7 @@ class BrokerServer:
             on_log_removed=self._log_removed,
             on_topic_deleted=lambda topic: self.groups.forget_topic(topic.name),
             on_config_changed=self._use_config,
+            check_config=lambda config, is_same: self.certificates.check(config, is_same=is_same),
             on_fatal=self.fatal,
         )
         specs = self.catalogue.load(image)
@@ -617,6 +627,7 @@ class BrokerServer:
         self.traffic.log_removed(log)
 
     def _use_config(self, config: BrokerConfig) -> None:
+        self.certificates.use(config)
         self.config = config
         self.sockets.configure(config)
         if hasattr(self, "groups"):
@@ -656,6 +667,8 @@ async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ask, number)
+    if any(each.security_protocol in {"SSL", "SASL_SSL"} for each in config.endpoints):
+        loop.add_signal_handler(signal.SIGHUP, server.reload_certificates)
     # What a start makes stays: the collector need not look at it, now or later.
     gc.collect()
     gc.disable()

@@ -11,7 +11,9 @@ from barnabas.broker.cli.arguments import add_format
 from barnabas.broker.cli.configuration import load
 from barnabas.broker.cli.errors import OK
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
+from barnabas.broker.config.listener_settings import describe_listener_settings
 from barnabas.broker.config.loader import LoadedConfig
+from barnabas.broker.config.types import ConfigEntry
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +40,7 @@ def as_text(config: BrokerConfig) -> str:
     """Return a table of key, value and source."""
     rows = [
         (entry.name, "null" if entry.shown is None else entry.shown, origin(config, entry.name))
-        for entry in config.describe()
+        for entry in _entries(config)
     ]
     widths = [min(max(len(row[column]) for row in rows), 48) for column in (0, 1)]
     return "\n".join(
@@ -55,12 +57,21 @@ def as_json(loaded: LoadedConfig) -> dict[str, object]:
             "value": entry.shown,
             "source": origin(config, entry.name),
             "type": entry.type.name,
-            "default": BROKER_CONFIGS[entry.name].default_text,
+            "default": _default(entry.name),
             "documentation": entry.documentation,
         }
-        for entry in config.describe()
+        for entry in _entries(config)
     ]
     return {"config": entries, "ignored": loaded.ignored, "unknown": loaded.unknown}
+
+
+def _entries(config: BrokerConfig) -> list[ConfigEntry]:
+    return [*config.describe(), *describe_listener_settings(config)]
+
+
+def _default(name: str) -> str | None:
+    """Return a key's default; one of a single listener has none of its own."""
+    return BROKER_CONFIGS[name].default_text if name in BROKER_CONFIGS else None
 
 
 def origin(config: BrokerConfig, name: str) -> str:

@@ -11,6 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from barnabas.broker.config.image_secrets import VARIABLES as SECRETS
+from barnabas.broker.config.image_secrets import image_secrets
+
 PREFIX = "KAFKA_"
 BITNAMI_PREFIX = "KAFKA_CFG_"
 
@@ -83,7 +86,7 @@ def key_of(name: str) -> str | None:
     """Return the key that a variable sets, None if it sets none."""
     if name in SPECIAL:
         return SPECIAL[name]
-    if name in EXCLUDED or not name.startswith(PREFIX):
+    if name in EXCLUDED or name in SECRETS or not name.startswith(PREFIX):
         return None
     # The image removes KAFKA_ wherever it stands, so KAFKA_KAFKA_X is the key "x".
     rest = name.removeprefix(BITNAMI_PREFIX) if name.startswith(BITNAMI_PREFIX) else name
@@ -97,7 +100,10 @@ def variable_of(key: str) -> str:
 
 
 def from_environment(environment: Mapping[str, str]) -> list[Variable]:
-    """Return what the environment sets; a key may be there twice, the last one counts."""
+    """Return what the environment sets; a key may be there twice, the last one counts.
+
+    Raises ConfigError for a file that is named and cannot be read.
+    """
     variables = []
     jaas_file = _jaas_file_of(environment)
     if jaas_file is not None:
@@ -112,6 +118,7 @@ def from_environment(environment: Mapping[str, str]) -> list[Variable]:
         elif name == _TOPICS:
             value = _topics(value, environment.get(_TOPICS_SEPARATOR, ","))
         variables.append(Variable(key, value, name))
+    variables += [Variable(*each) for each in image_secrets(environment)]
     return variables
 
 

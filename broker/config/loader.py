@@ -17,6 +17,7 @@ from barnabas.broker.config.environment import from_environment, ignored_variabl
 from barnabas.broker.config.groups import check_consumer_groups
 from barnabas.broker.config.ignored import IGNORED_CONFIGS, is_ignored
 from barnabas.broker.config.listener_keys import PREFIX as LISTENER_PREFIX
+from barnabas.broker.config.listener_settings import listener_names
 from barnabas.broker.config.listeners import parse_listeners
 from barnabas.broker.config.properties import Property
 from barnabas.broker.config.protection import check_mechanisms, check_protection
@@ -91,7 +92,7 @@ def load_config(
         if given[key].origin == OVERRIDE and not is_ignored(key):
             raise UnknownSetting(key, BROKER_CONFIGS)
     config = _with_origin(known)
-    check_protection(given, _listener_names(config))
+    check_protection(given, listener_names(config))
     check_together(config)
     return LoadedConfig(
         config=config,
@@ -123,12 +124,6 @@ def check_together(config: BrokerConfig) -> None:
             f"barnabas.journal.file.bytes ({config.journal_file_bytes})"
         )
         raise ConflictingValues("barnabas.journal.max.bytes", str(config.journal_max_bytes), reason)
-
-
-def _listener_names(config: BrokerConfig) -> list[str]:
-    """Return the names of all listeners, those of controllers too, which are not opened."""
-    controllers = [name.upper() for name in config.controller_listener_names]
-    return [*parse_listeners("listeners", config.listeners), *controllers]
 
 
 def _setting(text: str, origin: str) -> Setting:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import dropwhile
 
+from barnabas.broker.config.listener_keys import PREFIX as LISTENER_PREFIX
 from barnabas.broker.config.types import (
     ConfigKey,
     ConfigSource,
@@ -41,7 +42,8 @@ def synonyms_of(names: Iterable[str], settings: Settings, keys: Keys) -> Iterato
 def dynamic_settings(cluster: Mapping[str, str], broker: Mapping[str, str], keys: Keys) -> Settings:
     """Return what clients set while the broker runs, by key, the winner first (KIP-226).
 
-    Raises ConfigError for a key that is unknown or cannot change while the broker runs.
+    Raises ConfigError for a key that is unknown or cannot change while the broker runs. Keys of
+    single listeners are checked where they are set (listener_settings.py).
     """
     layers: dict[str, list[Setting]] = {}
     for source, mapping in (
@@ -50,7 +52,8 @@ def dynamic_settings(cluster: Mapping[str, str], broker: Mapping[str, str], keys
     ):
         for name, text in mapping.items():
             key = keys.get(name)
-            if key is None or key.update is UpdateMode.READ_ONLY:
+            is_fixed = key is None or key.update is UpdateMode.READ_ONLY
+            if is_fixed and not name.startswith(LISTENER_PREFIX):
                 reason = f"Cannot update these configs dynamically: {name}"
                 raise ConflictingValues(name, text, reason)
             layers.setdefault(name, []).append(Setting(text, source, "a client"))

@@ -15,6 +15,7 @@ from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
 from barnabas.broker.config.group_configs import describe_group
 from barnabas.broker.config.ignored import describe_ignored
+from barnabas.broker.config.listener_settings import describe_listener_settings
 from barnabas.broker.config.topic_values import describe_topic
 from barnabas.broker.config.types import ConfigEntry, ConfigSource, ConfigSynonym, ConfigType
 from barnabas.broker.handlers.metadata import missing_topic_error
@@ -222,7 +223,8 @@ def _broker_entries(config: BrokerConfig) -> list[ConfigEntry]:
         for key in BROKER_CONFIGS.values()
         for name in key.synonyms
     ]
-    every = (*entries.values(), *older, *describe_ignored(config))
+    of_listeners = describe_listener_settings(config)
+    every = (*entries.values(), *older, *of_listeners, *describe_ignored(config))
     return sorted(every, key=lambda entry: entry.name)
 
 

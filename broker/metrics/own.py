@@ -35,6 +35,7 @@ def serving_families(monitor: LoopMonitor, sockets: SocketServer) -> Iterator[Fa
     yield from _loop_families(monitor)
     yield from _request_families(sockets.routes)
     yield from _socket_families(sockets)
+    yield from _tls_families(sockets)
 
 
 def storage_families(
@@ -104,6 +105,40 @@ def _socket_families(sockets: SocketServer) -> Iterator[Family]:
         GAUGE,
         "Memory in use for requests that have not come whole or wait.",
         sockets.frame_budget.used_bytes,
+    )
+
+
+def _tls_families(sockets: SocketServer) -> Iterator[Family]:
+    """Yield what there is to say of listeners with TLS."""
+    if sockets.tls is None:
+        return
+    handshakes, listeners = sockets.tls.handshakes, sockets.tls_listeners
+    yield Family(
+        "barnabas_tls_handshakes_total",
+        COUNTER,
+        "TLS handshakes by how they ended: displaced ones made room for others.",
+        (
+            (labels(result=result), number)
+            for result, number in (
+                ("completed", handshakes.completed),
+                ("failed", handshakes.failed),
+                ("displaced", handshakes.displaced),
+            )
+        ),
+    )
+    under_way = handshakes.under_way
+    yield value("barnabas_tls_handshakes", GAUGE, "TLS handshakes under way.", under_way)
+    yield Family(
+        "barnabas_tls_certificate_not_after_seconds",
+        GAUGE,
+        "When the first certificate of a listener's chain ends, in seconds since the epoch.",
+        ((labels(listener=each.name), each.not_after_s) for each in listeners),
+    )
+    yield Family(
+        "barnabas_tls_certificate_reload_failed",
+        GAUGE,
+        "1 while the files of a listener's stores cannot be used, and the old ones are.",
+        ((labels(listener=each.name), int(each.problem is not None)) for each in listeners),
     )
 
 

@@ -37,6 +37,7 @@ from barnabas.protocol.frame import RingPool
 
 if TYPE_CHECKING:
     from barnabas.broker.security.session import Session
+    from barnabas.broker.security.tls import ListenerTls
 
 logger = logging.getLogger("barnabas.broker.network.socket_server")
 
@@ -142,8 +143,9 @@ class SocketServer:
         self.listeners = [Listener(e.name, e.host, e.port, e.advertised) for e in config.endpoints]
         for listener in self.listeners:
             listener.security = (security or {}).get(listener.name, OPEN_LISTENER)
-        has_tls = any(each.security.tls is not None for each in self.listeners)
-        self.tls = TlsHost(self.loop, lambda: self._config.tls_handshakes_max) if has_tls else None
+        self.tls: TlsHost | None = None
+        if self.tls_listeners:
+            self.tls = TlsHost(self.loop, lambda: self._config.tls_handshakes_max)
         self.connections: set[Connection] = set()
         # In the order in which they came; some have completed a request since.
         self._newcomers: dict[Connection, None] = {}
@@ -234,6 +236,11 @@ class SocketServer:
         self._close_held()
         for connection in list(self.connections):
             connection.abort()
+
+    @property
+    def tls_listeners(self) -> list[ListenerTls]:
+        """Return what listeners with TLS have for it."""
+        return [each.security.tls for each in self.listeners if each.security.tls is not None]
 
     @property
     def is_listening(self) -> bool:

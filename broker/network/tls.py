@@ -335,7 +335,9 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
 
     def _deliver(self) -> None:
         """Decrypt what OpenSSL has to where the connection wants it."""
-        connection, ssl_object, incoming = self._connection, self._ssl, self._incoming
+        connection, incoming = self._connection, self._incoming
+        # What is known of its types says that it returns bytes, whatever it gets.
+        ssl_object: Any = self._ssl
         assert connection is not None
         assert ssl_object is not None
         assert incoming is not None
@@ -348,7 +350,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             try:
                 while filled < room and (incoming.pending or ssl_object.pending()):
                     rest = buffer[filled:] if filled else buffer
-                    count: Any = ssl_object.read(room - filled, rest)
+                    count: int = ssl_object.read(room - filled, rest)
                     if not count:  # close_notify
                         ended = True
                         break

@@ -11,13 +11,13 @@ import logging
 import time
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.config.types import ConfigError, ConfigType, ConflictingValues
+from barnabas.broker.config.types import HIDDEN, ConfigError, ConfigType, ConflictingValues
 from barnabas.broker.security.certificate_names import CertificateNames, MalformedRules
 from barnabas.broker.security.principals import ANONYMOUS, Principal, user
 from barnabas.broker.tls.certificates import Certificate, describe_time
 from barnabas.broker.tls.contexts import ENABLED_PROTOCOLS, PROTOCOLS
 from barnabas.broker.tls.errors import TlsError
-from barnabas.broker.tls.server import ServerSettings, server_tls
+from barnabas.broker.tls.server import ServerSettings, ServerTls, files_of, server_tls
 from barnabas.broker.tls.stores import KeyStoreSettings, TrustStoreSettings
 
 if TYPE_CHECKING:
@@ -37,16 +37,31 @@ class ListenerTls:
     """TLS of one listener."""
 
     def __init__(
-        self, name: str, settings: ServerSettings, names: CertificateNames | None = None
+        self,
+        endpoint: Endpoint,
+        settings: ServerSettings,
+        names: CertificateNames | None = None,
+        *,
+        may_change_name: bool = False,
+        may_lose_names: bool = False,
     ) -> None:
         """``names`` makes users of certificates; None: certificates do not say who a client is.
 
-        Raises TlsError.
+        The rest says what a certificate may be replaced by. Raises TlsError.
         """
-        self.name = name
+        self.endpoint = endpoint
+        self.settings = settings
+        self.problem: str | None = None
+        """Why the latest reload has failed; None: it has not."""
         self._names = names
-        self._settings = settings
+        self._may_change_name = may_change_name
+        self._may_lose_names = may_lose_names
         self._tls = server_tls(settings)
+
+    @property
+    def name(self) -> str:
+        """The listener's name."""
+        return self.endpoint.name
 
     @property
     def context(self) -> ssl.SSLContext:
@@ -54,8 +69,18 @@ class ListenerTls:
         return self._tls.context
 
     @property
+    def subject(self) -> str:
+        """Whose the certificate is."""
+        return self._tls.chain[0].subject
+
+    @property
+    def not_before_s(self) -> int:
+        """When the last certificate of the chain begins to be valid, in seconds since the epoch."""
+        return self._tls.not_before_s
+
+    @property
     def not_after_s(self) -> int:
-        """When the first certificate of the listener's chain ends, in seconds since the epoch."""
+        """When the first certificate of the chain ends, in seconds since the epoch."""
         return self._tls.not_after_s
 
     def principal_of(self, certificate: bytes | None) -> Principal:
@@ -63,6 +88,43 @@ class ListenerTls:
         if certificate is None or self._names is None:
             return ANONYMOUS
         return user(self._names.user_of(Certificate(certificate).subject))
+
+    def has_changed(self) -> bool:
+        """Whether a file of the stores is another one than the one in use."""
+        return files_of(self.settings) != self._tls.files
+
+    def made(self, settings: ServerSettings, now_s: float) -> ServerTls:
+        """Return what would take the place of the present one; raises TlsError.
+
+        The words about names are Apache Kafka's.
+        """
+        new = server_tls(settings)
+        ours, theirs = self._tls.chain[0], new.chain[0]
+        key = new.key_name
+        if new.not_after_s <= now_s:
+            raise TlsError(key, f"the certificate has expired at {describe_time(new.not_after_s)}")
+        if new.not_before_s > now_s:
+            begin = describe_time(new.not_before_s)
+            raise TlsError(key, f"the certificate is not valid before {begin}")
+        if ours.subject_der != theirs.subject_der and not self._may_change_name:
+            reason = (
+                "Keystore DistinguishedName does not match: "
+                f"existing={ours.subject}, new={theirs.subject} (ssl.allow.dn.changes)"
+            )
+            raise TlsError(key, reason)
+        if not ours.alternative_names <= theirs.alternative_names and not self._may_lose_names:
+            reason = (
+                "Keystore SubjectAltNames do not match: "
+                f"existing={ours.hosts}, new={theirs.hosts} (ssl.allow.san.changes)"
+            )
+            raise TlsError(key, reason)
+        return new
+
+    def replace(self, settings: ServerSettings, new: ServerTls) -> None:
+        """Use what ``made`` returned, from the next connection on."""
+        self.settings = settings
+        self._tls = new
+        self.problem = None
 
 
 # ---------------------------------------------------------------------------- from a configuration
@@ -73,23 +135,63 @@ def tls_of(config: BrokerConfig, endpoint: Endpoint) -> ListenerTls | None:
     if endpoint.security_protocol not in {"SSL", "SASL_SSL"}:
         return None
     listener = config.for_listener(endpoint.name)
-    is_login = endpoint.security_protocol == "SASL_SSL"
+    settings = settings_of(config, endpoint)
     try:
-        settings = _settings_of(listener, endpoint.name, is_login=is_login)
-        names = None if is_login else CertificateNames(_text(listener, _RULES) or "")
-        tls = ListenerTls(endpoint.name, settings, names)
-    except MalformedRules as error:
-        raise _refused(config, listener, TlsError(_RULES, str(error))) from None
-    except TlsError as error:
-        raise _refused(config, listener, error) from None
-    if tls.not_after_s <= time.time():
-        logger.error(
-            "certificate has expired listener=%s at=%s", tls.name, describe_time(tls.not_after_s)
+        tls = ListenerTls(
+            endpoint,
+            settings,
+            None if _has_login(endpoint) else CertificateNames(_text(listener, _RULES) or ""),
+            may_change_name=bool(listener.value("ssl.allow.dn.changes")),
+            may_lose_names=bool(listener.value("ssl.allow.san.changes")),
         )
+    except MalformedRules as error:
+        raise refused_by(config, endpoint, TlsError(_RULES, str(error))) from None
+    except TlsError as error:
+        raise refused_by(config, endpoint, error) from None
+    _warn_of_dates(tls)
     return tls
 
 
-def _settings_of(listener: ListenerConfig, name: str, *, is_login: bool) -> ServerSettings:
+def settings_of(
+    config: BrokerConfig, endpoint: Endpoint, *, is_first: bool = True
+) -> ServerSettings:
+    """Return the settings of a listener; raises ConfigError. ``is_first``: warnings are due."""
+    listener = config.for_listener(endpoint.name)
+    try:
+        return _settings_of(listener, endpoint, is_first=is_first)
+    except TlsError as error:
+        raise refused_by(config, endpoint, error) from None
+
+
+def refused_by(config: BrokerConfig, endpoint: Endpoint, error: TlsError) -> ConfigError:
+    """Return the error with the setting's full name, its value if it is no secret, its origin."""
+    listener = config.for_listener(endpoint.name)
+    name = listener.setting_name(error.key)
+    given = config.settings.get(name)
+    if not given:
+        reason = f"listener {listener.name}: {error.key} is not set: {error.reason}"
+        return ConflictingValues(name, "", reason)
+    is_secret = listener.type_of(error.key) is ConfigType.PASSWORD
+    shown = HIDDEN if is_secret else given[0].text
+    return ConfigError(name, shown, f"{error.reason} ({given[0].origin})")
+
+
+def _has_login(endpoint: Endpoint) -> bool:
+    return endpoint.security_protocol == "SASL_SSL"
+
+
+def _warn_of_dates(tls: ListenerTls) -> None:
+    """Say that clients will refuse the certificate, which alone does not stop a start."""
+    now_s = time.time()
+    if tls.not_after_s <= now_s:
+        end = describe_time(tls.not_after_s)
+        logger.error("the certificate has expired listener=%s at=%s", tls.name, end)
+    elif tls.not_before_s > now_s:
+        begin = describe_time(tls.not_before_s)
+        logger.error("the certificate is not valid yet listener=%s before=%s", tls.name, begin)
+
+
+def _settings_of(listener: ListenerConfig, endpoint: Endpoint, *, is_first: bool) -> ServerSettings:
     return ServerSettings(
         key_store=KeyStoreSettings(
             type=(_text(listener, "ssl.keystore.type") or "").upper(),
@@ -105,17 +207,18 @@ def _settings_of(listener: ListenerConfig, name: str, *, is_login: bool) -> Serv
             password=_text(listener, "ssl.truststore.password"),
             certificates=_text(listener, "ssl.truststore.certificates"),
         ),
-        client_auth=_client_auth(listener, name, is_login=is_login),
+        client_auth=_client_auth(listener, endpoint, is_first=is_first),
         protocols=_protocols(listener),
         cipher_suites=_items(listener, "ssl.cipher.suites"),
     )
 
 
-def _client_auth(listener: ListenerConfig, name: str, *, is_login: bool) -> str:
+def _client_auth(listener: ListenerConfig, endpoint: Endpoint, *, is_first: bool) -> str:
     """Return what is asked of clients; on SASL listeners only their own setting counts."""
     asked = _text(listener, CLIENT_AUTH) or "none"
-    if is_login and listener.name_of(CLIENT_AUTH) is None:
-        if asked != "none":
+    if _has_login(endpoint) and listener.name_of(CLIENT_AUTH) is None:
+        if asked != "none" and is_first:
+            name = endpoint.name
             logger.warning(
                 "%s=%s has no effect on SASL listener %s, as in Apache Kafka; "
                 "set listener.name.%s.%s",
@@ -146,15 +249,3 @@ def _items(listener: ListenerConfig, key: str) -> tuple[str, ...]:
     value = listener.value(key)
     assert isinstance(value, tuple)
     return value
-
-
-def _refused(config: BrokerConfig, listener: ListenerConfig, error: TlsError) -> ConfigError:
-    """Return the error with the setting's full name, its value if it is no secret, its origin."""
-    name = listener.setting_name(error.key)
-    given = config.settings.get(name)
-    if not given:
-        reason = f"listener {listener.name}: {error.key} is not set: {error.reason}"
-        return ConflictingValues(name, "", reason)
-    is_secret = listener.type_of(error.key) is ConfigType.PASSWORD
-    shown = "[hidden]" if is_secret else given[0].text
-    return ConfigError(name, shown, f"{error.reason} ({given[0].origin})")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from ipaddress import ip_address
 from typing import Final
 
 from barnabas.broker.tls.der import (
@@ -21,6 +22,7 @@ from barnabas.broker.tls.distinguished_names import distinguished_name
 _VERSION: Final = 0xA0
 _ISSUER_ID, _SUBJECT_ID, _EXTENSIONS = 0x81, 0x82, 0xA3
 _ALTERNATIVE_NAMES: Final = "2.5.29.17"
+_HOST_NAME, _ADDRESS = 0x82, 0x87
 _CENTURY_BEGINS: Final = 50
 """Years of two digits from this on are those of the 20th century."""
 
@@ -64,6 +66,11 @@ class Certificate:
         """Whether its issuer has the same name: a root, or one that nobody vouches for."""
         return self.issuer_der == self.subject_der
 
+    @property
+    def hosts(self) -> list[str]:
+        """Its alternative names as people read them."""
+        return sorted(map(_shown, self.alternative_names))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Certificate) and self.der == other.der
 
@@ -77,6 +84,15 @@ class Certificate:
 def describe_time(time_s: int) -> str:
     """Return a time as people read it."""
     return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _shown(name: bytes) -> str:
+    element = DerReader(name).next()
+    if element.tag == _HOST_NAME:
+        return element.content.decode("ascii", "replace")
+    if element.tag == _ADDRESS and len(element.content) in {4, 16}:
+        return str(ip_address(element.content))
+    return name.hex()
 
 
 def _seconds(reader: DerReader) -> int:

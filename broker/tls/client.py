@@ -29,6 +29,7 @@ from barnabas.broker.tls.stores import (
     TrustStoreSettings,
     load_key_store,
     load_trust_store,
+    read_file,
 )
 
 if TYPE_CHECKING:
@@ -128,7 +129,9 @@ def _in_java_spelling(settings: Mapping[str, str]) -> dict[str, str]:
         if java_key in given:
             raise TlsError(key, f"{_spelled(java_key, settings)} says the same")
         if java_key in {KEY, CHAIN}:
-            given[java_key] = value if key.endswith(".pem") else _text_of(key, value)
+            given[java_key] = (
+                value if key.endswith(".pem") else read_file(key, value).decode("utf-8", "replace")
+            )
             given["ssl.keystore.type"] = "PEM"
         else:
             given[java_key] = value
@@ -142,14 +145,6 @@ def _spelled(java_key: str, settings: Mapping[str, str]) -> str:
         return java_key
     others = (key for key, same in _LIBRDKAFKA.items() if same == java_key and settings.get(key))
     return next(others, java_key)
-
-
-def _text_of(key: str, path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except (OSError, ValueError) as error:
-        raise TlsError(key, f"{path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _store_type(key: str, given: Mapping[str, str]) -> str:

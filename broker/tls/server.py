@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -36,11 +37,24 @@ class ServerSettings:
     cipher_suites: tuple[str, ...] = ()
 
 
+Files = tuple[tuple[str, int, int, int] | None, ...]
+"""Of each file what makes it another one; None where there is none."""
+
+
 class ServerTls(NamedTuple):
     """A context, and the certificates that it shows."""
 
     context: ssl.SSLContext
     chain: tuple[Certificate, ...]
+    key_name: str
+    """The setting that they come from."""
+    files: Files
+    """As they were before they were read."""
+
+    @property
+    def not_before_s(self) -> int:
+        """When the last of its certificates begins to be valid, in seconds since the epoch."""
+        return max(each.not_before_s for each in self.chain)
 
     @property
     def not_after_s(self) -> int:
@@ -52,6 +66,7 @@ def server_tls(settings: ServerSettings) -> ServerTls:
     """Return what a listener needs, tried by a handshake; raises TlsError."""
     import ssl
 
+    files = files_of(settings)
     material = load_key_store(settings.key_store)
     if material is None:
         raise TlsError(KEY_STORE, "a listener with TLS needs a private key and its certificate")
@@ -66,7 +81,27 @@ def server_tls(settings: ServerSettings) -> ServerTls:
     if settings.client_auth != "none":
         use_trust(context, trusted)
     _try_handshake(context)
-    return ServerTls(context, material.chain)
+    return ServerTls(context, material.chain, material.chain_name, files)
+
+
+def files_of(settings: ServerSettings) -> Files:
+    """Return what tells the files of the stores from others that take their place.
+
+    The target of links belongs to it: Kubernetes puts a new directory behind the same names.
+    """
+    locations = (settings.key_store.location, settings.trust_store.location)
+    return tuple(_identity(location) for location in locations)
+
+
+def _identity(location: str | None) -> tuple[str, int, int, int] | None:
+    if not location:
+        return None
+    try:
+        target = os.path.realpath(location)
+        status = os.stat(target)
+    except (OSError, ValueError):
+        return None
+    return target, status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _try_handshake(context: ssl.SSLContext) -> None:

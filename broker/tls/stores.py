@@ -7,7 +7,9 @@ PKCS12 and calls it JKS. Rules about several settings, and their words, are Apac
 
 from __future__ import annotations
 
+import os
 import shlex
+import stat
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -83,7 +85,7 @@ def load_key_store(settings: KeyStoreSettings) -> KeyMaterial | None:
             reason = "SSL key store is not specified, but key store password is specified"
             raise TlsError(KEY_STORE_PASSWORD, reason)
         return None
-    data = _read(KEY_STORE, settings.location)
+    data = read_file(KEY_STORE, settings.location)
     if data.startswith(_DER) and settings.type != "PEM":
         return _pkcs12_key_store(data, settings)
     blocks = _blocks_of_file(KEY_STORE, settings.location, data)
@@ -109,7 +111,7 @@ def load_trust_store(settings: TrustStoreSettings) -> tuple[Certificate, ...] | 
             reason = "SSL trust store is not specified, but trust store password is specified"
             raise TlsError(TRUST_STORE_PASSWORD, reason)
         return None
-    data = _read(TRUST_STORE, settings.location)
+    data = read_file(TRUST_STORE, settings.location)
     if data.startswith(_DER) and settings.type != "PEM":
         try:
             store = read_pkcs12(data, settings.password)
@@ -204,10 +206,17 @@ def _checked(chain: tuple[Certificate, ...], name: str) -> tuple[Certificate, ..
 # ---------------------------------------------------------------------------------- both kinds
 
 
-def _read(name: str, path: str) -> bytes:
+def read_file(name: str, path: str) -> bytes:
+    """Read a file; raises TlsError. A pipe or a device, which may have no end, is none."""
     try:
-        with open(path, "rb") as file:
-            data = file.read(STORE_BYTES_MAX + 1)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise TlsError(name, f"{path}: not a file")
+            with open(descriptor, "rb", closefd=False) as file:
+                data = file.read(STORE_BYTES_MAX + 1)
+        finally:
+            os.close(descriptor)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise TlsError(name, f"{path}: {getattr(error, 'strerror', None) or error}") from None
     if len(data) > STORE_BYTES_MAX:

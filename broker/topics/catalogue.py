@@ -24,7 +24,7 @@ from typing import Final
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.topic_values import check_topic_configs, log_config
 from barnabas.broker.topics.changes import Changes
-from barnabas.broker.topics.configs import DynamicConfigs, check_configs
+from barnabas.broker.topics.configs import ConfigCheck, DynamicConfigs, check_configs
 from barnabas.broker.topics.producer_ids import ProducerIds
 from barnabas.broker.topics.topic import Partition, Topic
 from barnabas.broker.topics.topic_names import (
@@ -66,6 +66,7 @@ class Catalogue:
         on_log_removed: Callable[[PartitionLog], None] = lambda _log: None,
         on_topic_deleted: Callable[[Topic], None] = lambda _topic: None,
         on_config_changed: Callable[[BrokerConfig], None] = lambda _config: None,
+        check_config: ConfigCheck = lambda _config, _is_same: None,
         on_fatal: Callable[[BaseException], None] = lambda _error: None,
     ) -> None:
         """Make an empty catalogue; ``load``, then recovery, then ``open`` fill it.
@@ -78,7 +79,7 @@ class Catalogue:
         """Grows whenever a topic comes, goes or gets partitions; begins anew at each start."""
         self.changes = Changes(on_fatal)
         self.configs = DynamicConfigs(
-            metastore, self.changes, config, self.topics, on_config_changed
+            metastore, self.changes, config, self.topics, on_config_changed, check_config
         )
         self.producer_ids = ProducerIds(metastore, self.changes)
         self._deleted: dict[bytes, int] = {}

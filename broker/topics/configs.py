@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
 from barnabas.broker.config.group_configs import check_group_configs, group_value
 from barnabas.broker.config.ignored import IGNORED_CONFIGS
+from barnabas.broker.config.listener_settings import check_replaceable, is_of_one_listener
 from barnabas.broker.config.topic_values import check_topic_configs, log_config
 from barnabas.broker.config.types import ConfigError, UpdateMode, Value
 from barnabas.broker.topics.topic import Configs, Topic
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from barnabas.storage.metastore.interface import MetadataImage, MetaStore
 
 ConfigsChange = Callable[[Configs], Configs]
+ConfigCheck = Callable[[BrokerConfig, bool], None]
 
 GROUPS_WITH_SETTINGS_MAX: Final = 10_000
 """Groups need not exist to have settings, so there is a limit."""
@@ -36,10 +38,12 @@ class DynamicConfigs:
         config: BrokerConfig,
         topics: Mapping[str, Topic],
         on_changed: Callable[[BrokerConfig], None],
+        check: ConfigCheck,
     ) -> None:
         """``config`` is the configuration as it was loaded; ``broker_config`` is the one in force.
 
-        ``topics`` are those of the catalogue, by name.
+        ``topics`` are those of the catalogue, by name. ``check`` raises ConfigError for what could
+        not be used; it is also told whether nothing but that is wanted once more which holds.
         """
         self.broker_config = config
         self.broker_overrides: dict[str, Configs] = {}
@@ -49,6 +53,7 @@ class DynamicConfigs:
         self._loaded_config = config
         self._topics = topics
         self._on_changed = on_changed
+        self._check = check
 
     def load(self, image: MetadataImage) -> None:
         """Take over what is stored; raises ConfigError where that is acceptable no longer."""
@@ -134,7 +139,10 @@ class DynamicConfigs:
 
     def _check_broker_overrides(self, entity: str, configs: Configs) -> None:
         """Raise KafkaError unless a running broker can honour these settings and its topics too."""
-        for name in configs:
+        for name, text in configs.items():
+            if is_of_one_listener(name):
+                self._check_of_listener(entity, name, text)
+                continue
             key = BROKER_CONFIGS.get(name) or IGNORED_CONFIGS.get(name)
             if key is None:
                 raise KafkaError(ErrorCode.INVALID_CONFIG, f"This broker has no setting {name}")
@@ -146,8 +154,21 @@ class DynamicConfigs:
             merged = self._merged_config({**self.broker_overrides, entity: configs})
             for topic in self._topics.values():
                 check_topic_configs(topic.configs, merged)
+            self._check(merged, configs == self.broker_overrides.get(entity))
         except ConfigError as error:
             raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
+
+    def _check_of_listener(self, entity: str, name: str, text: str) -> None:
+        try:
+            check_replaceable(name, text, self.broker_config)
+        except ConfigError as error:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
+        if entity == CLUSTER_ENTITY:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                "Cannot update these configs at default cluster level, broker id must be "
+                f"specified: [{name}]",
+            )
 
     def _merged_config(self, overrides: Mapping[str, Configs]) -> BrokerConfig:
         """Return the loaded configuration under the dynamic one; raises ConfigError."""

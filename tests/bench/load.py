@@ -8,6 +8,7 @@ import gc
 import resource
 import select
 import socket
+import ssl
 import struct
 import time
 from array import array
@@ -125,11 +126,45 @@ class Connection:
             self.skip = size + 4
 
 
+class TlsConnection(Connection):
+    """The same over TLS. Whose certificate it is does not matter here."""
+
+    __slots__ = ()
+
+    def __init__(self, port: int, frames: Frames, in_flight: int) -> None:
+        super().__init__(port, frames, in_flight)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        self.socket.setblocking(True)
+        self.socket = context.wrap_socket(self.socket)
+        self.socket.setblocking(False)
+
+    def flush(self) -> bool:
+        """Send what is queued; return whether all of it went out."""
+        try:
+            return super().flush()
+        except ssl.SSLWantWriteError:
+            return False
+
+    def receive(self, buffer: bytearray, view: memoryview) -> int:
+        """Read all that has come, which may be many records."""
+        completed = 0
+        try:
+            while True:
+                completed += super().receive(buffer, view)
+        except ssl.SSLWantReadError:
+            return completed
+
+
 class ClosedLoop:
     """Connections that each keep `in_flight` requests outstanding against one broker."""
 
-    def __init__(self, port: int, frames: Sequence[Frames], in_flight: int) -> None:
-        self._connections = [Connection(port, each, in_flight) for each in frames]
+    def __init__(
+        self, port: int, frames: Sequence[Frames], in_flight: int, *, tls: bool = False
+    ) -> None:
+        kind = TlsConnection if tls else Connection
+        self._connections = [kind(port, each, in_flight) for each in frames]
         self._in_flight = in_flight
         self._poll = select.epoll()
         self._by_descriptor = {c.socket.fileno(): c for c in self._connections}

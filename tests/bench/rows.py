@@ -41,6 +41,8 @@ class Row(NamedTuple):
     plain_in_flight: int = 0
     """Instead of transactions: plain writes of the same bytes, so many under way."""
     versus: tuple[Versus, ...] = ()
+    tls: bool = False
+    """Over TLS, on brokers of its own."""
 
     @property
     def topic_partitions(self) -> int:
@@ -103,6 +105,12 @@ ROWS = (
     _plain("1000", "1,000 plain records in 4 partitions, 5 requests under way", IN_FLIGHT),
     _plain("waiting", "1,000 plain records in 4 partitions, one request under way", 1),
     _transactions("producers", "1 record, 16 producers", Targets(rate=3.0), connections=16),
+)
+_TLS = Targets(rate=1.0)
+TLS_ROWS = (
+    Row("tls-produce-1", "TLS, produce 1x100 B, 4 connections", "produce", _TLS, tls=True),
+    Row("tls-produce-160", "TLS, produce 160x100 B", "produce", _TLS, records=160, tls=True),
+    Row("tls-fetch", "TLS, fetch 1 MB slices", "fetch", Targets(), connections=2, tls=True),
 )
 START_UP_TARGET = 0.15
 IDLE_MEMORY_TARGET = 0.2

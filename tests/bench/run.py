@@ -33,6 +33,7 @@ from tests.bench.spark_rows import SparkRow
 from tests.bench.spark_run import run_spark
 from tests.bench.starts import StartMeasurement
 from tests.bench.transactions import Transactions
+from tests.certificates import Authority
 from tests.counterparts.apache_kafka import ApacheKafkaAsItComes
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
@@ -100,12 +101,30 @@ def run(
         for broker in brokers.values():
             _warm_up(broker, effort.first_warm_up_s)
         for row in rows:
+            if row.tls:
+                continue
             for name, measurements in _rounds(brokers, row, effort).items():
                 results.rows[name, row.key] = _median(measurements)
         results.spark = run_spark(brokers, spark_rows, quick=effort is QUICK)
         for name, broker in brokers.items():
             results.loaded_bytes[name] = broker.resident_bytes()
+    if any(row.tls for row in rows):
+        _run_tls(names, [row for row in rows if row.tls], effort, results)
     return results
+
+
+def _run_tls(names: Sequence[str], rows: Sequence[Row], effort: Effort, results: Results) -> None:
+    """The same on brokers that have a listener with TLS, too: what it costs is theirs alone."""
+    credential = Authority().issue()
+    with ExitStack() as stack:
+        brokers = {
+            name: stack.enter_context(BROKERS[name]().serve_tls(credential)) for name in names
+        }
+        for broker in brokers.values():
+            _warm_up(broker, effort.first_warm_up_s, tls=True)
+        for row in rows:
+            for name, measurements in _rounds(brokers, row, effort).items():
+                results.rows[name, row.key] = _median(measurements)
 
 
 def _start_up(broker: BrokerProcess, starts: int) -> float:
@@ -119,11 +138,11 @@ def _start_up(broker: BrokerProcess, starts: int) -> float:
     return statistics.median(times)
 
 
-def _warm_up(broker: BrokerProcess, duration_s: float) -> None:
+def _warm_up(broker: BrokerProcess, duration_s: float, *, tls: bool = False) -> None:
     """Load a broker with single records, and throw the measurement away."""
     row, topic = ROWS[0], "bench-warm-up"
     create_topic(broker.port, topic, row.connections)
-    loop = ClosedLoop(broker.port, produce_frames(topic, row), in_flight=IN_FLIGHT)
+    loop = _closed_loop(broker, produce_frames(topic, row), IN_FLIGHT, tls=tls)
     loop.run(0.0, duration_s, broker.cpu_time)
     delete_topic(broker.port, topic)
 
@@ -186,10 +205,17 @@ def run_row(
         loop = ClosedLoop(broker.port, commit_frames(topic, row), in_flight=IN_FLIGHT)
     elif row.kind == "fetch":
         _preload(broker.port, topic, row.connections)
-        loop = ClosedLoop(broker.port, fetch_frames(topic, row.connections), in_flight=1)
+        loop = _closed_loop(broker, fetch_frames(topic, row.connections), 1, tls=row.tls)
     else:
-        loop = ClosedLoop(broker.port, produce_frames(topic, row), in_flight=IN_FLIGHT)
+        loop = _closed_loop(broker, produce_frames(topic, row), IN_FLIGHT, tls=row.tls)
     return loop.run(warm_up_s, duration_s, broker.cpu_time)
+
+
+def _closed_loop(
+    broker: BrokerProcess, frames: Sequence[Frames], in_flight: int, *, tls: bool
+) -> ClosedLoop:
+    port = broker.port if broker.tls_port is None or not tls else broker.tls_port
+    return ClosedLoop(port, frames, in_flight, tls=tls)
 
 
 def produce_frames(topic: str, row: Row) -> list[Frames]:

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.broker.config import image_secrets
 from barnabas.broker.config.broker_config import BROKER_CONFIGS
 from barnabas.broker.config.environment import (
     EXCLUDED,
@@ -10,6 +11,8 @@ from barnabas.broker.config.environment import (
     key_of,
     variable_of,
 )
+from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.types import ConfigError
 
 
 @pytest.mark.parametrize(
@@ -131,3 +134,52 @@ def test_variables_of_start_scripts_are_named_as_ignored():
     environment = {"KAFKA_HEAP_OPTS": "-Xmx1g", "KAFKA_VERSION": "4.3.0", "HOME": "/root"}
     assert ignored_variables(environment) == ["KAFKA_HEAP_OPTS"]
     assert from_environment(environment) == []
+
+
+@pytest.fixture
+def secrets(tmp_path, monkeypatch):
+    monkeypatch.setattr(image_secrets, "DIRECTORY", str(tmp_path))
+    return tmp_path
+
+
+def test_stores_and_their_passwords_are_files_of_the_image(secrets):
+    for name in ("store", "key", "trust"):
+        (secrets / f"{name}.password").write_text(f"{name}-secret \n")
+    environment = {
+        "KAFKA_SSL_KEYSTORE_FILENAME": "broker.p12",
+        "KAFKA_SSL_KEYSTORE_CREDENTIALS": "store.password",
+        "KAFKA_SSL_KEYSTORE_PASSWORD": "another",
+        "KAFKA_SSL_KEY_CREDENTIALS": "key.password",
+        "KAFKA_SSL_TRUSTSTORE_FILENAME": "trust.p12",
+        "KAFKA_SSL_TRUSTSTORE_CREDENTIALS": "trust.password",
+        "KAFKA_SSL_CLIENT_AUTH": "required",
+    }
+    assert {each.key: each.value for each in from_environment(environment)} == {
+        "ssl.keystore.location": f"{secrets}/broker.p12",
+        "ssl.keystore.password": "store-secret ",
+        "ssl.key.password": "key-secret ",
+        "ssl.truststore.location": f"{secrets}/trust.p12",
+        "ssl.truststore.password": "trust-secret ",
+        "ssl.client.auth": "required",
+    }
+    config = load_config(environment=environment).config
+    assert config.settings["ssl.keystore.password"][0].origin == (
+        "environment KAFKA_SSL_KEYSTORE_CREDENTIALS"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "No such file or directory"),
+        (b"\xff", "is not UTF-8"),
+        (b"x" * 70_000, "is too long for a password"),
+    ],
+)
+def test_a_password_that_cannot_be_read_stops_the_start(secrets, content, reason):
+    if content is not None:
+        (secrets / "password").write_bytes(content)
+    with pytest.raises(ConfigError) as raised:
+        load_config(environment={"KAFKA_SSL_KEY_CREDENTIALS": "password"})
+    assert str(raised.value).startswith(f"KAFKA_SSL_KEY_CREDENTIALS: {secrets}/password")
+    assert str(raised.value).endswith(reason)

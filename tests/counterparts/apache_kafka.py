@@ -64,9 +64,9 @@ class ApacheKafka(BrokerProcess):
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@{HOST}:{self._controller_port}",
-            "listeners": f"PLAINTEXT://{HOST}:{self.port},"
-            f"CONTROLLER://{HOST}:{self._controller_port}",
+            "listeners": f"{self.listeners},CONTROLLER://{HOST}:{self._controller_port}",
             "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT",
             "log.dirs": str(self.data_directory),
             # One node: every replicated default has to be one.
             "offsets.topic.replication.factor": "1",

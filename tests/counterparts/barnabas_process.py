@@ -4,7 +4,7 @@ import os
 import sys
 
 from tests.checkout import SOURCES
-from tests.counterparts.broker_process import HOST, BrokerProcess
+from tests.counterparts.broker_process import BrokerProcess
 
 
 class BarnabasProcess(BrokerProcess):
@@ -18,7 +18,7 @@ class BarnabasProcess(BrokerProcess):
 
     def command(self) -> list[str]:
         settings = {
-            "listeners": f"PLAINTEXT://{HOST}:{self.port}",
+            "listeners": self.listeners,
             "log.dirs": str(self.data_directory),
             "barnabas.http.listener": "",
         }

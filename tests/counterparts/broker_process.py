@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.certificates import Credential
 from tests.counterparts.probe import answers_metadata, free_port
 from tests.counterparts.usage import CpuTime, cpu_time, resident_bytes
 
@@ -37,8 +38,17 @@ class BrokerProcess:
         self.directory.mkdir(parents=True, exist_ok=True)
         self.overrides = {key.replace("_", "."): value for key, value in overrides.items()}
         self.port = free_port()
+        self.tls_port: int | None = None
         self.start_up_s = 0.0
         self._process: subprocess.Popen[bytes] | None = None
+
+    def serve_tls(self, credential: Credential) -> Self:
+        """Have a listener with TLS, too; called before the start."""
+        self.tls_port = free_port()
+        path = self.directory / "tls.pem"
+        path.write_text(credential.key_pem() + credential.chain_pem)
+        self.overrides |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(path)}
+        return self
 
     # -- what a subclass says ----------------------------------------------------------------------
 
@@ -52,6 +62,12 @@ class BrokerProcess:
     def environment(self) -> dict[str, str]:
         """Return the environment of the process."""
         return dict(os.environ)
+
+    @property
+    def listeners(self) -> str:
+        """Return the listeners for clients, as the configuration names them."""
+        plain = f"PLAINTEXT://{HOST}:{self.port}"
+        return plain if self.tls_port is None else f"{plain},SSL://{HOST}:{self.tls_port}"
 
     # -- where it is -------------------------------------------------------------------------------
 

@@ -35,7 +35,6 @@ MAY_OPEN = {
     "broker/cli/configuration.py",
     "broker/cli/directory_copy.py",
     "broker/runtime/process_usage.py",
-    "broker/tls/client.py",
     "broker/tls/stores.py",
 }
 

@@ -65,12 +65,13 @@ def free_port():
 class Served:
     """``with Served(tmp_path) as broker:`` a broker process that has said it is ready."""
 
-    def __init__(self, directory, *arguments, env=None, port=None):
+    def __init__(self, directory, *arguments, env=None, port=None, more_listeners=""):
         self.port = port or free_port()
         self.address = f"127.0.0.1:{self.port}"
         self._directory = directory
         self._arguments = arguments
         self._env = env
+        self._more_listeners = more_listeners
 
     def __enter__(self):
         self.process = subprocess.Popen(
@@ -78,7 +79,7 @@ class Served:
                 "serve",
                 "-Xbarnabas.http.listener=",
                 *self._arguments,
-                f"-Xlisteners=PLAINTEXT://{self.address}",
+                f"-Xlisteners=PLAINTEXT://{self.address}{self._more_listeners}",
             ),
             cwd=self._directory,
             env=environment(self._env),

@@ -1,5 +1,6 @@
 """A handshake in memory."""
 
+import os
 import ssl
 
 
@@ -7,9 +8,10 @@ class Pair:
     """Both ends of a connection, without one."""
 
     def __init__(self, server_context, client_context, host=None):
-        to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.client = client_context.wrap_bio(to_client, to_server, server_hostname=host)
-        self.server = server_context.wrap_bio(to_server, to_client, server_side=True)
+        self.server_in, self.server_out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.client_in, self.client_out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.client = client_context.wrap_bio(self.client_in, self.client_out, False, host)
+        self.server = server_context.wrap_bio(self.server_in, self.server_out, server_side=True)
 
     def shake(self):
         """Raise SSLError unless both ends agree; TLS 1.3 tells the client late."""
@@ -21,6 +23,9 @@ class Pair:
                     done.add(end)
                 except ssl.SSLWantReadError:
                     continue
+                finally:
+                    self.server_in.write(self.client_out.read())
+                    self.client_in.write(self.server_out.read())
         assert len(done) == 2
         return self
 
@@ -32,4 +37,14 @@ def anyone(**changes):
     context.verify_mode = ssl.CERT_NONE
     for name, value in changes.items():
         setattr(context, name, value)
+    return context
+
+
+def with_certificate(credential):
+    """The context of a client that also shows who it is."""
+    context = anyone()
+    with open(os.memfd_create("x"), "w+") as file:
+        file.write(credential.key_pem() + credential.chain_pem)
+        file.flush()
+        context.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
     return context

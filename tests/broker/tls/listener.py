@@ -11,9 +11,9 @@ from barnabas.broker.security.listeners import ListenerSecurity
 from barnabas.broker.security.tls import ListenerTls
 from barnabas.broker.tls.server import ServerSettings
 from barnabas.broker.tls.stores import KeyStoreSettings, TrustStoreSettings
-from tests.broker.tls.authority import Authority, Credential
 from tests.broker.tls.handshakes import anyone
 from tests.broker.toy import ToyTls
+from tests.certificates import Authority, Credential
 
 AUTHORITY = Authority()
 

@@ -9,7 +9,7 @@ from cryptography import x509
 
 from barnabas.broker.tls.certificates import Certificate, describe_time
 from barnabas.broker.tls.der import MalformedDer
-from tests.broker.tls.authority import DAY, Authority, rsa_key
+from tests.certificates import DAY, Authority, rsa_key
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from barnabas.broker.tls.client import CLIENT_KEYS, client_context
 from barnabas.broker.tls.errors import TlsError
 from barnabas.broker.tls.server import ServerSettings, server_tls
 from barnabas.broker.tls.stores import KeyStoreSettings, TrustStoreSettings
-from tests.broker.tls.authority import Authority, self_signed
 from tests.broker.tls.handshakes import Pair
+from tests.certificates import Authority, self_signed
 
 
 @pytest.fixture(scope="module")

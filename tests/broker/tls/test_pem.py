@@ -3,7 +3,7 @@
 import pytest
 
 from barnabas.broker.tls.pem import MalformedPem, certificates, pem_blocks, private_keys
-from tests.broker.tls.authority import Authority
+from tests.certificates import Authority
 
 
 @pytest.fixture(scope="module")

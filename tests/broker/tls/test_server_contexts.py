@@ -9,8 +9,8 @@ from barnabas.broker.tls.cipher_suites import TLS12_SUITES, TLS13_SUITES
 from barnabas.broker.tls.errors import TlsError
 from barnabas.broker.tls.server import ServerSettings, server_tls
 from barnabas.broker.tls.stores import KeyStoreSettings, TrustStoreSettings
-from tests.broker.tls.authority import Authority, rsa_key, self_signed
-from tests.broker.tls.handshakes import Pair, anyone
+from tests.broker.tls.handshakes import Pair, anyone, with_certificate
+from tests.certificates import Authority, rsa_key, self_signed
 
 TLS12 = {"maximum_version": ssl.TLSVersion.TLSv1_2}
 TLS13 = {"minimum_version": ssl.TLSVersion.TLSv1_3}
@@ -41,15 +41,6 @@ def settings(credential, **others):
 
 def trusting(authority):
     return TrustStoreSettings(type="PEM", certificates=authority.root_pem)
-
-
-def with_certificate(credential):
-    context = anyone()
-    with open(os.memfd_create("x"), "w+") as file:
-        file.write(credential.key_pem() + credential.chain_pem)
-        file.flush()
-        context.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
-    return context
 
 
 @pytest.mark.parametrize("version", [TLS12, TLS13])

@@ -15,7 +15,7 @@ from barnabas.broker.tls.stores import (
     load_key_store,
     load_trust_store,
 )
-from tests.broker.tls.authority import Authority
+from tests.certificates import Authority
 
 STORES = Path(__file__).parent / "stores"
 SECRET = "store-secret"
@@ -278,8 +278,15 @@ def test_a_file_that_is_no_store(write, content, reason):
 def test_files_that_cannot_be_opened(tmp_path):
     missing = str(tmp_path / "missing.pem")
     assert refusal(KeyStoreSettings(location=missing))[1] == f"{missing}: No such file or directory"
-    assert refusal(TrustStoreSettings(location=str(tmp_path)))[1].endswith("Is a directory")
+    assert refusal(TrustStoreSettings(location=str(tmp_path)))[1].endswith("not a file")
     assert "null byte" in refusal(TrustStoreSettings(location="a\0b"))[1]
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reason = refusal(KeyStoreSettings(location=str(tmp_path / "pipe")))[1]
+    assert reason.endswith("pipe: not a file")
+    assert refusal(TrustStoreSettings(location="/dev/zero"))[1] == "/dev/zero: not a file"
 
 
 def test_stores_without_what_is_needed(write, issued, authority):
