@@ -51,7 +51,9 @@ BAD = {
     "SCRAM-SHA-256": Login("SCRAM-SHA-256", "scram", "wrong"),
     "SCRAM-SHA-256 of nobody": Login("SCRAM-SHA-256", "nobody", "wrong"),
     "SCRAM-SHA-512": Login("SCRAM-SHA-512", "scram", "wrong"),
-    "OAUTHBEARER": Login("OAUTHBEARER", "alice", token=token(key=rsa_key("mine"), lifetime_s=DAY_S)),
+    "OAUTHBEARER": Login(
+        "OAUTHBEARER", "alice", token=token(key=rsa_key("mine"), lifetime_s=DAY_S)
+    ),
 }
 # See login_clients.Kcat.
 KCAT_CANNOT = {"SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"}
