@@ -398,7 +398,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         """Send what TLS itself has to answer."""
         assert self._outgoing is not None
         if not self._sender.reply(self._outgoing.read()):
-            self._refuse("the client renews keys and reads no answer")
+            self._refuse("the client renews keys or handshakes without end")
             self.abort()
 
     def _broken(self, error: ssl.SSLError) -> None:

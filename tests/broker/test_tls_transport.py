@@ -13,8 +13,11 @@ import pytest
 
 from barnabas.broker.network import tls
 from barnabas.broker.network.tls import HANDSHAKE_MAX_BYTES, whole_records
+from barnabas.broker.network.tls_sending import REPLIES_MAX_BYTES
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.security.principals import ANONYMOUS, user
+from tests.attack.records import APPLICATION_DATA, HANDSHAKE, KEY_UPDATE, Sealer12, Sealer13
+from tests.attack.secure_peer import SecureWire
 from tests.broker import toy
 from tests.broker.test_connection import Running
 from tests.broker.tls.handshakes import anyone, with_certificate
@@ -307,6 +310,32 @@ async def test_a_record_that_was_changed_on_the_way(monkeypatch, caplog, version
         await until(lambda: not server.server.connections)
         assert server.running.toy.handled == [b"first"]
     assert "listener=SECURE reason=TLS failed: decryption failed or bad record mac" in caplog.text
+
+
+def renewals(peer: Sealer12 | Sealer13, version, count: int) -> bytes:
+    """New keys, or handshakes, as often as that."""
+    if version is ssl.TLSVersion.TLSv1_3:
+        return b"".join(peer.key_update() for _ in range(count))
+    return b"".join(peer.seal(HANDSHAKE, hello()[5:]) for _ in range(count))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_renewals_without_end(monkeypatch, caplog, version):
+    """Of a client that reads every answer: a few are served, TLS 1.2 refuses each in a few bytes."""
+    most = 2 * REPLIES_MAX_BYTES // len(KEY_UPDATE)
+
+    async with Server(monkeypatch) as server:
+        async with await SecureWire.connect(*server.address) as peer:
+            sealer = await peer.sealer(version)
+            await peer.send_sealed(renewals(sealer, version, 50))
+            await peer.send_sealed(sealer.seal(APPLICATION_DATA, request(ECHO, b"served")))
+            await until(lambda: server.running.toy.handled == [b"served"])
+            await peer.send_sealed(renewals(sealer, version, most))
+            hung_up, received = await peer.hung_up_sealed(20)
+            assert hung_up
+            assert received < 2 * REPLIES_MAX_BYTES
+        await until(lambda: not server.server.connections)
+    assert "reason=the client renews keys or handshakes without end" in caplog.text
 
 
 async def test_a_handshake_without_end(monkeypatch, caplog):
