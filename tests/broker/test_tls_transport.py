@@ -321,7 +321,7 @@ def renewals(peer: Sealer12 | Sealer13, version, count: int) -> bytes:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_renewals_without_end(monkeypatch, caplog, version):
-    """Of a client that reads every answer: a few are served, TLS 1.2 refuses each in a few bytes."""
+    """Of a client that reads every answer: a few are served, or refused (TLS 1.2)."""
     most = 2 * REPLIES_MAX_BYTES // len(KEY_UPDATE)
 
     async with Server(monkeypatch) as server:
