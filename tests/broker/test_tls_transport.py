@@ -268,6 +268,25 @@ async def test_garbage_in_place_of_a_handshake(monkeypatch, caplog, kind):
         assert not [each for each in caplog.records if each.levelname == "ERROR"]
 
 
+@pytest.mark.parametrize("version", [b"\x03\x00", b"\x03\x01", b"\x03\x02"])
+async def test_old_versions(monkeypatch, caplog, version):
+    """SSL 3.0, TLS 1.0 and 1.1: a downgrade leads to an alert."""
+    body = version + bytes(32) + b"\0" + b"\0\4\xc0\x13\x00\x2f" + b"\1\0"
+    message = b"\1" + len(body).to_bytes(3, "big") + body
+    record = b"\x16" + version + len(message).to_bytes(2, "big") + message
+
+    def client(address):
+        with socket.create_connection(address, 20) as plain:
+            plain.sendall(record)
+            return plain.recv(1 << 16)
+
+    async with Server(monkeypatch) as server:
+        answer = await on_thread(client, server.address)
+    assert answer[:1] == b"\x15"
+    assert answer[5:] in {b"\2\x46", b"\2\x28"}  # protocol_version, handshake_failure
+    assert "listener=SECURE reason=TLS handshake failed: " in caplog.text
+
+
 async def test_random_changes_of_a_handshake(monkeypatch, caplog):
     draw = random.Random(8446)
     good = hello()
@@ -574,6 +593,19 @@ async def test_a_user_that_no_rule_makes(monkeypatch, caplog):
             assert await on_thread(lambda: peer.is_closed)
         await until(lambda: not server.server.connections)
     assert "certificate: no rule of ssl.principal.mapping.rules applies" in caplog.text
+
+
+async def test_names_in_certificates_cannot_forge_log_lines(monkeypatch, caplog):
+    forged = "CN=x\\0A2026-11-25 01:00:00.000 INFO    login: user=admin"
+    mallory = with_certificate(AUTHORITY.issue(forged))
+    options = {"client_auth": "required", "rules": "RULE:^CN=alice$/alice/"}
+    async with Server(monkeypatch, tls_options=options) as server:
+        with TlsPeer(server.address, mallory) as peer:
+            await on_thread(peer.shake)
+            assert await on_thread(lambda: peer.is_closed)
+        await until(lambda: not server.server.connections)
+    assert all("\n" not in each.getMessage() for each in caplog.records)
+    assert "no rule of ssl.principal.mapping.rules applies" in caplog.text
 
 
 async def test_without_a_certificate(monkeypatch, caplog):
