@@ -11,9 +11,16 @@ from pathlib import Path
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import HOST, BrokerProcess
+from tests.counterparts.logins import (
+    LOGIN_MODULES,
+    Login,
+    java_settings,
+    kafka_python_settings,
+    librdkafka_settings,
+)
 from tests.counterparts.probe import free_port
 
-MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+MODULE = f"{LOGIN_MODULES}.plain.PlainLoginModule"
 PASSWORD = "secret"
 ADMIN = "admin"
 """A super user."""
@@ -72,28 +79,14 @@ class SecuredBarnabas(Secured, BarnabasProcess):
 
 def librdkafka_login(user: str, password: str = PASSWORD) -> dict[str, str]:
     """What confluent-kafka and kcat need to log in."""
-    return {
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "PLAIN",
-        "sasl.username": user,
-        "sasl.password": password,
-    }
+    return librdkafka_settings(Login("PLAIN", user, password))
 
 
 def python_login(user: str, password: str = PASSWORD) -> dict[str, str]:
     """What kafka-python and aiokafka need to log in."""
-    return {
-        "security_protocol": "SASL_PLAINTEXT",
-        "sasl_mechanism": "PLAIN",
-        "sasl_plain_username": user,
-        "sasl_plain_password": password,
-    }
+    return kafka_python_settings(Login("PLAIN", user, password))
 
 
 def client_settings(user: str, password: str = PASSWORD) -> dict[str, str]:
     """What Java's clients and Spark need to log in."""
-    return {
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "PLAIN",
-        "sasl.jaas.config": f'{MODULE} required username="{user}" password="{password}";',
-    }
+    return java_settings(Login("PLAIN", user, password))
