@@ -1,14 +1,10 @@
-"""What a client logs in with, in the spelling of each library."""
+"""What a client logs in with, in the spelling of each library; none is imported without need."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
 from typing import Any
-
-from aiokafka.abc import AbstractTokenProvider
-from aiokafka.helpers import create_ssl_context
-from kafka.net.sasl.oauth import AbstractTokenProvider as KafkaPythonTokenProvider
 
 LOGIN_MODULES = "org.apache.kafka.common.security"
 TOKEN_LIFETIME_S = 600
@@ -40,6 +36,10 @@ class Login:
         return f"SASL_{transport}" if self.mechanism else transport
 
 
+NOBODY = Login()
+"""Who does not log in."""
+
+
 def librdkafka_settings(login: Login) -> dict[str, Any]:
     """Return what confluent-kafka takes."""
     found: dict[str, Any] = {"security.protocol": login.protocol}
@@ -59,7 +59,15 @@ def librdkafka_settings(login: Login) -> dict[str, Any]:
 
 def kafka_python_settings(login: Login) -> dict[str, Any]:
     """Return what kafka-python takes."""
-    found = _python_settings(login, _KafkaPythonToken)
+    found = _python_settings(login)
+    if login.token:
+        from kafka.net.sasl.oauth import AbstractTokenProvider
+
+        class Token(AbstractTokenProvider):
+            def token(self) -> str:
+                return login.token
+
+        found["sasl_oauth_token_provider"] = Token()
     if login.tls is not None:
         found["ssl_cafile"] = login.tls.trusted
         if login.tls.own:
@@ -69,8 +77,18 @@ def kafka_python_settings(login: Login) -> dict[str, Any]:
 
 def aiokafka_settings(login: Login) -> dict[str, Any]:
     """Return what aiokafka takes."""
-    found = _python_settings(login, _AiokafkaToken)
+    found = _python_settings(login)
+    if login.token:
+        from aiokafka.abc import AbstractTokenProvider
+
+        class Token(AbstractTokenProvider):
+            async def token(self) -> str:
+                return login.token
+
+        found["sasl_oauth_token_provider"] = Token()
     if login.tls is not None:
+        from aiokafka.helpers import create_ssl_context
+
         own = login.tls.own or None
         found["ssl_context"] = create_ssl_context(
             cafile=login.tls.trusted, certfile=own, keyfile=own
@@ -96,28 +114,10 @@ def java_settings(login: Login) -> dict[str, str]:
     return found
 
 
-def _python_settings(login: Login, provider: type[Any]) -> dict[str, Any]:
+def _python_settings(login: Login) -> dict[str, Any]:
     found: dict[str, Any] = {"security_protocol": login.protocol}
     if login.mechanism:
         found["sasl_mechanism"] = login.mechanism
-    if login.token:
-        found["sasl_oauth_token_provider"] = provider(login.token)
-    elif login.mechanism:
+    if login.mechanism and not login.token:
         found |= {"sasl_plain_username": login.user, "sasl_plain_password": login.password}
     return found
-
-
-class _KafkaPythonToken(KafkaPythonTokenProvider):
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    def token(self) -> str:
-        return self._token
-
-
-class _AiokafkaToken(AbstractTokenProvider):
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    async def token(self) -> str:
-        return self._token

@@ -18,7 +18,6 @@ from tests.counterparts.logins import (
     kafka_python_settings,
     librdkafka_settings,
 )
-from tests.counterparts.probe import free_port
 
 MODULE = f"{LOGIN_MODULES}.plain.PlainLoginModule"
 PASSWORD = "secret"
@@ -44,7 +43,7 @@ class Secured(BrokerProcess):
         self, users: Mapping[str, str], directory: Path | None = None, **overrides: str
     ) -> None:
         super().__init__(directory, **overrides)
-        self.sasl_port = free_port()
+        self.sasl_port = self.listen("SASL_PLAINTEXT")
         self.overrides |= access_settings(users)
 
     @property
@@ -61,20 +60,9 @@ class Secured(BrokerProcess):
 class SecuredKafka(Secured, ApacheKafka):
     """Apache Kafka with StandardAuthorizer."""
 
-    def _properties(self) -> dict[str, str]:
-        properties = super()._properties()
-        properties["listeners"] += f",SASL_PLAINTEXT://{self.sasl_servers}"
-        protocols = ("CONTROLLER:PLAINTEXT", "PLAINTEXT:PLAINTEXT", "SASL_PLAINTEXT:SASL_PLAINTEXT")
-        properties["listener.security.protocol.map"] = ",".join(protocols)
-        return properties
-
 
 class SecuredBarnabas(Secured, BarnabasProcess):
     """Barnabas likewise."""
-
-    def command(self) -> list[str]:
-        listeners = f"PLAINTEXT://{HOST}:{self.port},SASL_PLAINTEXT://{self.sasl_servers}"
-        return [*super().command(), f"--override=listeners={listeners}"]
 
 
 def librdkafka_login(user: str, password: str = PASSWORD) -> dict[str, str]:
