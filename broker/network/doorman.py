@@ -217,6 +217,6 @@ class Doorman(asyncio.BufferedProtocol):
         protocol.connection_made(transport)
         if self._early and not transport.is_closing():
             transport.resume_reading()
-            room = protocol.get_buffer(len(self._early))
+            room = memoryview(protocol.get_buffer(len(self._early)))
             room[: len(self._early)] = self._early
             protocol.buffer_updated(len(self._early))
