@@ -214,7 +214,7 @@ def run_row(
 def _closed_loop(
     broker: BrokerProcess, frames: Sequence[Frames], in_flight: int, *, tls: bool
 ) -> ClosedLoop:
-    port = broker.port if broker.tls_port is None or not tls else broker.tls_port
+    port = broker.more_ports["SSL"] if tls else broker.port
     return ClosedLoop(port, frames, in_flight, tls=tls)
 
 
