@@ -47,11 +47,16 @@ class WireClient:
         max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
     ) -> None:
         self.timeout_seconds = timeout_seconds
-        self._socket = socket.create_connection(address, timeout_seconds)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = self._connected(address)
         self._connection = ClientConnection(client_id, max_frame_bytes=max_frame_bytes)
         self._versions: AdvertisedVersions | None = None
         self._features: dict[str, int] = {}
+
+    def _connected(self, address: tuple[str, int]) -> socket.socket:
+        """Return the connection's socket; raises OSError."""
+        connected = socket.create_connection(address, self.timeout_seconds)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connected
 
     def __enter__(self) -> Self:
         return self
