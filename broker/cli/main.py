@@ -23,6 +23,7 @@ from barnabas.protocol.errors import KafkaError
 
 COMMANDS = {
     "serve": "run a broker until SIGTERM or Ctrl-C",
+    "init": "write the configuration of a broker with TLS and users",
     "ready": "ask whether a broker answers: exit code 0 or 1",
     "config": "print a broker's effective configuration and its sources",
     "cluster": "describe a cluster, show and change settings of its brokers",

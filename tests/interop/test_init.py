@@ -1,0 +1,102 @@
+"""What ``barnabas init --secure`` writes is all that a broker and its clients need."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import confluent_kafka
+import pytest
+
+from tests.counterparts.kafka_tools import CONFIGS, CONSOLE_CONSUMER, CONSOLE_PRODUCER, run_tool
+from tests.counterparts.probe import free_port
+from tests.interop.clients import kafka
+from tests.interop.command_line import command, environment, run
+from tests.waiting import wait_until
+
+TIMEOUT_S = 60
+TOPIC = "orders"
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A directory that init has filled, with a broker that serves from it."""
+    path = tmp_path_factory.mktemp("init") / "secure"
+    assert run("init", "--secure", path, "--port", free_port()).exit_code == 0
+    words = ("serve", path / "server.properties", "-X", "barnabas.http.listener=")
+    broker = subprocess.Popen(
+        command(*words), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    try:
+        assert broker.stdout is not None
+        for line in broker.stdout:
+            if b"started" in line:
+                break
+        yield path
+    finally:
+        broker.terminate()
+        broker.communicate(timeout=TIMEOUT_S)
+    assert broker.returncode == 0
+
+
+def librdkafka(directory: Path) -> dict[str, str]:
+    lines = (directory / "admin.librdkafka").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines)
+
+
+def test_kafka_python(directory):
+    settings = json.loads((directory / "admin.json").read_text())
+    with kafka.KafkaProducer(**settings) as producer:
+        producer.send(TOPIC, b"of kafka-python").get(TIMEOUT_S)
+    with kafka.KafkaConsumer(
+        TOPIC, group_id="kafka-python", auto_offset_reset="earliest", **settings
+    ) as consumer:
+        assert b"of kafka-python" in (message.value for message in consumer)
+
+
+def test_confluent(directory):
+    settings = librdkafka(directory)
+    producer = confluent_kafka.Producer(settings)
+    producer.produce(TOPIC, b"of librdkafka")
+    assert producer.flush(TIMEOUT_S) == 0
+    consumer = confluent_kafka.Consumer(
+        settings | {"group.id": "librdkafka", "auto.offset.reset": "earliest"}
+    )
+    try:
+        consumer.subscribe([TOPIC])
+        received = iter(lambda: consumer.poll(TIMEOUT_S).value(), None)
+        assert b"of librdkafka" in received
+    finally:
+        consumer.close()
+
+
+def test_java(directory):
+    file = directory / "admin.properties"
+    servers = librdkafka(directory)["bootstrap.servers"]
+    common = ("--bootstrap-server", servers, "--command-config", str(file))
+    sent = run_tool(CONSOLE_PRODUCER, *common, "--topic", "java", stdin="of Java\n")
+    assert sent.exit_code == 0, sent.output
+    received = run_tool(
+        CONSOLE_CONSUMER, *common, "--topic", "java", "--from-beginning", "--max-messages", "1"
+    )
+    assert "of Java" in received.output.splitlines()
+    users = run_tool(CONFIGS, *common, "--describe", "--entity-type", "users")
+    assert "user-principal 'admin' are SCRAM-SHA-512=iterations=4096" in users.output
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"sasl.password": "wrong"}, confluent_kafka.KafkaError._AUTHENTICATION),
+        ({"ssl.ca.location": None}, confluent_kafka.KafkaError._SSL),
+        ({"security.protocol": "SSL"}, confluent_kafka.KafkaError._TRANSPORT),
+    ],
+)
+def test_nobody_else_comes_in(directory, changed, code):
+    errors: list[confluent_kafka.KafkaError] = []
+    settings = librdkafka(directory) | changed
+    given = {key: value for key, value in settings.items() if value is not None}
+    client = confluent_kafka.Producer(given | {"error_cb": errors.append})
+    wait_until(lambda: client.poll(0.1) or code in [each.code() for each in errors], "the error")
