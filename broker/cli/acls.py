@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, Final
 
-from barnabas.broker.cli.arguments import add_verbs, addresses
+from barnabas.broker.cli.arguments import add_verbs
 from barnabas.broker.cli.cluster_view import Cluster, check
 from barnabas.broker.cli.consent import add_yes, check_can_ask, confirm
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
@@ -121,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
     verb = {"list": list_acls, "add": add, "remove": remove}[arguments.verb]
     if arguments.verb == "remove" and not arguments.dry_run:
         check_can_ask(arguments)
-    with Cluster(addresses(arguments.bootstrap_server), arguments.timeout) as cluster:
+    with Cluster.of(arguments) as cluster:
         verb(cluster, arguments)
     return OK
 

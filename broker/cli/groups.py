@@ -8,7 +8,6 @@ from typing import Any
 
 from barnabas.broker.cli.arguments import (
     add_verbs,
-    addresses,
     one_of,
     topic_partitions,
 )
@@ -128,7 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
     }[arguments.verb]
     if arguments.verb == "seek" and arguments.to is not None:
         arguments.to = Where(arguments.to)
-    with Cluster(addresses(arguments.bootstrap_server), arguments.timeout) as cluster:
+    with Cluster.of(arguments) as cluster:
         cluster.topics([])  # A broker that is not there is reported at once.
         verb(cluster, arguments)
     return OK

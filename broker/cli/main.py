@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from barnabas.broker.cli.arguments import Parser, choose_server
-from barnabas.broker.cli.errors import FAILED, INTERRUPTED, OK, CommandError, report
-from barnabas.broker.client.errors import Unreachable
+from barnabas.broker.cli.errors import FAILED, INTERRUPTED, OK, USAGE, CommandError, report
+from barnabas.broker.client.errors import Unreachable, WrongSetting
 from barnabas.broker.version import __version__
 from barnabas.protocol.errors import KafkaError
 
@@ -69,6 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _ended(report(str(error), error.exit_code))
     except Unreachable as error:
         return _ended(report(str(error), FAILED))
+    except WrongSetting as error:  # A store of keys that cannot be used.
+        return _ended(report(str(error), USAGE))
     except KafkaError as error:  # The broker lacks a request, or all versions of it that we know.
         return _ended(report(error.message, FAILED))
     except KeyboardInterrupt:

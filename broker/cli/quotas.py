@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
-from barnabas.broker.cli.arguments import add_verbs, addresses
+from barnabas.broker.cli.arguments import add_verbs
 from barnabas.broker.cli.cluster_view import Cluster, check
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.output import print_json, print_table
@@ -110,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
     entity = _entity(arguments)
     if arguments.verb != "list" and not entity:
         raise CommandError("whose limits? give --user, --client-id, --ip or --default", USAGE)
-    with Cluster(addresses(arguments.bootstrap_server), arguments.timeout) as cluster:
+    with Cluster.of(arguments) as cluster:
         verb(cluster, arguments, entity)
     return OK
 

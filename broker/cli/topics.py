@@ -9,7 +9,6 @@ from typing import Any
 from barnabas.broker.cli.arguments import (
     add_settings,
     add_verbs,
-    addresses,
     positive_number,
 )
 from barnabas.broker.cli.cluster_view import Cluster, Rejected, check
@@ -145,7 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
         "delete": delete,
         "alter": alter,
     }[arguments.verb]
-    with Cluster(addresses(arguments.bootstrap_server), arguments.timeout) as cluster:
+    with Cluster.of(arguments) as cluster:
         verb(cluster, arguments)
     return OK
 

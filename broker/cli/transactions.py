@@ -8,7 +8,6 @@ from typing import Any
 
 from barnabas.broker.cli.arguments import (
     add_verbs,
-    addresses,
     seconds,
     topic_partitions,
     whole_number,
@@ -112,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
     verb = {"list": list_all, "describe": describe, "holders": holders, "abort": abort}
     if arguments.verb == "abort":
         _check_abort(arguments)
-    with Cluster(addresses(arguments.bootstrap_server), arguments.timeout) as cluster:
+    with Cluster.of(arguments) as cluster:
         cluster.topics([])  # A broker that is not there is reported at once.
         verb[arguments.verb](cluster, arguments)
     return OK

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
-from barnabas.broker.cli.arguments import add_verbs, addresses, one_of, whole_number
+from barnabas.broker.cli.arguments import add_verbs, one_of, whole_number
 from barnabas.broker.cli.cluster_view import Cluster, check
 from barnabas.broker.cli.errors import OK
 from barnabas.broker.cli.outcome import Outcome
@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.verb in {"create", "alter"}:
         arguments.password = password_of(arguments, f"Password of {arguments.user}")
         arguments.mechanism = list(dict.fromkeys(arguments.mechanism)) or [SCRAM_SHA_512.name]
-    with Cluster(addresses(arguments.bootstrap_server), arguments.timeout) as cluster:
+    with Cluster.of(arguments) as cluster:
         verb[arguments.verb](cluster, arguments)
     return OK
 

@@ -6,13 +6,10 @@ Certificates may stand in files or in the settings themselves; kafka-python take
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from barnabas.broker.security.jaas_modules import MODULES
 from barnabas.protocol.sasl.jaas import JaasModule, jaas_text
 from barnabas.protocol.sasl.oauthbearer import MECHANISM as OAUTHBEARER
-
-PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

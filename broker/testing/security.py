@@ -19,9 +19,10 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from barnabas.broker.config.listeners import PROTOCOLS
 from barnabas.broker.config.security import STANDARD_AUTHORIZER
 from barnabas.broker.security.acls import EVERYWHERE, Acl
-from barnabas.broker.security.client_settings import PROTOCOLS, ClientSettings
+from barnabas.broker.security.client_settings import ClientSettings
 from barnabas.broker.security.jaas_modules import MODULES
 from barnabas.broker.security.operations import (
     CLUSTER_NAME,

@@ -13,7 +13,7 @@ import pytest
 from tests.counterparts.kafka_tools import CONFIGS, CONSOLE_CONSUMER, CONSOLE_PRODUCER, run_tool
 from tests.counterparts.probe import free_port
 from tests.interop.clients import kafka
-from tests.interop.command_line import command, environment, run
+from tests.interop.command_line import Ran, command, environment, run
 from tests.waiting import wait_until
 
 TIMEOUT_S = 60
@@ -84,6 +84,30 @@ def test_java(directory):
     assert "of Java" in received.output.splitlines()
     users = run_tool(CONFIGS, *common, "--describe", "--entity-type", "users")
     assert "user-principal 'admin' are SCRAM-SHA-512=iterations=4096" in users.output
+
+
+def test_our_own_commands(directory):
+    servers = librdkafka(directory)["bootstrap.servers"]
+
+    def ask(user: str, *words: str, stdin: bytes = b"") -> Ran:
+        file = directory / f"{user}.properties"
+        return run(*words, "-b", servers, "--command-config", file, stdin=stdin)
+
+    assert ask("admin", "users", "create", "bob", stdin=b"bob-secret\n").lines == ["bob created"]
+    of_admin = (directory / "admin.properties").read_text()
+    password = librdkafka(directory)["sasl.password"]
+    of_bob = of_admin.replace("admin", "bob").replace(password, "bob-secret")
+    (directory / "bob.properties").write_text(of_bob)
+    assert ask("admin", "topics", "create", "of-bob").exit_code == 0
+    assert "(TOPIC_AUTHORIZATION_FAILED)" in ask("bob", "produce", "of-bob", stdin=b"1\n").stderr
+    rule = ("--user", "bob", "--operation", "READ,WRITE", "--topic", "of-bob")
+    assert ask("admin", "acls", "add", *rule).exit_code == 0
+    assert ask("bob", "produce", "of-bob", stdin=b"1\n2\n").exit_code == 0
+    assert ask("bob", "consume", "of-bob", "-o", "beginning", "-e").lines == ["1", "2"]
+    denied = ask("bob", "quotas", "set", "producer_byte_rate=1", "--user", "bob")
+    assert "(CLUSTER_AUTHORIZATION_FAILED)" in denied.stderr
+    assert ask("admin", "users", "delete", "bob").lines == ["bob deleted"]
+    assert ask("bob", "topics", "list").exit_code == 1
 
 
 @pytest.mark.parametrize(
