@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import confluent_kafka
@@ -14,10 +16,30 @@ from tests.counterparts.kafka_tools import CONFIGS, CONSOLE_CONSUMER, CONSOLE_PR
 from tests.counterparts.probe import free_port
 from tests.interop.clients import kafka
 from tests.interop.command_line import Ran, command, environment, run
+from tests.package.test_compose import DOCKER, prepared
 from tests.waiting import wait_until
 
 TIMEOUT_S = 60
 TOPIC = "orders"
+
+
+@contextmanager
+def serving(*words: object, more: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Run a broker as a user does."""
+    broker = subprocess.Popen(
+        command(*words),
+        env=environment() | dict(more or {}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        assert broker.stdout is not None
+        assert any(b"started" in line for line in broker.stdout)
+        yield
+    finally:
+        broker.terminate()
+        broker.communicate(timeout=TIMEOUT_S)
+    assert broker.returncode == 0
 
 
 @pytest.fixture(scope="module")
@@ -25,20 +47,8 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A directory that init has filled, with a broker that serves from it."""
     path = tmp_path_factory.mktemp("init") / "secure"
     assert run("init", "--secure", path, "--port", free_port()).exit_code == 0
-    words = ("serve", path / "server.properties", "-X", "barnabas.http.listener=")
-    broker = subprocess.Popen(
-        command(*words), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
-    try:
-        assert broker.stdout is not None
-        for line in broker.stdout:
-            if b"started" in line:
-                break
+    with serving("serve", path / "server.properties", "-X", "barnabas.http.listener="):
         yield path
-    finally:
-        broker.terminate()
-        broker.communicate(timeout=TIMEOUT_S)
-    assert broker.returncode == 0
 
 
 def librdkafka(directory: Path) -> dict[str, str]:
@@ -108,6 +118,32 @@ def test_our_own_commands(directory):
     assert "(CLUSTER_AUTHORIZATION_FAILED)" in denied.stderr
     assert ask("admin", "users", "delete", "bob").lines == ["bob deleted"]
     assert ask("bob", "topics", "list").exit_code == 1
+
+
+def test_the_compose_file_has_such_a_broker(tmp_path):
+    """Both of its listeners, by the names that clients use; its ports and data are ours here."""
+    settings = prepared(DOCKER / "compose.secure.yaml", tmp_path)["environment"]
+    ports = {9092: free_port(), 19092: free_port()}
+    for key in ("KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS"):
+        for port, free in ports.items():
+            settings[key] = re.sub(rf":{port}\b", f":{free}", settings[key])
+    # There is no such name outside of the project.
+    advertised = settings["KAFKA_ADVERTISED_LISTENERS"].replace("//broker:", "//localhost:")
+    settings |= {
+        "KAFKA_ADVERTISED_LISTENERS": advertised,
+        "KAFKA_LOG_DIRS": str(tmp_path / "data"),
+        "KAFKA_BARNABAS_HTTP_LISTENER": "",
+        "BARNABAS_DEFAULTS": str(DOCKER / "defaults.properties"),
+    }
+    files = tmp_path / "barnabas"
+    with serving("serve", more=settings):
+        # The image's health check.
+        subprocess.run(command("ready"), env=environment() | settings, check=True)
+        for port in ports.values():
+            client = librdkafka(files) | {"bootstrap.servers": f"localhost:{port}"}
+            producer = confluent_kafka.Producer(client)
+            producer.produce(TOPIC, b"in a container")
+            assert producer.flush(TIMEOUT_S) == 0
 
 
 @pytest.mark.parametrize(
