@@ -225,6 +225,16 @@ def test_backups(shell):
 
 
 @pytest.mark.timeout(600)
+def test_security(shell):
+    shell.environment["KAFKA_LISTENERS"] = f"SASL_SSL://{shell.server}"
+    assert run_page(shell, "docs/security.md") == 2
+    as_admin = ("--command-config", "secure/admin.properties")
+    consumed = lines_of(shell, "consume", "orders", "--offset", "beginning", "--exit", *as_admin)
+    assert consumed == ["one order"]
+    assert lines_of(shell, "users", "list", "alice", *as_admin)[1].split()[0] == "alice"
+
+
+@pytest.mark.timeout(600)
 def test_transactions(shell):
     def a_transaction(shell: Shell) -> None:
         some_topics(shell)
