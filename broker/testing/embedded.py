@@ -267,8 +267,9 @@ class Broker:
     ) -> dict[str, Any]:
         """Return all that a client needs to connect as a user, in the client's own words.
 
-        Keywords for ``kafka-python`` and ``aiokafka``, the settings of ``confluent`` (librdkafka),
-        properties for ``java``, options of Spark's ``kafka`` format for ``spark``. ``password`` is
+        Keywords for ``kafka-python`` and ``aiokafka``, settings for ``confluent`` and all other
+        users of ``librdkafka``, properties for ``java``, options of Spark's ``kafka`` format for
+        ``spark``. ``password`` is
         another one than the user's, ``mechanism`` another one than the broker's first. Raises
         ValueError where the broker knows no such user.
         """

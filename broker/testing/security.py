@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from barnabas.broker.config.listeners import PROTOCOLS
 from barnabas.broker.config.security import STANDARD_AUTHORIZER
@@ -51,8 +51,10 @@ _NOT_IN_NAMES: Final = _NOT_IN_PASSWORDS | frozenset("\\,+<>;=#")
 """What would be written otherwise in a certificate, or not at all in a list of users."""
 
 ClientCertificates: TypeAlias = Literal["none", "requested", "required"]
-Style: TypeAlias = Literal["kafka-python", "confluent", "aiokafka", "java", "spark"]
-STYLES: Final[tuple[Style, ...]] = ("kafka-python", "confluent", "aiokafka", "java", "spark")
+Style: TypeAlias = Literal["kafka-python", "confluent", "librdkafka", "aiokafka", "java", "spark"]
+STYLES: Final[tuple[Style, ...]] = get_args(Style)
+_WITHOUT_TOKENS: Final = frozenset(("java", "librdkafka", "spark"))
+"""Clients that are told text only, and get tokens from a URL or a file."""
 
 
 # ----------------------------------------------------------------------------------------- rules
@@ -355,12 +357,12 @@ def token_of(user: str, lifetime_s: float) -> str:
 
 def client_config(settings: ClientSettings, style: Style, token: str | None) -> dict[str, Any]:
     """Return settings as a client takes them; raises ValueError where there is no such client."""
+    if style in _WITHOUT_TOKENS and token is not None:
+        raise ValueError(f"{style} gets its tokens from a URL or a file: see Broker.token")
     if style in {"java", "spark"}:
-        if token is not None:
-            raise ValueError(f"{style} gets its tokens from a URL or a file: see Broker.token")
         prefix = "kafka." if style == "spark" else ""
         return {f"{prefix}{key}": value for key, value in settings.java().items()}
-    if style == "confluent":
+    if style in {"confluent", "librdkafka"}:
         found: dict[str, Any] = {**settings.librdkafka()}
         if token is not None:
             expires_s = time.time() + TOKEN_LIFETIME_S

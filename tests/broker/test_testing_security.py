@@ -170,6 +170,7 @@ def test_every_style_has_its_own_words():
             "sasl_plain_username": "alice",
             "sasl_plain_password": "alice-secret",
         }
+    assert configs["librdkafka"] == configs["confluent"]
     assert configs["confluent"] == {
         "bootstrap.servers": servers,
         "security.protocol": "SASL_SSL",
