@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn, TypeAlias
 
+from barnabas.broker.cli.client_settings import client_security
 from barnabas.broker.cli.errors import USAGE, CommandError, report
 from barnabas.broker.cli.profiles import DEFAULT_SERVER, server_of
 
@@ -94,6 +95,7 @@ def add_server(parser: argparse.ArgumentParser, *, timeout_seconds: int = 10) ->
         help=f"whom to ask (default {DEFAULT_SERVER})",
     )
     parser.add_argument("--profile", metavar="NAME", help="whom to ask, from the file of profiles")
+    add_client_settings(parser)
     parser.add_argument(
         "--timeout",
         type=seconds,
@@ -103,10 +105,34 @@ def add_server(parser: argparse.ArgumentParser, *, timeout_seconds: int = 10) ->
     )
 
 
+def add_client_settings(parser: argparse.ArgumentParser) -> None:
+    """Add how to get in."""
+    parser.add_argument(
+        "--command-config", metavar="FILE", help="Kafka's client settings: TLS and login"
+    )
+    parser.add_argument(
+        "--command-property",
+        action="append",
+        type=client_property,
+        default=[],
+        metavar="KEY=VALUE",
+        help="one of them, not a secret; repeatable",
+    )
+
+
 def choose_server(arguments: argparse.Namespace) -> None:
-    """Fill in whom to ask where a command wants to know and no option says so."""
+    """Fill in whom to ask, and how to get in, where a command wants to know; raises CommandError.
+
+    ``arguments.security`` is what client settings say, None without any.
+    """
+    if "command_config" not in arguments:
+        return
+    path = arguments.command_config
     if "profile" in arguments and arguments.bootstrap_server is None:
-        arguments.bootstrap_server = server_of(arguments.profile, os.environ)
+        server = server_of(arguments.profile, os.environ)
+        arguments.bootstrap_server = server.addresses
+        path = path or server.command_config
+    arguments.security = client_security(path, arguments.command_property, os.environ)
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
@@ -134,6 +160,14 @@ def setting(text: str) -> tuple[str, str]:
     key, separator, value = text.partition("=")
     if not separator or not key.strip():
         raise argparse.ArgumentTypeError(f"{text} is not KEY=VALUE")
+    return key.strip(), value.strip()
+
+
+def client_property(text: str) -> tuple[str, str]:
+    """Split ``key=value``; what is wrong is not repeated, there may be a password in it."""
+    key, separator, value = text.partition("=")
+    if not separator or not key.strip():
+        raise argparse.ArgumentTypeError("it is not KEY=VALUE")
     return key.strip(), value.strip()
 
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import cycle
 from typing import Any, Final, NamedTuple
 
-from barnabas.broker.cli.arguments import add_verbs, addresses, positive_number, seconds
+from barnabas.broker.cli.arguments import add_verbs, positive_number, seconds
 from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, check
 from barnabas.broker.cli.consumer import Consumer
 from barnabas.broker.cli.errors import CommandError
@@ -142,7 +142,7 @@ def run(arguments: argparse.Namespace) -> int:
     verb = {"produce": produce, "consume": consume}[arguments.verb]
     with (
         Interruption() as interruption,
-        Cluster(addresses(arguments.bootstrap_server), arguments.timeout) as cluster,
+        Cluster.of(arguments) as cluster,
         Progress(output_waits=True) as progress,
     ):
         ends_s = time.perf_counter() + arguments.seconds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from barnabas.broker.cli.arguments import add_settings, add_verbs, addresses, whole_number
+from barnabas.broker.cli.arguments import add_settings, add_verbs, whole_number
 from barnabas.broker.cli.cluster_view import Cluster, check
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.output import print_json, print_pairs, print_table
@@ -67,7 +67,7 @@ def _add_alter(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Do what the verb says."""
     verb = {"describe": describe, "configs": configs, "alter": alter}[arguments.verb]
-    with Cluster(addresses(arguments.bootstrap_server), arguments.timeout) as cluster:
+    with Cluster.of(arguments) as cluster:
         verb(cluster, arguments)
     return OK
 

@@ -5,13 +5,18 @@ Errors that brokers answer with leave as Rejected; Unreachable is what the clien
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+import argparse
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
+from barnabas.broker.cli.arguments import addresses
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.client.brokers import Brokers
 from barnabas.broker.client.connection import Address
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.metadata import MetadataResponseTopic
+
+if TYPE_CHECKING:
+    from barnabas.broker.client.security import ClientSecurity
 
 CLIENT_ID: Final = "barnabas"
 
@@ -46,8 +51,19 @@ def check(subject: str, code: int, message: str | None = None) -> None:
 class Cluster(Brokers):
     """The brokers of one cluster, and what Metadata says of its topics."""
 
-    def __init__(self, addresses: list[Address], timeout_seconds: float) -> None:
-        super().__init__(addresses, CLIENT_ID, timeout_seconds)
+    def __init__(
+        self,
+        servers: list[Address],
+        timeout_seconds: float,
+        security: ClientSecurity | None = None,
+    ) -> None:
+        super().__init__(servers, CLIENT_ID, timeout_seconds, security=security)
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> Self:
+        """Return the cluster that the arguments of ``add_server`` are about."""
+        servers = addresses(arguments.bootstrap_server)
+        return cls(servers, arguments.timeout, arguments.security)
 
     def topics(self, names: list[str] | None = None) -> list[MetadataResponseTopic]:
         """Return what Metadata says of topics, of all by default, in the order of their names."""

@@ -6,9 +6,9 @@ import argparse
 import os
 
 from barnabas.broker.cli.errors import USAGE, CommandError
+from barnabas.broker.cli.properties_file import read_properties
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.config.loader import LoadedConfig, load_config
-from barnabas.broker.config.properties import MalformedProperties, Property, parse_properties
 from barnabas.broker.config.types import ConfigError
 
 # For images and packages, so that every command run beside the broker sees what the broker sees:
@@ -69,23 +69,3 @@ def _standing_file(variable: str) -> str | None:
     """Return the file that a variable names, if there is one."""
     path = os.environ.get(variable)
     return path if path and os.path.exists(path) else None
-
-
-def read_properties(path: str) -> list[Property]:
-    """Read a properties file; raises CommandError.
-
-    UTF-8, else Latin-1, which is what Java reads and cannot fail.
-    """
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError as error:
-        raise CommandError(f"{path}: {error.strerror}", USAGE) from None
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = data.decode("latin-1")
-    try:
-        return parse_properties(text)
-    except MalformedProperties as error:
-        raise CommandError(f"{path}: {error}", USAGE) from None

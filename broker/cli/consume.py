@@ -10,7 +10,6 @@ from fnmatch import fnmatchcase
 
 from barnabas.broker.cli.arguments import (
     add_server,
-    addresses,
     partition_numbers,
     positive_number,
 )
@@ -45,14 +44,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what to read, from where to where, and how to print it."""
     parser.usage = "barnabas consume TOPIC... [options]"
     parser.epilog = (
-        "A TOPIC such as 'orders-*' is a pattern. Templates: %t topic, %p partition, %o offset, "
-        "%k key, %v value, %h headers, %T time in ms, %D date, "
-        "%K and %V lengths (-1: null), \\n, \\t."
+        "A TOPIC may be 'orders-*'. Templates: %t topic, %p partition, %o offset, %k key, "
+        "%v value, %h headers, %T ms, %D date, %K, %V lengths (-1: null), \\n, \\t."
     )
     parser.add_argument("topics", metavar="TOPIC", nargs="+", help=argparse.SUPPRESS)
     parser.add_argument(
         "-o", "--offset", default="end", metavar="WHERE",
-        help="beginning, end (default), N, -N (last N), @TIME",
+        help="beginning, end (default), N, -N, @TIME",
     )  # fmt: skip
     parser.add_argument(
         "-p", "--partition", type=partition_numbers, action="extend", default=[], metavar="N[,N]",
@@ -88,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     where = Where(arguments.offset)
     with (
         Interruption() as interruption,
-        Cluster(addresses(arguments.bootstrap_server), arguments.timeout) as cluster,
+        Cluster.of(arguments) as cluster,
     ):
         make = _consumer if arguments.group is None else _group_reader
         reader = make(cluster, arguments, where, interruption)

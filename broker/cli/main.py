@@ -16,19 +16,23 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from barnabas.broker.cli.arguments import Parser, choose_server
-from barnabas.broker.cli.errors import FAILED, INTERRUPTED, OK, CommandError, report
-from barnabas.broker.client.errors import Unreachable
+from barnabas.broker.cli.errors import FAILED, INTERRUPTED, OK, USAGE, CommandError, report
+from barnabas.broker.client.errors import Unreachable, WrongSetting
 from barnabas.broker.version import __version__
 from barnabas.protocol.errors import KafkaError
 
 COMMANDS = {
     "serve": "run a broker until SIGTERM or Ctrl-C",
+    "init": "write the configuration of a broker with TLS and users",
     "ready": "ask whether a broker answers: exit code 0 or 1",
     "config": "print a broker's effective configuration and its sources",
     "cluster": "describe a cluster, show and change settings of its brokers",
     "topics": "list, describe, create, delete and alter topics",
     "groups": "list, describe, move and delete consumer groups",
     "transactions": "list, describe and abort transactions, see who holds them",
+    "acls": "list, add and remove rules of access control",
+    "users": "list, create, alter and delete users of SCRAM",
+    "quotas": "list, set and remove limits of clients",
     "produce": "write lines of standard input to a topic",
     "consume": "print the records of topics",
     "records": "delete records before an offset or a time",
@@ -65,6 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _ended(report(str(error), error.exit_code))
     except Unreachable as error:
         return _ended(report(str(error), FAILED))
+    except WrongSetting as error:  # A store of keys that cannot be used.
+        return _ended(report(str(error), USAGE))
     except KafkaError as error:  # The broker lacks a request, or all versions of it that we know.
         return _ended(report(error.message, FAILED))
     except KeyboardInterrupt:

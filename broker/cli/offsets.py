@@ -10,7 +10,7 @@ from typing import TypeVar
 from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, check
 from barnabas.broker.cli.interruption import Wait
 from barnabas.broker.client.deadline import Deadline
-from barnabas.broker.client.errors import NotKafka, Unreachable
+from barnabas.broker.client.errors import NotKafka, NotLetIn, Unreachable
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.list_offsets import (
     LIST_OFFSETS,
@@ -92,4 +92,4 @@ def may_pass(problem: Exception) -> bool:
     """Whether another attempt may succeed: a broker that restarts, a leader that moved."""
     if isinstance(problem, Rejected):
         return problem.code.retriable
-    return isinstance(problem, Unreachable) and not isinstance(problem, NotKafka)
+    return isinstance(problem, Unreachable) and not isinstance(problem, NotKafka | NotLetIn)

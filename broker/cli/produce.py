@@ -11,7 +11,6 @@ from typing import BinaryIO
 from barnabas.broker.cli.arguments import (
     add_format,
     add_server,
-    addresses,
     header,
     whole_number,
 )
@@ -100,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.timeout,
     )
     parse = parser_of(arguments)
-    with Cluster(addresses(arguments.bootstrap_server), arguments.timeout) as cluster:
+    with Cluster.of(arguments) as cluster:
         producer = Producer(cluster, arguments.topic, options)
         try:
             with Progress(output_waits=not sys.stdin.isatty()) as progress:

@@ -6,6 +6,10 @@ file that BARNABAS_PROFILES names)::
 
     [staging]
     bootstrap-server = "kafka-1.staging:9092,kafka-2.staging:9092"
+    command-config = "staging.properties"
+
+The second key names a file of client settings, from the directory of the profiles where it is a
+relative path. It counts where the profile's server does, so that no other gets to see a password.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from barnabas.broker.cli.errors import USAGE, CommandError
 
@@ -22,19 +26,28 @@ SERVER_VARIABLE: Final = "BARNABAS_SERVERS"
 PROFILE_VARIABLE: Final = "BARNABAS_PROFILE"
 FILE_VARIABLE: Final = "BARNABAS_PROFILES"
 _SERVER_KEY: Final = "bootstrap-server"
+_CONFIG_KEY: Final = "command-config"
 _DEFAULT_PROFILE: Final = "default"
 
 
-def server_of(profile: str | None, environment: Mapping[str, str]) -> str:
-    """Return the address that counts without ``-b``; raises CommandError."""
+class Server(NamedTuple):
+    """Whom to ask."""
+
+    addresses: str
+    command_config: str | None = None
+    """The file of client settings that goes with it."""
+
+
+def server_of(profile: str | None, environment: Mapping[str, str]) -> Server:
+    """Return the server that counts without ``-b``; raises CommandError."""
     if profile is None:
         if address := environment.get(SERVER_VARIABLE):
-            return address
+            return Server(address)
         profile = environment.get(PROFILE_VARIABLE)
     path = _path(environment)
     profiles = _profiles(path)
     if profile is None and _DEFAULT_PROFILE not in profiles:
-        return DEFAULT_SERVER
+        return Server(DEFAULT_SERVER)
     name = profile or _DEFAULT_PROFILE
     if name not in profiles:
         raise CommandError(f"{path}: there is no profile {name}", USAGE)
@@ -61,13 +74,15 @@ def _profiles(path: Path) -> dict[str, Any]:
         raise CommandError(f"{path}: {error}", USAGE) from None
 
 
-def _server(path: Path, name: str, profile: object) -> str:
+def _server(path: Path, name: str, profile: object) -> Server:
     if not isinstance(profile, dict):
         raise CommandError(f"{path}: {name} is no table", USAGE)
-    unknown = sorted(profile.keys() - {_SERVER_KEY})
+    unknown = sorted(profile.keys() - {_SERVER_KEY, _CONFIG_KEY})
     if unknown:
         raise CommandError(f"{path}: profile {name} has an unknown key {unknown[0]}", USAGE)
-    server = profile.get(_SERVER_KEY)
+    server, config = profile.get(_SERVER_KEY), profile.get(_CONFIG_KEY)
     if not isinstance(server, str):
         raise CommandError(f"{path}: profile {name} has no {_SERVER_KEY}", USAGE)
-    return server
+    if config is not None and not isinstance(config, str):
+        raise CommandError(f"{path}: profile {name}: {_CONFIG_KEY} is no text", USAGE)
+    return Server(server, config and str(path.parent / Path(config).expanduser()))

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final
 
-from barnabas.broker.cli.arguments import add_verbs, addresses, topic_partitions
+from barnabas.broker.cli.arguments import add_verbs, topic_partitions
 from barnabas.broker.cli.cluster_view import Cluster, Partition, check
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.groups import chosen_partitions
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     where = Where(arguments.before)
     if where.at_beginning:
         raise CommandError("there is nothing before the beginning", USAGE)
-    with Cluster(addresses(arguments.bootstrap_server), arguments.timeout) as cluster:
+    with Cluster.of(arguments) as cluster:
         partitions = chosen_partitions(cluster, arguments.topics)
 
         def work_out() -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:

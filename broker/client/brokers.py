@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+from barnabas.broker.client.access import OPEN
 from barnabas.broker.client.connection import Address, Connection
-from barnabas.broker.client.errors import Unreachable
+from barnabas.broker.client.errors import NotLetIn, Unreachable
 from barnabas.protocol.api import Api
 from barnabas.protocol.client import DEFAULT_MAX_FRAME_BYTES
 from barnabas.protocol.messages.find_coordinator import (
@@ -21,6 +22,9 @@ from barnabas.protocol.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
+
+if TYPE_CHECKING:
+    from barnabas.broker.client.security import ClientSecurity
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -45,7 +49,10 @@ class Brokers:
         client_id: str,
         timeout_seconds: float,
         max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
+        security: ClientSecurity | None = None,
     ) -> None:
+        """Read the stores that ``security`` names; raises WrongSetting."""
+        self._access = OPEN if security is None else security.access()
         self._addresses = list(addresses)
         self._client_id = client_id
         self._timeout_seconds = timeout_seconds
@@ -106,6 +113,8 @@ class Brokers:
         for address in dict.fromkeys([*self._addresses, *self._where.values()]):
             try:
                 return self._connect(address, self._timeout_seconds)
+            except NotLetIn:
+                raise
             except Unreachable as problem:
                 problems.append(problem)
         if len(problems) == 1:
@@ -113,7 +122,9 @@ class Brokers:
         raise Unreachable("; ".join(dict.fromkeys(map(str, problems))))
 
     def _connect(self, address: Address, timeout_seconds: float) -> Connection:
-        return Connection(address, self._client_id, timeout_seconds, self._max_frame_bytes)
+        return Connection(
+            address, self._client_id, timeout_seconds, self._max_frame_bytes, self._access
+        )
 
     # ----------------------------------------------------------------------------------- look-ups
 

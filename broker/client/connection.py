@@ -1,24 +1,36 @@
-"""One connection to one broker, in the versions that both sides know."""
+"""One connection to one broker, in the versions that both sides know; logged in where asked."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import time
+from typing import Any, Final, TypeVar
 
-from barnabas.broker.client.errors import NotKafka, Unreachable
+from barnabas.broker.client.access import OPEN, Access
+from barnabas.broker.client.errors import Unreachable, WrongSetting
+from barnabas.broker.client.problems import Stage, problem_of
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.protocol.api import AnyApi, Api
-from barnabas.protocol.client import DEFAULT_MAX_FRAME_BYTES
+from barnabas.protocol.client import DEFAULT_MAX_FRAME_BYTES, AdvertisedVersions
 from barnabas.protocol.errors import KafkaError, Malformed
+from barnabas.protocol.sasl.login_client import LoginRefused
 
 Address = tuple[str, int]
 Request = TypeVar("Request")
 Response = TypeVar("Response")
 
+LOGIN_AGE: Final = 0.85
+"""After what part of its time a login is repeated (KIP-368), as by Java's clients."""
+LOGIN_SECONDS_MIN: Final = 1.1
+"""Brokers refuse to repeat a login within a second."""
+
+_BROKEN: Final = (OSError, Malformed, KafkaError, LoginRefused, WrongSetting)
+
 
 class Connection:
     """One connection; each wait for the broker ends after ``timeout_seconds``.
 
-    What makes it useless leaves as Unreachable, which says which broker it was.
+    What makes it useless leaves as Unreachable, which says which broker it was. A login that does
+    not hold for ever is repeated in time, in front of a request.
     """
 
     def __init__(
@@ -27,23 +39,41 @@ class Connection:
         client_id: str,
         timeout_seconds: float,
         max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
+        access: Access = OPEN,
     ) -> None:
-        """Connect, and learn what the broker speaks."""
+        """Connect, log in, and learn what the broker speaks."""
         self.name = f"{address[0]}:{address[1]}"
+        self._address = address
+        self._access = access
         self._timeout_seconds = timeout_seconds
+        self._stage = Stage.CONNECTING
+        self._login_due_s: float | None = None
         try:
-            self._client = WireClient(address, client_id, timeout_seconds, max_frame_bytes)
+            self._client = WireClient(
+                address, client_id, timeout_seconds, max_frame_bytes, access.context
+            )
         except OSError as error:
             raise self._unreachable(error) from None
+        self._stage = Stage.INTRODUCING
         try:
             self._introduce()
-        except (OSError, Malformed, KafkaError) as error:
+        except _BROKEN as error:
             self.close()
             raise self._unreachable(error) from None
+        self._stage = Stage.NEW
 
     def _introduce(self) -> None:
+        if self._access.credential is not None:
+            self._log_in()
         self.versions = self._client.versions
         self.features = self._client.features
+
+    def _log_in(self, versions: AdvertisedVersions | None = None) -> None:
+        lifetime_ms = self._client.log_in(self._access.new_login(versions))
+        self._login_due_s = None
+        if lifetime_ms:
+            pause_s = max(lifetime_ms / 1000 * LOGIN_AGE, LOGIN_SECONDS_MIN)
+            self._login_due_s = time.monotonic() + pause_s
 
     @property
     def is_open(self) -> bool:
@@ -88,16 +118,21 @@ class Connection:
         except KafkaError as error:
             raise KafkaError(error.code, f"{self.name}: {error.message}") from None
         try:
+            if self._login_due_s is not None and time.monotonic() > self._login_due_s:
+                self._log_in(self.versions)
             self._client.send(api, request, version, expects_response=expects_response)
-        except OSError as error:
+        except _BROKEN as error:
+            self.close()
             raise self._unreachable(error) from None
 
     def receive(self, api: Api[Any, Response]) -> Response:
         """Return the response to the oldest request without one, which was for ``api``."""
         try:
-            return self._client.receive(api)
+            response = self._client.receive(api)
         except (OSError, Malformed) as error:
             raise self._unreachable(error) from None
+        self._stage = Stage.IN_USE
+        return response
 
     def close(self) -> None:
         """Close the connection; what was sent may still arrive."""
@@ -106,8 +141,4 @@ class Connection:
     def _unreachable(self, error: Exception) -> Unreachable:
         if isinstance(error, TimeoutError):
             return Unreachable(f"{self.name}: no answer in {self._timeout_seconds:g} seconds")
-        if isinstance(error, OSError):
-            return Unreachable(f"{self.name}: {error.strerror or error}")
-        if isinstance(error, KafkaError):
-            return NotKafka(f"{self.name}: {error}")
-        return NotKafka(f"{self.name}: the answer is not Kafka's ({error})")
+        return problem_of(error, self._address, self._access, self._stage)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from barnabas.protocol.errors import Malformed
+
 
 class Unreachable(Exception):
     """No broker there, or the connection broke; another attempt may succeed.
@@ -12,3 +14,24 @@ class Unreachable(Exception):
 
 class NotKafka(Unreachable):
     """What answered does not speak Kafka's protocol as we do: another attempt ends likewise."""
+
+
+class NotLetIn(Unreachable):
+    """A login that is refused, a certificate that one side does not trust, TLS on one side only.
+
+    Final: another attempt ends likewise, and might lock an account.
+    """
+
+
+class WrongSetting(Exception):
+    """A client setting that cannot be used. ``str()`` is one line; it never shows a secret."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        """``key`` is the setting at fault, in the spelling in which it was given."""
+        self.key = key
+        self.reason = reason
+        super().__init__(f"{key}: {reason}")
+
+
+class TlsIsSpoken(Malformed):
+    """The answer to a plain request is a TLS alert."""

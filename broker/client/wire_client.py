@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import socket
 import time
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+from barnabas.broker.client.errors import TlsIsSpoken
 from barnabas.broker.version import __version__
 from barnabas.protocol.api import Api
 from barnabas.protocol.client import (
@@ -23,12 +25,18 @@ from barnabas.protocol.messages.api_versions import (
 )
 from barnabas.protocol.sasl.login_client import LoginClient
 
+if TYPE_CHECKING:
+    import ssl
+
 Request = TypeVar("Request")
 Response = TypeVar("Response")
 
 TIMEOUT_SECONDS = 30
 _API_VERSIONS_VERSION = 3
 _READ_BYTES = 1 << 20
+_TLS_READ_BYTES = 1 << 16
+"""A record of TLS has at most 16 KB, and one at a time is what is read."""
+_TLS_ALERT: Final = b"\x15\x03"
 
 
 class WireClient:
@@ -36,7 +44,8 @@ class WireClient:
 
     Raises OSError when the connection is lost, Malformed when an answer is not Kafka's, and
     KafkaError UNSUPPORTED_VERSION when the two sides have no version in common. After the first two
-    it is closed: whether the last requests arrived is not known.
+    it is closed: whether the last requests arrived is not known. With ``tls`` the broker's
+    certificate has to be for the host of ``address``, unless the context says otherwise.
     """
 
     def __init__(
@@ -45,13 +54,24 @@ class WireClient:
         client_id: str = "barnabas",
         timeout_seconds: float = TIMEOUT_SECONDS,
         max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.timeout_seconds = timeout_seconds
-        self._socket = socket.create_connection(address, timeout_seconds)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._read_bytes = _READ_BYTES if tls is None else _TLS_READ_BYTES
+        self._socket = self._connected(address)
+        if tls is not None:
+            self._socket = tls.wrap_socket(self._socket, server_hostname=address[0])
         self._connection = ClientConnection(client_id, max_frame_bytes=max_frame_bytes)
+        self._early: collections.deque[Any] = collections.deque()
+        self._heard_nothing = True
         self._versions: AdvertisedVersions | None = None
         self._features: dict[str, int] = {}
+
+    def _connected(self, address: tuple[str, int]) -> socket.socket:
+        """Return the connection's socket; raises OSError."""
+        connected = socket.create_connection(address, self.timeout_seconds)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connected
 
     def __enter__(self) -> Self:
         return self
@@ -76,7 +96,7 @@ class WireClient:
     @property
     def in_flight(self) -> int:
         """Return how many requests have no answer yet."""
-        return self._connection.in_flight
+        return self._connection.in_flight + len(self._early)
 
     def ask(self, api: Api[Request, Response], request: Request, version: int) -> Response:
         """Send a request and return its response."""
@@ -104,33 +124,44 @@ class WireClient:
 
     def receive(self, api: Api[Any, Response]) -> Response:
         """Return the response to the oldest request without one, which was for ``api``."""
+        response: Response
+        response = self._early.popleft() if self._early else self._received(api.name)
+        return response
+
+    def _received(self, name: str) -> Any:  # noqa: ANN401  the request says which
         try:
-            return self._received(api)
+            return self._waited_for(name)
         except (OSError, Malformed):
             self.close()
             raise
 
-    def _received(self, api: Api[Any, Response]) -> Response:
+    def _waited_for(self, name: str) -> Any:  # noqa: ANN401
         deadline = time.monotonic() + self.timeout_seconds
         while (answer := self._connection.next_response()) is NEED_DATA:
             left_seconds = deadline - time.monotonic()
             if left_seconds <= 0:
-                raise TimeoutError(f"no answer to {api.name} in time")
+                raise TimeoutError(f"no answer to {name} in time")
             self._socket.settimeout(left_seconds)
-            data = self._socket.recv(_READ_BYTES)
+            data = self._socket.recv(self._read_bytes)
             if not data:
-                raise ConnectionResetError(f"connection closed during {api.name}")
+                raise ConnectionResetError(f"connection closed during {name}")
+            if self._heard_nothing and data.startswith(_TLS_ALERT):
+                raise TlsIsSpoken("TLS is spoken here")
+            self._heard_nothing = False
             self._connection.receive_data(data)
-        response: Response = answer[1]
-        return response
+        return answer[1]
 
     def log_in(self, login: LoginClient) -> int:
         """Log in; return for how many milliseconds that holds, 0: as long as the connection.
 
-        Raises LoginRefused, which is final, beside what every request may raise.
+        Answers that are due are taken before, for ``receive`` to return later: nothing may be asked
+        beside a login. Raises LoginRefused, which is final, beside what every request may raise.
         """
+        early = [self._received("a request") for _ in range(self._connection.in_flight)]
         while (ask := login.next_request()) is not None:
-            login.take(self.ask(ask.api, ask.request, ask.version))
+            self.send(ask.api, ask.request, ask.version)
+            login.take(self._received(ask.api.name))
+        self._early.extend(early)
         if login.versions_response is not None:
             self._introduce(login.versions_response)
         return login.lifetime_ms

@@ -11,6 +11,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Final
 
+from barnabas.broker.config.tls import CLIENT_AUTH, client_auth_of
 from barnabas.broker.config.types import HIDDEN, ConfigError, ConfigType, ConflictingValues
 from barnabas.broker.security.certificate_names import CertificateNames, MalformedRules
 from barnabas.broker.security.principals import ANONYMOUS, Principal, user
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("barnabas.broker.security.tls")
 
-CLIENT_AUTH: Final = "ssl.client.auth"
 _RULES: Final = "ssl.principal.mapping.rules"
 
 
@@ -214,17 +214,14 @@ def _settings_of(listener: ListenerConfig, endpoint: Endpoint, *, is_first: bool
 
 
 def _client_auth(listener: ListenerConfig, endpoint: Endpoint, *, is_first: bool) -> str:
-    """Return what is asked of clients; on SASL listeners only their own setting counts."""
-    asked = _text(listener, CLIENT_AUTH) or "none"
-    if _has_login(endpoint) and listener.name_of(CLIENT_AUTH) is None:
-        if asked != "none" and is_first:
-            name = endpoint.name
-            logger.warning(
-                "%s=%s has no effect on SASL listener %s, as in Apache Kafka; "
-                "set listener.name.%s.%s",
-                *(CLIENT_AUTH, asked, name, name.lower(), CLIENT_AUTH),
-            )
-        return "none"
+    """Return what is asked of clients; warn of a setting that does not count."""
+    asked = client_auth_of(listener, is_login=_has_login(endpoint))
+    if asked != listener.value(CLIENT_AUTH) and is_first:
+        name = endpoint.name
+        logger.warning(
+            "%s=%s has no effect on SASL listener %s, as in Apache Kafka; set listener.name.%s.%s",
+            *(CLIENT_AUTH, listener.value(CLIENT_AUTH), name, name.lower(), CLIENT_AUTH),
+        )
     return asked
 
 

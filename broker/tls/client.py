@@ -113,7 +113,11 @@ def _use_stores(
             certificates=given.get(TRUSTED),
         )
     )
-    use_trust(context, trusted)
+    import ssl
+
+    # The system's authorities take their time; who verifies nobody needs none.
+    if trusted is not None or context.verify_mode is not ssl.CERT_NONE:
+        use_trust(context, trusted)
 
 
 def _in_java_spelling(settings: Mapping[str, str]) -> dict[str, str]:

@@ -225,6 +225,16 @@ def test_backups(shell):
 
 
 @pytest.mark.timeout(600)
+def test_security(shell):
+    shell.environment["KAFKA_LISTENERS"] = f"SASL_SSL://{shell.server}"
+    assert run_page(shell, "docs/security.md") == 2
+    as_admin = ("--command-config", "secure/admin.properties")
+    consumed = lines_of(shell, "consume", "orders", "--offset", "beginning", "--exit", *as_admin)
+    assert consumed == ["one order"]
+    assert lines_of(shell, "users", "list", "alice", *as_admin)[1].split()[0] == "alice"
+
+
+@pytest.mark.timeout(600)
 def test_transactions(shell):
     def a_transaction(shell: Shell) -> None:
         some_topics(shell)
@@ -323,7 +333,7 @@ def test_testing(tmp_path):
     blocks = [block for block in blocks_of(ROOT / "docs/testing.md") if block.language == "python"]
     programs = [block.text for block in blocks if "def test_" not in block.text]
     tests = [block.text for block in blocks if "def test_" in block.text]
-    assert (len(programs), len(tests)) == (4, 1)
+    assert (len(programs), len(tests)) == (5, 1)
     names: dict[str, object] = {}
     exec(programs[0], names)
     exec(SEND, names)

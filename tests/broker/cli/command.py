@@ -65,22 +65,25 @@ def free_port():
 class Served:
     """``with Served(tmp_path) as broker:`` a broker process that has said it is ready."""
 
-    def __init__(self, directory, *arguments, env=None, port=None, more_listeners=""):
+    def __init__(
+        self, directory, *arguments, env=None, port=None, more_listeners="", own_listeners=False
+    ):
+        """``own_listeners``: the arguments say where the broker listens, and about HTTP."""
         self.port = port or free_port()
         self.address = f"127.0.0.1:{self.port}"
         self._directory = directory
         self._arguments = arguments
         self._env = env
-        self._more_listeners = more_listeners
+        self._where = [
+            "-Xbarnabas.http.listener=",
+            f"-Xlisteners=PLAINTEXT://{self.address}{more_listeners}",
+        ]
+        if own_listeners:
+            self._where.clear()
 
     def __enter__(self):
         self.process = subprocess.Popen(
-            command(
-                "serve",
-                "-Xbarnabas.http.listener=",
-                *self._arguments,
-                f"-Xlisteners=PLAINTEXT://{self.address}{self._more_listeners}",
-            ),
+            command("serve", *self._where[:1], *self._arguments, *self._where[1:]),
             cwd=self._directory,
             env=environment(self._env),
             stdout=subprocess.PIPE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.broker.cli.errors import CommandError
-from barnabas.broker.cli.profiles import DEFAULT_SERVER, server_of
+from barnabas.broker.cli.profiles import DEFAULT_SERVER, Server, server_of
 
 PROFILES = """
 [default]
@@ -13,6 +13,11 @@ bootstrap-server = "one:9092"
 
 [staging]
 bootstrap-server = "two:9092,three:9092"
+command-config = "staging.properties"
+
+[elsewhere]
+bootstrap-server = "five:9092"
+command-config = "~/client.properties"
 """
 
 
@@ -24,7 +29,7 @@ def environment(tmp_path):
 
 
 def test_without_anything(tmp_path):
-    assert server_of(None, {"XDG_CONFIG_HOME": str(tmp_path)}) == DEFAULT_SERVER
+    assert server_of(None, {"XDG_CONFIG_HOME": str(tmp_path)}) == Server(DEFAULT_SERVER)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +43,18 @@ def test_without_anything(tmp_path):
     ],
 )
 def test_what_counts(environment, profile, more, expected):
-    assert server_of(profile, environment | more) == expected
+    assert server_of(profile, environment | more).addresses == expected
+
+
+def test_settings_go_with_the_server_of_a_profile(environment, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    beside = tmp_path / "barnabas" / "staging.properties"
+    assert server_of("staging", environment).command_config == str(beside)
+    found = server_of("elsewhere", environment).command_config
+    assert found == str(tmp_path / "home" / "client.properties")
+    assert server_of(None, environment).command_config is None
+    elsewhere = {"BARNABAS_SERVERS": "four:1", "BARNABAS_PROFILE": "staging"}
+    assert server_of(None, environment | elsewhere).command_config is None
 
 
 @pytest.mark.parametrize(
@@ -48,6 +64,10 @@ def test_what_counts(environment, profile, more, expected):
         ("a = 1", "a is no table"),
         ("[a]", "profile a has no bootstrap-server"),
         ('[a]\nserver = "x:1"', "profile a has an unknown key server"),
+        (
+            '[a]\nbootstrap-server = "x:1"\ncommand-config = 1',
+            "profile a: command-config is no text",
+        ),
         ("[b]", "there is no profile a"),
     ],
 )

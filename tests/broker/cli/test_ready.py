@@ -4,6 +4,17 @@ import threading
 import pytest
 
 from tests.broker.cli.command import Served, barnabas, error_of, free_port
+from tests.secured import (
+    LISTENERS,
+    Keys,
+    as_properties,
+    broker_settings,
+    login,
+    token_login,
+    trusting,
+)
+
+CLOSED = "connection closed during ApiVersions; does this listener want TLS (security.protocol)?"
 
 
 def test_a_broker_is_ready(tmp_path):
@@ -41,8 +52,8 @@ def test_a_listener_without_a_fixed_port(tmp_path):
         (b"\0\0\0\x10\0\0\0\0\0\x23\0\0\0\1\0\x12\0\0\0\4", "the answer is error 35"),
         (b"\0\0\0\x0c\0\0\0\0\0\x38\1\0\0\0\0\0", "the answer is error 56"),
         (b"\0\0\0\x0c\0\0\0\7\0\0\1\0\0\0\0\0", "the answer is not Kafka's"),
-        (b"\0\0\0\x0c\0\0\0\0\0\0\1", "connection closed during ApiVersions"),
-        (b"", "connection closed during ApiVersions"),
+        (b"\0\0\0\x0c\0\0\0\0\0\0\1", CLOSED),
+        (b"", CLOSED),
         (None, "no answer in time"),
     ],
 )
@@ -62,5 +73,119 @@ def test_somebody_else_is_there(answer, expected, tmp_path):
         thread.start()
         address = f"127.0.0.1:{server.getsockname()[1]}"
         result = barnabas("ready", "-b", address, "--timeout", "1", cwd=tmp_path)
+        thread.join()
+    assert error_of(result, 1) == f"barnabas: not ready: {address}: {expected}"
+
+
+# ------------------------------------------------------------------- brokers that ask for something
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory):
+    return Keys(tmp_path_factory.mktemp("keys"))
+
+
+class Secured:
+    """A broker process whose configuration stands in a file, as that of a container does."""
+
+    def __init__(self, directory, keys, *listeners, http=False):
+        self.directory = directory
+        self.http_port = free_port()
+        self.ports = {name: free_port() for name in listeners}
+        self.settings = broker_settings(keys, self.ports) | {
+            "barnabas.http.listener": f"127.0.0.1:{self.http_port}" if http else ""
+        }
+        self.path = directory / "server.properties"
+        self.path.write_text(as_properties(self.settings))
+
+    def __enter__(self):
+        self._served = Served(self.directory, str(self.path), own_listeners=True)
+        self._served.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self._served.__exit__(*error)
+
+    def address(self, name):
+        return f"127.0.0.1:{self.ports[name]}"
+
+
+def is_ready(broker, address, *arguments):
+    result = barnabas("ready", *arguments, cwd=broker.directory)
+    assert (result.returncode, result.stdout) == (0, f"{address} is ready\n"), result.stderr
+
+
+@pytest.mark.parametrize("listeners", [("SASL",), ("TLS",), ("SASL_TLS",), ("MTLS", "SASL_TLS")])
+def test_without_credentials(tmp_path, keys, listeners):
+    """As in a container, which has the broker's configuration and nobody's password."""
+    with Secured(tmp_path, keys, *listeners) as broker:
+        is_ready(broker, broker.address(listeners[-1]), broker.path)
+
+
+def test_where_every_listener_wants_a_certificate(tmp_path, keys):
+    with Secured(tmp_path, keys, "MTLS", http=True) as broker:
+        is_ready(broker, f"127.0.0.1:{broker.http_port}", broker.path)
+        result = barnabas("ready", broker.path, "-Xbarnabas.http.listener=", cwd=broker.directory)
+        assert "there is no HTTP port to ask" in error_of(result, 2)
+    line = error_of(barnabas("ready", broker.path, cwd=broker.directory), 1)
+    assert line == f"barnabas: not ready: 127.0.0.1:{broker.http_port}: Connection refused"
+
+
+def test_as_a_client(tmp_path, keys):
+    own = {"ssl.keystore.location": keys.certificate, "ssl.keystore.type": "PEM"}
+    with Secured(tmp_path, keys, *LISTENERS) as broker:
+        for name, more in (
+            ("TLS", {}),
+            ("MTLS", own),
+            ("SASL", login("SCRAM-SHA-256")),
+            ("SASL_TLS", token_login(keys.token)),
+        ):
+            path = tmp_path / f"{name}.properties"
+            path.write_text(as_properties(trusting(keys, LISTENERS[name]) | more))
+            is_ready(
+                broker, broker.address(name), "-b", broker.address(name), "--command-config", path
+            )
+        path.write_text(as_properties(trusting(keys, "SASL_SSL") | login("PLAIN", password="no")))
+        address = broker.address("SASL_TLS")
+        result = barnabas("ready", "-b", address, "--command-config", path, cwd=tmp_path)
+        assert error_of(result, 1) == (
+            f"barnabas: not ready: {address}: login by PLAIN as alice: "
+            "Authentication failed: Invalid username or password"
+        )
+        assert "is TLS spoken" not in result.stderr
+        address = broker.address("TLS")
+        line = error_of(barnabas("ready", "-b", address, cwd=tmp_path), 1)
+        assert line.endswith(": TLS is spoken here: set security.protocol=SSL")
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (b"HTTP/1.1 503 Service Unavailable\r\n\r\nrecovery", "/readyz says 503: recovery"),
+        (b"\0\0\0\1", "the answer is not HTTP"),
+        (b"", "the answer is not HTTP"),
+        (None, "no answer in time"),
+    ],
+)
+def test_somebody_else_at_the_http_port(tmp_path, keys, answer, expected):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            connection, _ = server.accept()
+            with connection:
+                assert connection.recv(4096).startswith(b"GET /readyz HTTP/1.1\r\n")
+                if answer is not None:
+                    connection.sendall(answer)
+                else:
+                    connection.recv(4096)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        broker = Secured(tmp_path, keys, "MTLS")
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        result = barnabas(
+            *("ready", broker.path, f"-Xbarnabas.http.listener={address}", "--timeout", "1"),
+            cwd=tmp_path,
+        )
         thread.join()
     assert error_of(result, 1) == f"barnabas: not ready: {address}: {expected}"

@@ -1,0 +1,154 @@
+"""Why a connection is of no use: errors of sockets, of TLS and of logins in one line.
+
+What another attempt cannot mend becomes NotLetIn and says what to change; the rest is Unreachable.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, auto
+from typing import TYPE_CHECKING, Final
+
+from barnabas.broker.client.access import Access
+from barnabas.broker.client.errors import (
+    NotKafka,
+    NotLetIn,
+    TlsIsSpoken,
+    Unreachable,
+    WrongSetting,
+)
+from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.sasl.login_client import LoginRefused
+
+if TYPE_CHECKING:
+    import ssl
+
+SAID_MAX: Final = 300
+"""Characters of what a broker says that are shown."""
+
+_END_OF_FILE: Final = "connection closed during the TLS handshake"
+
+
+class Stage(IntEnum):
+    """How far a connection has come, which says what an error means."""
+
+    CONNECTING = auto()
+    """With the handshake of TLS."""
+    INTRODUCING = auto()
+    """ApiVersions, and the login."""
+    NEW = auto()
+    """Nothing else was answered yet."""
+    IN_USE = auto()
+
+
+def problem_of(
+    error: Exception, address: tuple[str, int], access: Access, stage: Stage
+) -> Unreachable:
+    """Return what to raise for an error of a connection; it says which broker it was."""
+    found = reason_of(error, address[0], access, stage)
+    return type(found)(f"{address[0]}:{address[1]}: {found}")
+
+
+def reason_of(error: Exception, host: str, access: Access, stage: Stage) -> Unreachable:
+    """Return the same without the broker's address."""
+    if isinstance(error, LoginRefused):
+        assert access.credential is not None
+        return NotLetIn(f"login by {access.credential.who}: {printable(str(error))}")
+    if isinstance(error, WrongSetting):
+        return NotLetIn(str(error))
+    if isinstance(error, TlsIsSpoken):
+        wanted = "SSL" if access.credential is None else "SASL_SSL"
+        return NotLetIn(f"TLS is spoken here: set security.protocol={wanted}")
+    if isinstance(error, KafkaError):
+        return NotKafka(str(error))
+    if not isinstance(error, OSError):
+        return NotKafka(f"the answer is not Kafka's ({error})")
+    if access.context is not None and stage <= Stage.INTRODUCING:
+        import ssl
+
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return NotLetIn(_distrust(error, host))
+        if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+            return NotLetIn(_refused_handshake(error))
+    text = _END_OF_FILE if _is_end_of_file(error) else error.strerror or str(error)
+    hint = _hint(access, stage) if _is_closed(error) else None
+    return Unreachable(f"{text}; {hint}" if hint else text)
+
+
+def _is_closed(error: OSError) -> bool:
+    """Whether the broker took the connection and closed it."""
+    if isinstance(error, ConnectionError):
+        return not isinstance(error, ConnectionRefusedError)
+    return _is_end_of_file(error)
+
+
+def _is_end_of_file(error: OSError) -> bool:
+    return type(error).__name__ == "SSLEOFError"  # ``ssl`` is not imported for every connection.
+
+
+def _hint(access: Access, stage: Stage) -> str | None:
+    """Say what a broker may have against a connection that it closes without a word."""
+    has_tls, has_login = access.context is not None, access.credential is not None
+    if stage is Stage.CONNECTING:
+        return "is TLS spoken here (security.protocol)?" if has_tls else None
+    if stage is Stage.INTRODUCING:
+        wanted = "a client certificate (ssl.keystore.*)" if has_tls else "TLS (security.protocol)"
+        return f"does this listener want {wanted}?"
+    if stage is Stage.NEW and not has_login:
+        return "does this listener want a login (security.protocol)?"
+    return None
+
+
+def printable(text: str) -> str:
+    """Return what a broker says without what a terminal would obey, and not all of a novel."""
+    return "".join(each if each.isprintable() else " " for each in text[:SAID_MAX])
+
+
+# ---------------------------------------------------------------------------------------------- TLS
+
+_OTHER_HOST: Final = {62, 64}
+_NO_AUTHORITY: Final = {2, 18, 19, 20, 21}
+_TIMES: Final = {9: "is not valid yet", 10: "has expired"}
+"""OpenSSL's numbers of what is wrong with a certificate (X509_V_ERR_*)."""
+
+_CERTIFICATE: Final = "a client certificate (ssl.keystore.*)"
+_ALERTS: Final = {
+    "CERTIFICATE_REQUIRED": f"the broker wants {_CERTIFICATE}",
+    "UNKNOWN_CA": "the broker does not know who has signed this client's certificate",
+    "CERTIFICATE_EXPIRED": "this client's certificate has expired",
+    "CERTIFICATE_REVOKED": "this client's certificate is revoked",
+    "BAD_CERTIFICATE": f"the broker wants another client certificate, or {_CERTIFICATE} at all",
+    "CERTIFICATE_UNKNOWN": "the broker does not trust this client's certificate",
+    "HANDSHAKE_FAILURE": "the broker ends the TLS handshake: there is no cipher suite that both"
+    f" have (ssl.cipher.suites), or it wants {_CERTIFICATE}",
+    "PROTOCOL_VERSION": "there is no version of TLS that both have (ssl.enabled.protocols)",
+}
+"""What the broker says in an alert, by the end of OpenSSL's name for it."""
+_REASONS: Final = {
+    "WRONG_VERSION_NUMBER": "no TLS is spoken here: is security.protocol right?",
+    "UNSUPPORTED_PROTOCOL": _ALERTS["PROTOCOL_VERSION"],
+    "NO_PROTOCOLS_AVAILABLE": _ALERTS["PROTOCOL_VERSION"],
+}
+
+
+def _distrust(error: ssl.SSLCertVerificationError, host: str) -> str:
+    code = error.verify_code
+    if code in _OTHER_HOST:
+        return (
+            f"the broker's certificate is not for {host}: connect to a name that is in it"
+            " (ssl.endpoint.identification.algorithm, set to nothing, lets any name pass)"
+        )
+    if code in _TIMES:
+        return f"the broker's certificate {_TIMES[code]}"
+    if code in _NO_AUTHORITY:
+        return (
+            "the broker's certificate is not signed by anybody who is trusted:"
+            " ssl.truststore.location names who is"
+        )
+    return f"the broker's certificate cannot be trusted: {error.verify_message}"
+
+
+def _refused_handshake(error: ssl.SSLError) -> str:
+    reason = error.reason or str(error)
+    alert = reason.partition("_ALERT_")[2]
+    known = _ALERTS.get(alert) or _REASONS.get(reason)
+    return known or f"the TLS handshake failed: {reason.lower().replace('_', ' ')}"

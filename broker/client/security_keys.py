@@ -1,0 +1,141 @@
+"""The settings of Kafka's clients that are about protection, and what each of them is here.
+
+All of Apache Kafka 4.3.0's are listed: whatever begins with ``ssl.``, ``sasl.`` or ``security.``
+and is not, is a mistake. Settings that name a Java class may name Kafka's own, whose work is done
+here as well; any other class would protect something and cannot be loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from barnabas.broker.client.errors import WrongSetting
+from barnabas.broker.tls.client import CLIENT_KEYS
+
+PREFIXES: Final = ("ssl.", "sasl.", "security.", "config.providers")
+PROTOCOL: Final = "security.protocol"
+MECHANISM: Final = "sasl.mechanism"
+MECHANISMS: Final = "sasl.mechanisms"
+"""librdkafka's spelling."""
+JAAS: Final = "sasl.jaas.config"
+USER: Final = "sasl.username"
+PASSWORD: Final = "sasl.password"  # noqa: S105  the name of a setting
+"""librdkafka's way to say both without JAAS."""
+TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105  the name of a setting
+PROVIDERS: Final = "config.providers"
+
+LOGIN_KEYS: Final = frozenset({MECHANISM, MECHANISMS, JAAS, USER, PASSWORD, TOKEN_URL})
+
+SECRETS: Final = frozenset(
+    {
+        *(JAAS, PASSWORD, "ssl.key.password", "ssl.keystore.password", "ssl.truststore.password"),
+        *("ssl.keystore.key", "ssl.key.pem", "sasl.oauthbearer.client.credentials.client.secret"),
+        "sasl.oauthbearer.assertion.private.key.passphrase",
+    }
+)
+"""What must not be seen by others of the same machine, in a list of processes say."""
+
+_TOKEN_PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer"  # noqa: S105
+_CLASSES: Final[Mapping[str, tuple[str, ...]]] = {
+    "sasl.client.callback.handler.class": (),
+    "sasl.login.callback.handler.class": (
+        f"{_TOKEN_PACKAGE}.OAuthBearerLoginCallbackHandler",
+        f"{_TOKEN_PACKAGE}.secured.OAuthBearerLoginCallbackHandler",
+    ),
+    "sasl.login.class": (),
+    "sasl.oauthbearer.jwt.retriever.class": (
+        f"{_TOKEN_PACKAGE}.DefaultJwtRetriever",
+        f"{_TOKEN_PACKAGE}.FileJwtRetriever",
+    ),
+    "sasl.oauthbearer.jwt.validator.class": (
+        f"{_TOKEN_PACKAGE}.DefaultJwtValidator",
+        f"{_TOKEN_PACKAGE}.ClientJwtValidator",
+    ),
+    "security.providers": (),
+    "ssl.engine.factory.class": (),
+}
+"""Settings that name Java classes, and those of Kafka's own that are not needed here."""
+
+_NO_TOKEN_SERVER: Final = frozenset(
+    {
+        "sasl.oauthbearer.client.credentials.client.id",
+        "sasl.oauthbearer.client.credentials.client.secret",
+        "sasl.oauthbearer.assertion.claim.aud",
+        "sasl.oauthbearer.assertion.claim.iss",
+        "sasl.oauthbearer.assertion.claim.sub",
+        "sasl.oauthbearer.assertion.file",
+        "sasl.oauthbearer.assertion.private.key.file",
+        "sasl.oauthbearer.assertion.private.key.passphrase",
+        "sasl.oauthbearer.assertion.template.file",
+    }
+)
+"""What asks a server for tokens: not available, tokens come from files."""
+
+_WITHOUT_EFFECT: Final = frozenset(
+    {
+        # Of Kerberos, which is refused where it is asked for.
+        "sasl.kerberos.kinit.cmd",
+        "sasl.kerberos.min.time.before.relogin",
+        "sasl.kerberos.service.name",
+        "sasl.kerberos.ticket.renew.jitter",
+        "sasl.kerberos.ticket.renew.window.factor",
+        # When tokens are fetched anew, and how patiently: a file is read at each login.
+        "sasl.login.connect.timeout.ms",
+        "sasl.login.read.timeout.ms",
+        "sasl.login.refresh.buffer.seconds",
+        "sasl.login.refresh.min.period.seconds",
+        "sasl.login.refresh.window.factor",
+        "sasl.login.refresh.window.jitter",
+        "sasl.login.retry.backoff.max.ms",
+        "sasl.login.retry.backoff.ms",
+        # How a token is made or looked at before it is sent: brokers do that.
+        "sasl.oauthbearer.assertion.algorithm",
+        "sasl.oauthbearer.assertion.claim.exp.seconds",
+        "sasl.oauthbearer.assertion.claim.jti.include",
+        "sasl.oauthbearer.assertion.claim.nbf.seconds",
+        "sasl.oauthbearer.clock.skew.seconds",
+        "sasl.oauthbearer.expected.audience",
+        "sasl.oauthbearer.expected.issuer",
+        "sasl.oauthbearer.header.urlencode",
+        "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+        "sasl.oauthbearer.jwks.endpoint.url",
+        "sasl.oauthbearer.scope",
+        "sasl.oauthbearer.scope.claim.name",
+        "sasl.oauthbearer.sub.claim.name",
+    }
+)
+
+KNOWN: Final = frozenset(
+    {PROTOCOL, *LOGIN_KEYS, *CLIENT_KEYS, *_CLASSES, *_NO_TOKEN_SERVER, *_WITHOUT_EFFECT}
+)
+"""Every setting of protection, those that are refused among them."""
+
+
+def is_about_security(key: str) -> bool:
+    """Whether a setting protects something, or says where such settings come from."""
+    return key in CLIENT_KEYS or key.startswith(PREFIXES)
+
+
+def check_keys(settings: Mapping[str, str]) -> None:
+    """Refuse what is not known, and what would protect something and cannot; raises WrongSetting.
+
+    ``settings`` are those that are about security.
+    """
+    for key, value in settings.items():
+        if key not in KNOWN and not key.startswith(PROVIDERS):
+            raise WrongSetting(key, f"unknown{_hint(key)}")
+        if key in _CLASSES and value and value not in _CLASSES[key]:
+            raise WrongSetting(key, "no Java class can be loaded here")
+        if key in _NO_TOKEN_SERVER and value:
+            reason = f"tokens are not fetched from a server; {TOKEN_URL}=file:... names a file"
+            raise WrongSetting(key, reason)
+
+
+def _hint(key: str) -> str:
+    from difflib import get_close_matches  # Only now: it would slow each start down.
+
+    close = get_close_matches(key, KNOWN, n=1)
+    return f", did you mean {close[0]}?" if close else ""
