@@ -6,24 +6,29 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from barnabas.spark_connector.broker_view import BrokerView
 from barnabas.spark_connector.checks import check_columns
 from barnabas.spark_connector.failures import QueryFailed, failures_of, failures_of_spark
 from barnabas.spark_connector.pipeline import Pipeline
-from barnabas.spark_connector.preflight import check_brokers, cluster_at
-from barnabas.spark_connector.progress import BatchProgress, BatchWatch
+from barnabas.spark_connector.preflight import check_brokers
+from barnabas.spark_connector.progress import (
+    NOTHING_KNOWN,
+    BatchProgress,
+    BatchWatch,
+    batch_progress,
+)
 from barnabas.spark_connector.refusals import WrongUse
 from barnabas.spark_connector.sentences import is_overtaken
 from barnabas.spark_connector.sinks import STOCK, TWO_PHASE, start
-from barnabas.spark_connector.source import Source, servers_or_default
+from barnabas.spark_connector.source import Source
 from barnabas.spark_connector.spark_process import SparkLog, spark_session
 from barnabas.spark_connector.starting import take_the_sink
-from barnabas.spark_connector.transaction_age import TransactionAges
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,8 +86,8 @@ class Running:
     pipeline: Pipeline
     query: StreamingQuery
     watch: BatchWatch
-    ages: TransactionAges | None
-    """None where the sink has no transactions."""
+    view: BrokerView | None = None
+    """What its brokers know of its batches."""
     start: Callable[[], StreamingQuery] | None = None
     """Starts it once more."""
     starts: int = 1
@@ -92,11 +97,11 @@ class Running:
         cls,
         pipeline: Pipeline,
         query: StreamingQuery,
-        ages: TransactionAges | None,
+        view: BrokerView | None = None,
         start: Callable[[], StreamingQuery] | None = None,
     ) -> Self:
         """Return what was just started."""
-        return cls(pipeline, query, BatchWatch(pipeline.name, query), ages, start)
+        return cls(pipeline, query, BatchWatch(query), view, start)
 
     def starts_again_after(self, failure: BaseException) -> bool:
         """Start again if another driver of the checkpoint came between; False if it may not.
@@ -111,15 +116,15 @@ class Running:
         with suppress(Exception):  # It raises what it has failed with.
             self.query.awaitTermination(_END_S)
         self.query = self.start()
-        self.watch = BatchWatch(self.pipeline.name, self.query)
+        self.watch = BatchWatch(self.query)
         self.starts += 1
         return True
 
     def ended_batches(self) -> Iterator[BatchProgress]:
         """Yield what there is to report, with what the broker knows about it."""
-        for batch in self.watch.ended():
-            age = None if self.ages is None else self.ages.oldest_ms(self.pipeline.name)
-            yield replace(batch, transaction_age_ms=age)
+        for report in self.watch.ended():
+            facts = NOTHING_KNOWN if self.view is None else self.view.facts(report)
+            yield batch_progress(self.pipeline.name, report, facts)
 
 
 def run(
@@ -163,10 +168,7 @@ def _started(
         start = partial(_start, plan, pipeline, frame, kind)
         with failures_of(pipeline.name):
             query = start()
-        ages = None
-        if kind != STOCK:
-            ages = TransactionAges(cluster_at(servers_or_default(pipeline.sink.servers)))
-        yield Running.of(pipeline, query, ages, start)
+        yield Running.of(pipeline, query, BrokerView(pipeline), start)
 
 
 def _start(plan: Plan, pipeline: Pipeline, frame: DataFrame, kind: str) -> StreamingQuery:
@@ -208,8 +210,8 @@ def check_frame(pipeline: Pipeline, frame: Any) -> None:  # noqa: ANN401 - a use
 def _end(running: Running) -> None:
     with suppress(Exception):  # Spark itself is gone: what ended it is on its way to the user.
         running.query.stop()
-    if running.ages is not None:
-        running.ages.close()
+    if running.view is not None:
+        running.view.close()
 
 
 def checkpoint_of(checkpoints: str, pipeline: Pipeline) -> str:

@@ -160,7 +160,12 @@ class FakeQuery:
         self.stopped.set()
 
     def end_batch(self, number):
-        report = {"batchId": number, "timestamp": "2026-11-21T18:00:00Z", "durationMs": {}}
+        report = {
+            "id": "query",
+            "batchId": number,
+            "timestamp": "2026-11-21T18:00:00Z",
+            "durationMs": {},
+        }
         report["durationMs"]["addBatch"] = 1
         self.recentProgress = [*self.recentProgress, report]
 
@@ -174,7 +179,7 @@ def query():
 def watching(query):
     """Watch the query in a thread; yields what asks for the end, what was reported, the errors."""
     pipeline = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="a", topic="out"))
-    running = Running.of(pipeline, query, ages=None)
+    running = Running.of(pipeline, query)
     stop, reported, errors = Stop(), [], []
 
     def work():
