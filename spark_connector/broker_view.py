@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final, TypeVar
 
 from barnabas.broker.client.errors import Unreachable
@@ -38,6 +39,8 @@ class BrokerView(Closing):
         servers = servers_or_default(sink.servers)
         self._sink = _cluster(servers)
         self._ledger: Ledger | None = None
+        self._reads = source.topics() if isinstance(source, Source) else []
+        self._writes = [] if sink.topic is None else [sink.topic]
         self._isolation = "read_committed"
         if isinstance(source, Source):
             servers = source.resolved_servers()
@@ -58,6 +61,21 @@ class BrokerView(Closing):
             ends=self._asked(lambda: self._ends(topics_to_ask_for(report))),
             transaction_age_ms=self._asked(self._oldest_transaction_ms),
         )
+
+    def missing_topic(self) -> str | None:
+        """Say which topic of the pipeline is not there, if that is to be seen."""
+        for cluster, topics, does in (
+            (self._source, self._reads, "reads"),
+            (self._sink, self._writes, "writes"),
+        ):
+            existing = self._asked(partial(cluster.existing, topics))
+            missing = [] if existing is None else [each for each in topics if each not in existing]
+            if missing:
+                return (
+                    f"the topic {missing[0]}, which the pipeline {does}, does not exist any more at"
+                    f" {cluster.servers}"
+                )
+        return None
 
     def close(self) -> None:
         """Close the connections."""

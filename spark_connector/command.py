@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import runpy
 import sys
 import traceback
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
 from barnabas.spark_connector.checks import check_configuration, check_pipelines
 from barnabas.spark_connector.errors import SinkError, WrongOption
 from barnabas.spark_connector.pipeline import Pipeline
-from barnabas.spark_connector.progress import BatchProgress
+from barnabas.spark_connector.quiet import quiet_warnings
 from barnabas.spark_connector.refusals import Refusal, WrongUse
-from barnabas.spark_connector.runner import Plan, Stop, run
+from barnabas.spark_connector.runner import Plan, run
+from barnabas.spark_connector.screen import FORMATS, TEXT, Screen
 from barnabas.spark_connector.sentences import sentence_of
+from barnabas.spark_connector.shapes import check_shapes
 from barnabas.spark_connector.source import DEFAULT_SERVERS_VARIABLE
-from barnabas.spark_connector.spark_process import SparkLog
+from barnabas.spark_connector.spark_log import SparkLog
+from barnabas.spark_connector.spark_process import check_master
+from barnabas.spark_connector.stopping import Stop, Stopped
 
 PROGRAM: Final = "barnabas.spark"
 OK, FAILED, USAGE = 0, 1, 2
-
-FORMATS: Final[dict[str, Callable[[BatchProgress], str]]] = {
-    "text": BatchProgress.as_text,
-    "json": BatchProgress.as_json,
-}
 
 
 class Parser(argparse.ArgumentParser):
@@ -44,14 +41,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 not understood."""
     parsed = _parser().parse_args(arguments)
     if not parsed.verbose:
-        # What PySpark warns of is for who writes it; here it would stand between the lines.
-        warnings.filterwarnings("ignore", module="pyspark")
-        # Py4J logs a traceback where Java has died; the command says that itself.
-        logging.getLogger("py4j").setLevel(logging.CRITICAL)
-        logging.getLogger().addFilter(lambda record: "py4j" not in Path(record.pathname).parts)
-    with SparkLog(verbose=parsed.verbose) as log:
+        quiet_warnings(PROGRAM)
+    with SparkLog(verbose=parsed.verbose) as log, Screen(parsed.format) as screen:
         try:
-            _run(parsed, log)
+            _run(parsed, screen, log)
+        except (Stopped, KeyboardInterrupt):
+            # Spark takes Ctrl-C for itself for a moment, when it starts.
+            return OK
         except Exception as error:  # noqa: BLE001 - the one place where errors become a line
             if parsed.verbose:
                 traceback.print_exception(error)
@@ -71,23 +67,27 @@ def _parser() -> Parser:
         help="brokers, where the file names none (localhost:9092)")  # fmt: skip
     verb.add_argument("--checkpoint", default="checkpoints", metavar="DIR",
         help="where checkpoints are, one directory per sink id (%(default)s)")  # fmt: skip
-    verb.add_argument("--master", default="local[*]", help="of Spark (%(default)s)")
+    verb.add_argument("--master", default="local[*]", metavar="URL",
+        help="of Spark (%(default)s)")  # fmt: skip
     verb.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE",
         help="a setting of Spark; may be repeated")  # fmt: skip
-    verb.add_argument("--format", choices=sorted(FORMATS), default="text",
-        help="of the line for each batch (%(default)s)")  # fmt: skip
+    verb.add_argument("--format", choices=sorted(FORMATS), default=TEXT, metavar="FORMAT",
+        help=f"of the line for each batch: {' or '.join(FORMATS)} (%(default)s)")  # fmt: skip
     verb.add_argument("--verbose", action="store_true",
         help="show what Spark prints, and tracebacks")  # fmt: skip
     return parser
 
 
-def _run(parsed: argparse.Namespace, log: SparkLog) -> None:
+def _run(parsed: argparse.Namespace, screen: Screen, log: SparkLog) -> None:
     stop = Stop()
     stop.on_signals()
     if parsed.servers:
         os.environ[DEFAULT_SERVERS_VARIABLE] = parsed.servers
+    check_master(parsed.master)
     settings = dict(map(_setting, parsed.conf))
-    pipelines = _chosen(pipelines_of(Path(parsed.file)), parsed.pipeline)
+    named = pipelines_of(Path(parsed.file))
+    check_shapes(named)
+    pipelines = _chosen(named, parsed.pipeline)
     check_pipelines(pipelines)
     check_configuration(pipelines, settings)
     plan = Plan(
@@ -97,18 +97,7 @@ def _run(parsed: argparse.Namespace, log: SparkLog) -> None:
         settings=settings,
         once=parsed.once,
     )
-    shown = FORMATS[parsed.format]
-    note = _show if parsed.format == "text" else _ignore
-    run(plan, lambda batch: _show(shown(batch)), stop, log, note)
-
-
-def _show(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-def _ignore(_line: str) -> None:
-    """Print nothing: a program reads the lines."""
+    run(plan, screen, stop, log)
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -172,3 +172,15 @@ def _noting(asked, question):
         return question(*arguments)
 
     return ask
+
+
+def test_which_topic_of_a_pipeline_is_not_there(broker):
+    servers = broker.bootstrap_servers
+    with view_of(broker) as view:
+        assert view.missing_topic() is None
+    with view_of(broker, source=Source(topic=["in", "gone"], servers=servers)) as view:
+        assert view.missing_topic() == (
+            f"the topic gone, which the pipeline reads, does not exist any more at {servers}"
+        )
+    with view_of(broker, topic="away", kind="stock", options={}) as view:
+        assert "the topic away, which the pipeline writes, does not exist" in view.missing_topic()

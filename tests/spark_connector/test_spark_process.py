@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from barnabas.spark_connector.spark_process import let_the_other_side_leave
+from barnabas.spark_connector.quiet import let_the_other_side_leave
 
 
 class Failing(socketserver.BaseRequestHandler):
