@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from barnabas.spark_connector.checks import check_configuration, check_pipelines
+from barnabas.spark_connector.class_path import with_packages
 from barnabas.spark_connector.errors import SinkError, WrongOption
 from barnabas.spark_connector.pipeline import Pipeline
 from barnabas.spark_connector.quiet import quiet_warnings
@@ -69,8 +70,12 @@ def _parser() -> Parser:
         help="where checkpoints are, one directory per sink id (%(default)s)")  # fmt: skip
     verb.add_argument("--master", default="local[*]", metavar="URL",
         help="of Spark (%(default)s)")  # fmt: skip
+    verb.add_argument("--packages", action="append", default=[],
+        metavar="GROUP:ARTIFACT:VERSION[,...]",
+        help="packages for Spark beside its Kafka connector; may be repeated")  # fmt: skip
     verb.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE",
         help="a setting of Spark; may be repeated")  # fmt: skip
+    verb.add_argument("--ui", action="store_true", help="start Spark's UI, and say where it is")
     verb.add_argument("--format", choices=sorted(FORMATS), default=TEXT, metavar="FORMAT",
         help=f"of the line for each batch: {' or '.join(FORMATS)} (%(default)s)")  # fmt: skip
     verb.add_argument("--verbose", action="store_true",
@@ -84,7 +89,9 @@ def _run(parsed: argparse.Namespace, screen: Screen, log: SparkLog) -> None:
     if parsed.servers:
         os.environ[DEFAULT_SERVERS_VARIABLE] = parsed.servers
     check_master(parsed.master)
-    settings = dict(map(_setting, parsed.conf))
+    settings = with_packages(dict(map(_setting, parsed.conf)), parsed.packages)
+    if parsed.ui:
+        settings["spark.ui.enabled"] = "true"
     named = pipelines_of(Path(parsed.file))
     check_shapes(named)
     pipelines = _chosen(named, parsed.pipeline)

@@ -130,6 +130,8 @@ def run(plan: Plan, screen: Screen, stop: Stop, log: SparkLog) -> None:
     try:
         with failures_of_spark(names), spark_session(plan.master, settings, log) as spark:
             stop.on_signals()
+            if address := spark.sparkContext.uiWebUrl:
+                screen.announce(f"Spark's UI is at {address}")
             frames = [_frame_of(pipeline, spark) for pipeline in plan.pipelines]
             _run_queries(plan, frames, kinds, screen, stop)
     except QueryFailed as failed:

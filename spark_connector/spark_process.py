@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from subprocess import Popen, TimeoutExpired
 from typing import TYPE_CHECKING, Any, Final
 
-from barnabas.spark_connector.jars import jars_of_installed_spark
+from barnabas.spark_connector.class_path import with_connector
 from barnabas.spark_connector.java import java_home
 from barnabas.spark_connector.quiet import let_the_other_side_leave, quiet_pyspark
 from barnabas.spark_connector.refusals import Refusal, WrongUse
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-JAR_SETTINGS: Final = {"spark.jars", "spark.jars.packages"}
 _MASTER: Final = re.compile(
     r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[.+\]|(spark|k8s)://\S+|yarn"
 )
@@ -42,9 +41,7 @@ LOCAL_SHUFFLE_PARTITIONS: Final = "8"
 
 def made_ready(master: str, given: Mapping[str, str]) -> dict[str, str]:
     """Find the jars and the Java that Spark needs; return its settings. Raises Refusal."""
-    settings = settings_of(master, given)
-    if not JAR_SETTINGS & settings.keys():
-        settings["spark.jars"] = ",".join(str(jar) for jar in jars_of_installed_spark())
+    settings = with_connector(settings_of(master, given))
     os.environ["JAVA_HOME"] = str(java_home())
     if master.startswith("local"):
         # Otherwise Spark listens on whatever address the machine's name stands for.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -234,20 +235,34 @@ def test_the_output_topic_is_deleted(run):
             id="setting",
         ),
         pytest.param(
+            ["--ui", "--conf", "spark.ui.port={port}", "--conf", "spark.port.maxRetries=0"],
+            1,
+            "{name}: Spark's Java process ended with exit code 1 when it started: Failed to bind",
+            id="ui",
+        ),
+        pytest.param(
             ["--checkpoint", "/proc/nothing"],
             1,
             "{name}: The checkpoint /proc/nothing/{name} cannot be used (No such file or",
             id="checkpoint",
         ),
+        pytest.param(
+            ["--conf", "spark.jars=/proc/nothing.jar"],
+            2,
+            "--conf spark.jars names /proc/nothing.jar, but there is no such file",
+            id="jar",
+        ),
         pytest.param(["--master", "local[x]"], 2, "--master local[x] is none of", id="master"),
     ],
 )
 def test_what_keeps_it_from_starting(run, arguments, code, says):
-    batches = list(run.start("--once", *arguments))
-    found, errors = run.end()
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        known = {"name": run.name, "port": taken.getsockname()[1]}
+        batches = list(run.start("--once", *(each.format(**known) for each in arguments)))
+        found, errors = run.end()
     assert (found, batches) == (code, []), errors
     (line,) = errors.splitlines()
-    assert line.startswith(f"barnabas.spark: {says.format(name=run.name)}"), line
+    assert line.startswith(f"barnabas.spark: {says.format(**known)}"), line
 
 
 # ---------------------------------------------------------------------- signals, and nobody's there

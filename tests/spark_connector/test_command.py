@@ -108,6 +108,7 @@ def test_a_file_that_is_wrong(file, capsys, text, says):
             ["--conf", "spark.asyncProgressTrackingEnabled=true"], "asynchronous", id="async"
         ),
         pytest.param(["--servers", "nowhere"], "write it as host:port", id="servers"),
+        pytest.param(["--packages", "avro"], "is not group:artifact:version", id="packages"),
         *(
             pytest.param(["--master", master], "is none of Spark's: use local[N]", id=master)
             for master in ("x", "local[x]", "", "localhost:7077", "local[2", "spark://")
