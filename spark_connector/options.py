@@ -43,7 +43,7 @@ _SPARKS: Final = frozenset({"path", "queryname"})
 """Options of Spark's own that are near one of ours."""
 _NEARLY: Final = 0.8
 
-_KAFKA_OPTIONS: Final = (SERVERS, COMPRESSION, DELIVERY_TIMEOUT, REQUEST_TIMEOUT, CLIENT_ID)
+KAFKA_OPTIONS: Final = (SERVERS, COMPRESSION, DELIVERY_TIMEOUT, REQUEST_TIMEOUT, CLIENT_ID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +141,15 @@ def _refuse_unknown(given: Mapping[str, str]) -> None:
                     f"The option {name} is not one of this sink's: did you mean {own[near[0]]}?"
                 )
             continue
-        if name in _KAFKA_OPTIONS:
+        if name in KAFKA_OPTIONS:
             continue
         if name.startswith(("kafka.security.", "kafka.sasl.", "kafka.ssl.")):
             raise WrongOption(
                 f"The option {name} is not supported yet: this sink speaks to brokers without "
                 "TLS and SASL only."
             )
-        near = get_close_matches(name, _KAFKA_OPTIONS, n=1)
-        hint = f": did you mean {near[0]}?" if near else f", which are {', '.join(_KAFKA_OPTIONS)}."
+        near = get_close_matches(name, KAFKA_OPTIONS, n=1)
+        hint = f": did you mean {near[0]}?" if near else f", which are {', '.join(KAFKA_OPTIONS)}."
         raise WrongOption(f"The option {name} is not one of this sink's{hint}")
 
 
