@@ -25,13 +25,17 @@ from barnabas.broker.api.fetch_sessions import FetchSessions
 from barnabas.broker.api.inspector import Inspector
 from barnabas.broker.api.waiting import FetchWaits
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.config.types import ConfigError
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.handlers.producers import limit_init_producer_id
 from barnabas.broker.housekeeping import Housekeeping
+from barnabas.broker.http.guard import HostCheck
+from barnabas.broker.http.login import HttpLogin, NoPasswords, is_loopback
 from barnabas.broker.http.pages import pages
 from barnabas.broker.http.server import HttpServer
+from barnabas.broker.http.site import Site
 from barnabas.broker.metrics.collectors import (
     register_coordinators,
     register_maintenance,
@@ -41,20 +45,31 @@ from barnabas.broker.metrics.collectors import (
 from barnabas.broker.metrics.families import Metrics
 from barnabas.broker.metrics.kafka import TopicTraffic, Windows
 from barnabas.broker.metrics.loop import LoopMonitor
-from barnabas.broker.network.socket_server import Listener, ListenError, SocketServer
+from barnabas.broker.network.socket_server import Listener, ListenError, SocketServer, resolve
+from barnabas.broker.runtime.audit_file import AuditOutput, audit_output
 from barnabas.broker.runtime.clock import Clock, SystemClock
 from barnabas.broker.runtime.disk_readers import DiskReaders
 from barnabas.broker.runtime.engine import LoopEngine
 from barnabas.broker.runtime.stage import Stage
+from barnabas.broker.security.access import Access, Generation
+from barnabas.broker.security.audit import AuditLog
+from barnabas.broker.security.authorizer import Authorizer
+from barnabas.broker.security.listeners import listeners_of
+from barnabas.broker.security.logins import Logins
+from barnabas.broker.security.principals import Principal
+from barnabas.broker.security.setup import authorizer_of, quotas_of
+from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.broker.topics.adoption import adopt_if_foreign
 from barnabas.broker.topics.catalogue import Catalogue, new_cluster_id
 from barnabas.broker.topics.cleaning import LogCleaner
 from barnabas.broker.topics.identity import read_properties, refuse_backup, settle_identity
+from barnabas.broker.topics.quota_rules import QuotaRules
 from barnabas.broker.topics.scrubbing import LogScrubber
+from barnabas.broker.topics.user_credentials import UserCredentials
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.io import LocalFileSystem
 from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
-from barnabas.storage.metastore.interface import MetaStore
+from barnabas.storage.metastore.interface import MetadataImage, MetaStore
 from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
 from barnabas.storage.partition_log import PartitionLog
 from barnabas.storage.recovery import RecoveryProgress, RecoveryReport, lock_directory, open_store
@@ -105,6 +120,10 @@ class BrokerServer:
         self.readers: DiskReaders
         self.scrubber: LogScrubber
         self.fetch_sessions = fetch_sessions_of(config)
+        self.generation = Generation()
+        self.authorizer: Authorizer | None = None
+        self.logins: Logins
+        self.quotas = quotas_of(config, self.clock, self.generation)
         self.groups: Groups
         self.markers: MarkerWriter
         self.transactions: Transactions
@@ -123,6 +142,8 @@ class BrokerServer:
         self._housekeeping: Housekeeping | None = None
         self._gives_up = False
         """Whether recovery is to end at its next step: this broker is being stopped."""
+        self._audit: AuditLog
+        self._audit_output: AuditOutput | None = None
         self._engine: LoopEngine
         self._ended: asyncio.Event
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -143,9 +164,21 @@ class BrokerServer:
         self.fetch_sessions = fetch_sessions_of(self.config)
         self.readers = DiskReaders(self.loop)
         self.inspector = Inspector(self.loop, lambda: self.config.queued_max_request_bytes)
-        self.sockets = SocketServer(self.config, self.clock, self.routes)
+        self._audit = AuditLog(self.clock, self._write_audit, allowed_too=self.config.audit_allowed)
+        self.authorizer = authorizer_of(self.config, self.generation, self._audit)
+        self.logins = Logins(self.config, self.clock)
+        self.sockets = SocketServer(
+            self.config,
+            self.clock,
+            self.routes,
+            listeners_of(self.config, self.authorizer, self.generation, self.logins),
+            self.generation,
+            self.quotas,
+            self._audit,
+        )
         register_serving(self.metrics, lambda: self.stage, self.loop_monitor, self.sockets)
         try:
+            self._audit_output = self._opened_audit()
             self.sockets.bind()
             await self._open_http()
             report = await self._storage_opened()
@@ -157,8 +190,10 @@ class BrokerServer:
             self.groups.log.open()
             self.transactions.log.open()
             self.logs.check_space()  # A full disk refuses the first request already.
-            self.routes.bind(self._services())
+            is_controlled = self.authorizer is not None
+            self.routes.bind(self._services(), is_controlled=is_controlled)
             self.stage = Stage.PREPARED
+            await self.logins.open()
             await self.sockets.start()
         except BaseException:
             self.abandon()
@@ -194,6 +229,7 @@ class BrokerServer:
         """
         self.stage = Stage.STOPPING
         await self.sockets.stop(self.config.shutdown_timeout_ms)
+        self.logins.close()
         if self._housekeeping is not None:
             self._housekeeping.stop()
         self._close_coordinators()
@@ -228,6 +264,7 @@ class BrokerServer:
         """Let go of files and threads without writing anything more."""
         self._engine.dead = True
         self.loop_monitor.stop()
+        self.logins.close()
         self.sockets.close_listeners()
         if self.http is not None:
             self.http.close()
@@ -298,12 +335,24 @@ class BrokerServer:
 
     # --------------------------------------------------------------------------------- private
 
+    def _opened_audit(self) -> AuditOutput:
+        path = self.config.audit_log
+        try:
+            return audit_output(path)
+        except OSError as error:
+            raise ConfigError("barnabas.audit.log", path, error.strerror or str(error)) from None
+
+    def _write_audit(self, line: str) -> None:
+        if self._audit_output is not None:
+            self._audit_output.write(line)
+
     async def _open_http(self) -> None:
         """Open the HTTP port. One that is taken is an error if the configuration names it."""
         address = self.config.http_address
         if address is None:
             return
-        http = HttpServer(*address, pages(self))
+        site = Site(pages(self), self._host_check(), self._http_login(address[0]))
+        http = HttpServer(*address, site.answer)
         try:
             await http.start(self.config)
         except ListenError as error:
@@ -314,6 +363,28 @@ class BrokerServer:
             return
         self.http = http
         self.loop_monitor.start()
+
+    def _host_check(self) -> HostCheck:
+        config = self.config
+        advertised = [each.advertised[0] for each in config.endpoints if each.advertised]
+        bound = [each.host for each in config.endpoints]
+        host = "" if config.http_address is None else config.http_address[0]
+        return HostCheck([*config.http_allowed_hosts, *advertised, *bound, host])
+
+    def _http_login(self, host: str) -> HttpLogin | None:
+        """Return who may ask; None where the port is this machine's alone."""
+        if is_loopback(address for _, address in resolve(host)):
+            return None
+        return HttpLogin(
+            token=self.config.http_bearer_token,
+            passwords=NoPasswords(),
+            new_access=self._new_access,
+            audit=self._audit,
+            delay_s=self.config.connection_failed_authentication_delay_ms / 1000,
+        )
+
+    def _new_access(self, principal: Principal, host: str) -> Access:
+        return Access(str(principal), host, self.authorizer, self.generation)
 
     async def _storage_opened(self) -> RecoveryReport:
         """Open storage on a thread: the loop goes on answering probes, however long it takes."""
@@ -345,6 +416,7 @@ class BrokerServer:
     def _services(self) -> dict[str, object]:
         """Return what handlers may ask for, by the names that they ask with."""
         return {
+            "access_rules": AccessRules(self.authorizer, self.metastore, self.catalogue.changes),
             "catalogue": self.catalogue,
             "configs": self.catalogue.configs,
             "fetch_sessions": self.fetch_sessions,
@@ -355,10 +427,15 @@ class BrokerServer:
             "inspector": self.inspector,
             "logs": self.logs,
             "markers": self.markers,
+            "quota_rules": QuotaRules(self.quotas, self.metastore, self.catalogue.changes),
             "producer_ids": self.catalogue.producer_ids,
             "readers": self.readers,
             "routes": self.routes,
+            "sockets": self.sockets,
             "transactions": self.transactions,
+            "user_credentials": UserCredentials(
+                self.logins.scram, self.metastore, self.catalogue.changes
+            ),
         }
 
     def _recovered(self, progress: RecoveryProgress) -> None:
@@ -403,17 +480,7 @@ class BrokerServer:
         self.logs.callbacks.on_suspected = self.scrubber.suspect
         refuse_backup(self.file_system, config.data_directory)
         lock_directory(self.logs)
-        properties = read_properties(self.file_system, config.data_directory)
-        self.metastore = self._given_metastore or SqliteMetaStore.open(
-            self.file_system.join(config.data_directory, FILE_NAME),
-            node_id=config.node_id,
-            new_cluster_id=properties.cluster_id
-            if properties is not None
-            else config.cluster_id or new_cluster_id(),
-        )
-        settle_identity(self.file_system, config, self.metastore, properties)
-        adopt_if_foreign(self.file_system, config.data_directory, self.metastore, config)
-        self.cluster_id = self.metastore.identity.cluster_id
+        image = self._open_metadata()
         self.catalogue = Catalogue(
             self.metastore,
             self.logs,
@@ -423,7 +490,7 @@ class BrokerServer:
             on_config_changed=self._use_config,
             on_fatal=self.fatal,
         )
-        specs = self.catalogue.load()
+        specs = self.catalogue.load(image)
         report = open_store(
             self.logs,
             specs,
@@ -435,10 +502,31 @@ class BrokerServer:
         self.metastore.raise_boot_epoch(self.logs.leader_epoch)
         self.scrubber.open(clean=report.clean)
         self.catalogue.open()
-        self.groups = Groups(self, self.catalogue)
+        self.groups = Groups(self, self.catalogue, self.generation)
         self.markers = MarkerWriter(self.catalogue, self.groups)
         self.transactions = Transactions(self, self.catalogue, self.logs, self.markers)
         return report
+
+    def _open_metadata(self) -> MetadataImage:
+        """Open the MetaStore, or make it of a Kafka's directory; load what it holds."""
+        config = self.config
+        properties = read_properties(self.file_system, config.data_directory)
+        self.metastore = self._given_metastore or SqliteMetaStore.open(
+            self.file_system.join(config.data_directory, FILE_NAME),
+            node_id=config.node_id,
+            new_cluster_id=properties.cluster_id
+            if properties is not None
+            else config.cluster_id or new_cluster_id(),
+        )
+        settle_identity(self.file_system, config, self.metastore, properties)
+        adopt_if_foreign(self.file_system, config.data_directory, self.metastore, config)
+        self.cluster_id = self.metastore.identity.cluster_id
+        image = self.metastore.load()
+        if self.authorizer is not None:
+            self.authorizer.load(image.acls)
+        self.logins.load(image, self.metastore)
+        self.quotas.load(image.quotas)
+        return image
 
     async def _create_configured_topics(self) -> None:
         """Make the topics of ``barnabas.create.topics``: "ready" means that they exist."""
@@ -503,6 +591,9 @@ class BrokerServer:
             self.transactions.close()
 
     def _release(self) -> None:
+        if self._audit_output is not None:
+            self._audit_output.close()
+            self._audit_output = None
         self._engine.close()
         self.readers.close()
         self.inspector.close()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.spark import Pipeline, Sink, Source, read
+from barnabas.spark import Pipeline, Sink, Source, read, run
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,3 +44,6 @@ pipeline = Pipeline(
     transform=with_country,
     sink=Sink(sink_id="enrichment", topic="orders-by-country"),
 )
+
+if __name__ == "__main__":
+    run(pipeline)

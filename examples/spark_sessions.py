@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.spark import Pipeline, Sink, Source
+from barnabas.spark import Pipeline, Sink, Source, run
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,3 +42,6 @@ pipeline = Pipeline(
     transform=sessions,
     sink=Sink(sink_id="sessions", topic="sessions"),
 )
+
+if __name__ == "__main__":
+    run(pipeline)

@@ -50,6 +50,10 @@ _NOTHING: Final = memoryview(b"")
 class FrameRefused(Exception):
     """A length no frame may have. The connection is of no use after it."""
 
+    def __init__(self, size: int, least: int, most: int) -> None:
+        self.size = size
+        super().__init__(f"a frame of {size} bytes is outside {least} to {most}")
+
 
 class RingPool:
     """Rings of one size that connections borrow; at most ``keep`` unused ones are kept."""
@@ -112,6 +116,7 @@ class FrameBuffer:
         "_tail",
         "frame_is_owned",
         "max_frame_bytes",
+        "min_frame_bytes",
         "wanted_bytes",
     )
 
@@ -119,6 +124,7 @@ class FrameBuffer:
         self._pool = pool
         self._capacity = pool.capacity
         self.max_frame_bytes = max_frame_bytes
+        self.min_frame_bytes = MIN_FRAME_BYTES
         self._ring: memoryview = _NOTHING
         self._head = 0
         self._tail = 0
@@ -224,10 +230,8 @@ class FrameBuffer:
         if start > self._tail:
             return None
         size = _length(self._ring, head)[0]
-        if not MIN_FRAME_BYTES <= size <= self.max_frame_bytes:
-            raise FrameRefused(
-                f"a frame of {size} bytes is outside {MIN_FRAME_BYTES} to {self.max_frame_bytes}"
-            )
+        if not self.min_frame_bytes <= size <= self.max_frame_bytes:
+            raise FrameRefused(size, self.min_frame_bytes, self.max_frame_bytes)
         end: int = start + size
         if end <= self._tail:
             self._head = end

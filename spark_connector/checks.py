@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from barnabas.spark_connector.errors import WrongOption
 from barnabas.spark_connector.options import OWN_OPTIONS as SINK_OPTIONS
@@ -19,7 +20,11 @@ from barnabas.spark_connector.pipeline import Pipeline
 from barnabas.spark_connector.refusals import WrongUse
 from barnabas.spark_connector.sinks import EXACTLY_ONCE, KINDS, OUTPUT_MODES, STOCK, Sink
 from barnabas.spark_connector.source import ISOLATION, Source, servers_or_default
+from barnabas.spark_connector.table import Batch, rows_for_topic
 from barnabas.spark_connector.triggers import check_trigger
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 ASYNC_PROGRESS: Final = "asyncProgressTrackingEnabled"
 
@@ -138,6 +143,7 @@ def _check_pipeline(pipeline: Pipeline) -> None:
         raise WrongUse(
             f"there is no output mode called {sink.output_mode!r}: use {_any_of(OUTPUT_MODES)}"
         )
+    _check_table(sink)
     check_trigger(sink.trigger, is_exactly_once=sink.kind in EXACTLY_ONCE)
     _check_options(sink)
     if isinstance(pipeline.source, Source):
@@ -185,7 +191,36 @@ def _refuse_misspelt(of: str, names: Iterable[str], known: Sequence[str]) -> Non
             raise WrongUse(f"the {of} has no option {name}: {hint}")
 
 
-# ------------------------------------------------------------------------------------- options
+# ---------------------------------------------------------------------------- tables and options
+
+
+def _check_table(sink: Sink) -> None:
+    if sink.table is None:
+        return
+    if not callable(sink.table):
+        raise WrongUse(
+            f"table= is {sink.table!r}, not a function of a DataFrame and a Batch that writes the"
+            " one and returns the rows for the topic"
+        )
+    if sink.kind == STOCK:
+        raise WrongUse(
+            "kind='stock' cannot write a table, too: it has no ledger that decides about both;"
+            " leave table= out, or use an exactly-once kind"
+        )
+
+
+def with_checked_table(sink: Sink) -> Sink:
+    """Return the sink; what its table returns for the topic is checked as other rows are."""
+    table = sink.table
+    if table is None:
+        return sink
+
+    def checked(rows: DataFrame, batch: Batch) -> DataFrame:
+        found = rows_for_topic(table, rows, batch)
+        check_columns(found.dtypes, sink)
+        return found
+
+    return replace(sink, table=checked)
 
 
 def _check_options(sink: Sink) -> None:

@@ -14,7 +14,7 @@ from glob import glob
 from typing import Final
 
 from barnabas.spark_connector.checkpoint_files import local_path
-from barnabas.spark_connector.jars import SPARK_KAFKA_JARS, jars_of_installed_spark
+from barnabas.spark_connector.jars import SPARK_KAFKA_JARS, has_connector, jars_of_installed_spark
 from barnabas.spark_connector.refusals import WrongUse
 
 JARS: Final = "spark.jars"
@@ -38,12 +38,12 @@ def with_packages(settings: Mapping[str, str], given: Sequence[str]) -> dict[str
 
 
 def with_connector(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings with the connector's jars, unless they have a connector themselves."""
+    """Return the settings with the connector's jars, unless they or PySpark have a connector."""
     jars = _listed(settings.get(JARS))
     packages = {_module(each) for each in _listed(settings.get(PACKAGES))}
     is_named = any(_is_connector(each.partition(":")[2]) for each in packages)
     # All are looked at: one that is not there is refused.
-    if any([_has_connector(each) for each in jars]) or is_named:  # noqa: C419
+    if any([_has_connector(each) for each in jars]) or is_named or has_connector():  # noqa: C419
         return dict(settings)
     pinned = {f"{jar.group}:{jar.artifact}": jar for jar in SPARK_KAFKA_JARS}
     files = {path.name: path for path in jars_of_installed_spark()}

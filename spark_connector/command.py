@@ -1,4 +1,7 @@
-"""`python -m barnabas.spark run my_pipeline.py`: run the pipelines of a file with Spark."""
+"""`python -m barnabas.spark run my_pipeline.py`: run the pipelines of a file with Spark.
+
+A file that ends with `barnabas.spark.run(pipeline)` is a program of its own, for `spark-submit`.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from typing import Final, NoReturn
 from barnabas.spark_connector.checks import check_configuration, check_pipelines
 from barnabas.spark_connector.class_path import with_packages
 from barnabas.spark_connector.errors import SinkError, WrongOption
+from barnabas.spark_connector.jars import jars_of_installed_spark
 from barnabas.spark_connector.pipeline import Pipeline
 from barnabas.spark_connector.quiet import quiet_warnings
 from barnabas.spark_connector.refusals import Refusal, WrongUse
@@ -23,11 +27,12 @@ from barnabas.spark_connector.sentences import sentence_of
 from barnabas.spark_connector.shapes import check_shapes
 from barnabas.spark_connector.source import DEFAULT_SERVERS_VARIABLE
 from barnabas.spark_connector.spark_log import SparkLog
-from barnabas.spark_connector.spark_process import check_master
+from barnabas.spark_connector.spark_process import check_master, is_submitted
 from barnabas.spark_connector.stopping import Stop, Stopped
 
 PROGRAM: Final = "barnabas.spark"
 OK, FAILED, USAGE = 0, 1, 2
+LOCAL: Final = "local[*]"
 
 
 class Parser(argparse.ArgumentParser):
@@ -35,17 +40,31 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print it and exit with 2."""
-        self.exit(USAGE, f"{PROGRAM}: {message}; see python -m {PROGRAM} {{run}} --help\n")
+        self.exit(USAGE, f"{PROGRAM}: {message}; see python -m {PROGRAM} {{run,jars}} --help\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 not understood."""
     parsed = _parser().parse_args(arguments)
+    if parsed.command == "jars":
+        return _command(parsed, lambda _log: _show_jars())
+    return _command(parsed, lambda log: _run(parsed, lambda: pipelines_of(Path(parsed.file)), log))
+
+
+def run_given(pipelines: Sequence[Pipeline], arguments: Sequence[str] | None = None) -> int:
+    """Run pipelines with the options of `run` but for the file; return the exit code."""
+    parser = Parser(description="Run the pipelines of this file with Spark.")
+    _add_options(parser)
+    parsed = parser.parse_args(arguments)
+    return _command(parsed, lambda log: _run(parsed, lambda: _by_name(pipelines), log))
+
+
+def _command(parsed: argparse.Namespace, action: Callable[[SparkLog], None]) -> int:
     if not parsed.verbose:
         quiet_warnings(PROGRAM)
-    with SparkLog(verbose=parsed.verbose) as log, Screen(parsed.format) as screen:
+    with SparkLog(verbose=parsed.verbose) as log:
         try:
-            _run(parsed, screen, log)
+            action(log)
         except (Stopped, KeyboardInterrupt):
             # Spark takes Ctrl-C for itself for a moment, when it starts.
             return OK
@@ -58,9 +77,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> Parser:
     parser = Parser(prog=f"python -m {PROGRAM}", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="run")
-    verb = commands.add_parser("run", help="run the pipelines of a file until SIGTERM or Ctrl-C")
-    verb.add_argument("file", help="a Python file with one or more Pipelines at its top level")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="{run,jars}")
+    run = commands.add_parser("run", help="run the pipelines of a file until SIGTERM or Ctrl-C")
+    run.add_argument("file", help="a Python file with one or more Pipelines at its top level")
+    _add_options(run)
+    jars = commands.add_parser("jars", help="print where the jars of Spark's Kafka connector are,"
+        " with commas between them, as spark-submit --jars takes them")  # fmt: skip
+    _add_verbose(jars)
+    return parser
+
+
+def _add_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--pipeline", action="append", default=[], metavar="NAME",
         help="only the pipeline with this name or sink id; may be repeated")  # fmt: skip
     verb.add_argument("--once", action="store_true", help="end when all that is there is done")
@@ -68,8 +95,8 @@ def _parser() -> Parser:
         help="brokers, where the file names none (localhost:9092)")  # fmt: skip
     verb.add_argument("--checkpoint", default="checkpoints", metavar="DIR",
         help="where checkpoints are, one directory per sink id (%(default)s)")  # fmt: skip
-    verb.add_argument("--master", default="local[*]", metavar="URL",
-        help="of Spark (%(default)s)")  # fmt: skip
+    verb.add_argument("--master", metavar="URL",
+        help=f"of Spark ({LOCAL}); spark-submit has its own")  # fmt: skip
     verb.add_argument("--packages", action="append", default=[],
         metavar="GROUP:ARTIFACT:VERSION[,...]",
         help="packages for Spark beside its Kafka connector; may be repeated")  # fmt: skip
@@ -78,33 +105,57 @@ def _parser() -> Parser:
     verb.add_argument("--ui", action="store_true", help="start Spark's UI, and say where it is")
     verb.add_argument("--format", choices=sorted(FORMATS), default=TEXT, metavar="FORMAT",
         help=f"of the line for each batch: {' or '.join(FORMATS)} (%(default)s)")  # fmt: skip
+    _add_verbose(verb)
+
+
+def _add_verbose(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--verbose", action="store_true",
         help="show what Spark prints, and tracebacks")  # fmt: skip
-    return parser
 
 
-def _run(parsed: argparse.Namespace, screen: Screen, log: SparkLog) -> None:
+def _run(
+    parsed: argparse.Namespace, find: Callable[[], dict[str, Pipeline]], log: SparkLog
+) -> None:
     stop = Stop()
     stop.on_signals()
     if parsed.servers:
         os.environ[DEFAULT_SERVERS_VARIABLE] = parsed.servers
-    check_master(parsed.master)
+    master = _master(parsed)
     settings = with_packages(dict(map(_setting, parsed.conf)), parsed.packages)
     if parsed.ui:
         settings["spark.ui.enabled"] = "true"
-    named = pipelines_of(Path(parsed.file))
-    check_shapes(named)
-    pipelines = _chosen(named, parsed.pipeline)
-    check_pipelines(pipelines)
-    check_configuration(pipelines, settings)
-    plan = Plan(
-        pipelines=pipelines,
-        checkpoints=parsed.checkpoint,
-        master=parsed.master,
-        settings=settings,
-        once=parsed.once,
-    )
-    run(plan, screen, stop, log)
+    with Screen(parsed.format) as screen:
+        named = find()
+        check_shapes(named)
+        pipelines = _chosen(named, parsed.pipeline)
+        check_pipelines(pipelines)
+        check_configuration(pipelines, settings)
+        plan = Plan(
+            pipelines=pipelines,
+            checkpoints=parsed.checkpoint,
+            master=master,
+            settings=settings,
+            once=parsed.once,
+        )
+        run(plan, screen, stop, log)
+
+
+def _show_jars() -> None:
+    sys.stdout.write(",".join(str(jar) for jar in jars_of_installed_spark()) + "\n")
+
+
+def _master(parsed: argparse.Namespace) -> str | None:
+    """Return the master; None where spark-submit has said it, as it says all about Spark."""
+    if is_submitted():
+        if parsed.master or parsed.packages or parsed.conf or parsed.ui:
+            raise WrongUse(
+                "--master, --packages, --conf and --ui are for spark-submit to say here: give it"
+                " options of its own"
+            )
+        return None
+    master = str(parsed.master or LOCAL)
+    check_master(master)
+    return master
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -141,6 +192,17 @@ def pipelines_of(path: Path) -> dict[str, Pipeline]:
     if not pipelines:
         raise WrongUse(f"{path} has no Pipeline at its top level: `pipeline = Pipeline(...)`")
     return pipelines
+
+
+def _by_name(pipelines: Sequence[Pipeline]) -> dict[str, Pipeline]:
+    for each in pipelines:
+        if not isinstance(each, Pipeline):
+            raise WrongUse(f"run() was given {type(each).__name__}, not a Pipeline")
+    if not pipelines:
+        raise WrongUse("run() was given no Pipeline")
+    check_shapes({str(number): each for number, each in enumerate(pipelines, 1)})
+    check_pipelines(pipelines)
+    return {each.name: each for each in pipelines}
 
 
 def _needs_spark(error: Exception) -> bool:

@@ -7,6 +7,8 @@ Nothing is fenced or changed here, so it can be asked while another driver is at
    that was left behind lacks it, or has another one of that number.
 3. The checkpoint is no further than the ledger. One whose batches the ledger does not have was
    written with another ledger, or that one was deleted.
+4. A batch that was begun and not decided has the offsets still with which it was begun: a table
+   may have its rows already, and keeps the first it gets.
 """
 
 from __future__ import annotations
@@ -52,11 +54,12 @@ class Continuity:
         entry = decided.get(query_id, NO_ENTRY)
         known = self._known(entry)
         self._look(known, known.source.topics, self._sink_topics(known))
-        if entry is not NO_ENTRY:
+        if entry.batch_id >= 0:
             self._refuse_behind(entry)
         if query_id in undecided:
             return
-        if entry is not NO_ENTRY:
+        self._refuse_planned_anew(query_id, entry)
+        if entry.batch_id >= 0:
             self._refuse_ahead(entry, batch_id)
         elif not self._options.new_query:
             self._refuse_unknown(decided, batch_id)
@@ -158,6 +161,20 @@ class Continuity:
             )
         entry.check(entry.batch_id, found)
 
+    def _refuse_planned_anew(self, query_id: str, entry: Entry) -> None:
+        location = self._options.checkpoint_location
+        batch_id, begun_with = entry.begun
+        if not begun_with or self._options.accepted_plan == batch_id:
+            return
+        if checkpoint.fingerprint(location, batch_id) not in {begun_with, checkpoint.UNKNOWN}:
+            raise CheckpointMismatch(
+                f"The sink {self._options.sink_id} has begun batch {batch_id} with offsets that the"
+                f" checkpoint {location} does not have any more, and its table may have rows of"
+                " it: run the pipeline with the checkpoint it was begun with, or delete the rows"
+                f" of batch {batch_id} and query {query_id} from the table and set the option"
+                f" acceptNewPlan to {batch_id}."
+            )
+
     def _refuse_ahead(self, entry: Entry, batch_id: int | None) -> None:
         if batch_id is None or batch_id <= entry.batch_id + 1:
             return
@@ -171,8 +188,9 @@ class Continuity:
 
     def _refuse_unknown(self, decided: Mapping[str, Entry], batch_id: int | None) -> None:
         """Refuse a query that the ledger does not know, unless it is the sink's first one."""
-        if decided:
-            self._refuse_another(decided)
+        written = {name: entry for name, entry in decided.items() if entry.batch_id >= 0}
+        if written:
+            self._refuse_another(written)
         if batch_id:
             raise CheckpointMismatch(
                 f"The checkpoint goes on with batch {batch_id}, but {self._ledger} has no batch of"

@@ -30,6 +30,14 @@ class Listed(NamedTuple):
         return Identity(self.producer_id, self.epoch)
 
 
+class Begun(NamedTuple):
+    """A batch that is not decided, but of which a table may have rows already."""
+
+    batch_id: int = -1
+    fingerprint: str = ""
+    """By the offsets it ends at; empty if that was not known."""
+
+
 class Entry(NamedTuple):
     """What the ledger says of a query: its last batch, and how it was written."""
 
@@ -45,6 +53,8 @@ class Entry(NamedTuple):
     """The topics that this batch was read from and written to."""
     record_counts: tuple[int, ...] = ()
     """Records of this batch and of those before, the latest first; -1 where that is not known."""
+    begun: Begun = Begun()
+    """What was begun since."""
 
     def knows(self, batch_id: int) -> str:
         """The fingerprint of a batch, empty if that is not known any more."""
@@ -133,6 +143,7 @@ def encode(entry: Entry) -> bytes:
             "history": entry.history,
             # Versions of this sink that do not know it pass over it.
             "recordCounts": entry.record_counts,
+            "begun": entry.begun,
             **entry.incarnation.as_plain(),
         },
         separators=(",", ":"),
@@ -156,6 +167,7 @@ def decode(value: bytes) -> Entry:
             tuple(fields["history"]),
             Incarnation.of_plain(fields) if fields["version"] == VERSION else UNKNOWN,
             tuple(map(int, fields.get("recordCounts", ()))),
+            Begun(*fields.get("begun", ())),
         )
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise SinkError(

@@ -7,8 +7,9 @@ DataFrame at a time, so one must fit into its memory, twice.
 ``two_phase`` is the protocol of the data source ``barnabas``. Here the driver recovers before
 it launches any task, and does not evaluate a batch that was decided.
 
-Both evaluate the DataFrame once. The query's id comes from Spark, so a sink that is made once may
-be used for one query only.
+Both evaluate the DataFrame once, or leave that to the table that they are given: then the topic
+gets what the table has (`table.py`), and a batch that was decided comes to neither. The query's id
+comes from Spark, so a sink that is made once may be used for one query only.
 """
 
 from __future__ import annotations
@@ -18,19 +19,22 @@ import secrets
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import pyarrow as pa
 from pyspark import TaskContext
 
 from barnabas.spark_connector import checkpoint
+from barnabas.spark_connector.checkpoint import BatchEnd
 from barnabas.spark_connector.closing import Closing
 from barnabas.spark_connector.data_source import QUERY_ID
 from barnabas.spark_connector.encoded import EncodedBatch
 from barnabas.spark_connector.errors import SinkError, WrongOption
+from barnabas.spark_connector.failpoints import reach
 from barnabas.spark_connector.options import SinkOptions
 from barnabas.spark_connector.single import SingleTransactionSink
 from barnabas.spark_connector.spark_schema import check_frame
+from barnabas.spark_connector.table import Batch, Table, rows_for_topic
 from barnabas.spark_connector.task import Attempt, borrowed_cluster, encode, write_prepared
 from barnabas.spark_connector.two_phase import Decider, Prepared
 
@@ -52,14 +56,18 @@ BatchFunction = Callable[["DataFrame", int], None]
 Sink = TypeVar("Sink", bound=Closing)
 
 
-def single_transaction(options: SinkOptions | Mapping[str, str]) -> BatchFunction:
+def single_transaction(
+    options: SinkOptions | Mapping[str, str], table: Table | None = None
+) -> BatchFunction:
     """Write each batch in one transaction of the driver's; works with Apache Kafka, too."""
-    return _SingleTransaction(_parsed(options))
+    return _SingleTransaction(_parsed(options), table)
 
 
-def two_phase(options: SinkOptions | Mapping[str, str]) -> BatchFunction:
+def two_phase(
+    options: SinkOptions | Mapping[str, str], table: Table | None = None
+) -> BatchFunction:
     """Write each batch in transactions of its tasks, which the driver decides on together."""
-    return _TwoPhase(_parsed(options))
+    return _TwoPhase(_parsed(options), table)
 
 
 def _parsed(options: SinkOptions | Mapping[str, str]) -> SinkOptions:
@@ -80,6 +88,31 @@ def query_id_of(frame: DataFrame) -> str:
             "This function is for writeStream.foreachBatch(...): call it nowhere else."
         )
     return str(found)
+
+
+class _Topic(NamedTuple):
+    """What goes to the topic: the batch as it is or, with a table, what the table has of it."""
+
+    options: SinkOptions
+    table: Table | None
+
+    def check(self, frame: DataFrame) -> None:
+        """Refuse columns that cannot become records; a table may have any."""
+        if self.table is None:
+            check_frame(frame.schema, self.options.topic)
+
+    def rows(
+        self, sink: SingleTransactionSink | Decider, frame: DataFrame, batch_id: int, end: BatchEnd
+    ) -> DataFrame:
+        """Return the rows of a batch that was not decided."""
+        if self.table is None:
+            return frame
+        sink.begin_batch(batch_id, end.fingerprint)
+        reach("T-begun")
+        rows = rows_for_topic(self.table, frame, Batch(query_id_of(frame), batch_id))
+        check_frame(rows.schema, self.options.topic)
+        reach("T-written")
+        return rows
 
 
 class _Kept(Generic[Sink]):
@@ -111,21 +144,26 @@ class _Kept(Generic[Sink]):
 class _SingleTransaction:
     """Owns the sink from its first batch until something fails."""
 
-    def __init__(self, options: SinkOptions) -> None:
+    def __init__(self, options: SinkOptions, table: Table | None) -> None:
         self._options = options
+        self._topic = _Topic(options, table)
         self._kept: _Kept[SingleTransactionSink] = _Kept()
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Write one batch, or nothing if the ledger has it."""
-        check_frame(frame.schema, self._options.topic)
+        self._topic.check(frame)
         end = checkpoint.batch_end(self._options.checkpoint_location, batch_id)
         sink = self._kept.take()
         if sink is None:
             sink = SingleTransactionSink(self._options, query_id_of(frame))
         try:
-            # A generator: no task is launched before the sink asks for the first batch.
-            with closing(self._encoded(frame)) as encoded:
-                sink.write_batch(batch_id, encoded, end.fingerprint, end.offsets)
+            if self._topic.table is None or not sink.is_decided(
+                batch_id, end.fingerprint, end.topics
+            ):
+                rows = self._topic.rows(sink, frame, batch_id, end)
+                # A generator: no task is launched before the sink asks for the first batch.
+                with closing(self._encoded(rows)) as encoded:
+                    sink.write_batch(batch_id, encoded, end.fingerprint, end.offsets)
         except BaseException:
             sink.close()
             raise
@@ -157,13 +195,14 @@ def _as_row(batch: EncodedBatch) -> pa.RecordBatch:
 class _TwoPhase:
     """Owns the sink from its first batch until something fails."""
 
-    def __init__(self, options: SinkOptions) -> None:
+    def __init__(self, options: SinkOptions, table: Table | None) -> None:
         self._options = options
+        self._topic = _Topic(options, table)
         self._kept: _Kept[Decider] = _Kept()
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Write one batch, or only finish what was decided."""
-        check_frame(frame.schema, self._options.topic)
+        self._topic.check(frame)
         end = checkpoint.batch_end(self._options.checkpoint_location, batch_id)
         decider = self._kept.take()
         is_new = decider is None
@@ -172,7 +211,8 @@ class _TwoPhase:
             if is_new:
                 decider.recover(batch_id)
             if not decider.is_decided(batch_id, end.fingerprint, end.topics):
-                prepared = self._run_tasks(frame, batch_id, decider)
+                rows = self._topic.rows(decider, frame, batch_id, end)
+                prepared = self._run_tasks(rows, batch_id, decider)
                 decider.commit(batch_id, prepared, end.fingerprint, end.offsets)
         except BaseException:
             decider.close()

@@ -95,6 +95,12 @@ def jars_of_installed_spark() -> list[Path]:
     return spark_kafka_jars()
 
 
+def has_connector() -> bool:
+    """Whether a connector lies among PySpark's own jars, as in an image that was made so."""
+    jars = pyspark_jars()
+    return jars is not None and any(jars.glob("spark-sql-kafka-0-10_*.jar"))
+
+
 def pyspark_version() -> str:
     """Return the version of the installed PySpark."""
     try:

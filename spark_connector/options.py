@@ -38,6 +38,7 @@ OWN_OPTIONS: Final = (
     "runId",
     "sourceServers",
     "acceptIds",
+    "acceptNewPlan",
 )
 _SPARKS: Final = frozenset({"path", "queryname"})
 """Options of Spark's own that are near one of ours."""
@@ -76,6 +77,8 @@ class SinkOptions:
     """The brokers that the source reads from; empty: the sink's."""
     accepted_ids: frozenset[str] = frozenset()
     """Ids of topics and clusters that may be others than before; see Recreated."""
+    accepted_plan: int | None = None
+    """The batch that may have other offsets than it was begun with: no table has rows of it."""
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SinkOptions:
@@ -109,14 +112,11 @@ class SinkOptions:
             request_timeout_ms=_number(given, REQUEST_TIMEOUT, 30_000, 100, _INT_MAX),
             client_id=given.get(CLIENT_ID, "barnabas-spark"),
             new_query=_parsed(given, "newQuery", False, _boolean, "use true or false"),
-            accepted_batch_id=(
-                _number(given, "acceptLostBatch", 0, 0, 2**63 - 1)
-                if "acceptlostbatch" in given
-                else None
-            ),
+            accepted_batch_id=_batch(given, "acceptLostBatch"),
             run_id=given.get("runid", ""),
             source_servers=_source_servers(given),
             accepted_ids=frozenset(re.split(r"[,\s]+", given.get("acceptids", "").strip())) - {""},
+            accepted_plan=_batch(given, "acceptNewPlan"),
         )
 
     @property
@@ -199,6 +199,10 @@ def _number(given: Mapping[str, str], name: str, default: int, least: int, most:
     if not least <= value <= most:
         raise WrongOption(f"The option {name} is {value}; {hint}.")
     return value
+
+
+def _batch(given: Mapping[str, str], name: str) -> int | None:
+    return _number(given, name, 0, 0, 2**63 - 1) if name.lower() in given else None
 
 
 def _boolean(text: str) -> bool:

@@ -23,7 +23,7 @@ from typing import Final
 
 from barnabas.spark_connector.cluster import Cluster
 from barnabas.spark_connector.continuity import Continuity
-from barnabas.spark_connector.entries import NO_ENTRY, Entry
+from barnabas.spark_connector.entries import NO_ENTRY, Begun, Entry
 from barnabas.spark_connector.errors import Fenced
 from barnabas.spark_connector.failpoints import reach
 from barnabas.spark_connector.ledger import Ledger
@@ -170,6 +170,19 @@ class Ownership:
         owns = self.producer.still_owns if pins else None
         sweep(self._cluster, self._options.sink_id, decided, owns)
 
+    def begin_batch(self, query_id: str, batch_id: int, fingerprint: str) -> None:
+        """Note in the ledger that a batch is begun, and with which offsets.
+
+        After this its rows may go where no transaction of this sink reaches: into a table that
+        keeps the first it gets. Who was fenced gets no further, and what is begun once is not begun
+        with other offsets.
+        """
+        with self.held():
+            entry = self.entry._replace(begun=Begun(batch_id, fingerprint))
+            batch = self.ledger.entry_batch(self._options.sink_id, query_id, entry)
+            self.producer.write([batch])
+            self.decide(entry)
+
     def write_decision(
         self,
         entry: Entry,
@@ -193,7 +206,7 @@ class Ownership:
         return entry
 
     def decide(self, entry: Entry) -> None:
-        """Commit the entry: from here on the batch is decided."""
+        """Commit the entry that was written: from here on what it says is so."""
         self.producer.commit()
         self._used_at_s = time.monotonic()
         self.entry = entry

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from barnabas.spark_connector.broker_view import BrokerView
 from barnabas.spark_connector.checkpoint import check_usable
-from barnabas.spark_connector.checks import check_columns
+from barnabas.spark_connector.checks import check_columns, with_checked_table
 from barnabas.spark_connector.failures import QueryFailed, beginning, failures_of, failures_of_spark
 from barnabas.spark_connector.pipeline import Pipeline
 from barnabas.spark_connector.preflight import check_brokers
@@ -51,7 +51,8 @@ class Plan:
     pipelines: Sequence[Pipeline]
     checkpoints: str = "checkpoints"
     """Each pipeline's checkpoint is a directory in there with the sink's id for a name."""
-    master: str = "local[*]"
+    master: str | None = None
+    """None where spark-submit has said it."""
     settings: Mapping[str, str] = field(default_factory=dict)
     once: bool = False
 
@@ -124,7 +125,7 @@ class Running:
 def run(plan: Plan, screen: Screen, stop: Stop, log: SparkLog) -> None:
     """Run the pipelines until they end or are to end; raises what a query has failed with."""
     kinds = [_kind_of(pipeline) for pipeline in plan.pipelines]
-    screen.note(f"starting Spark ({plan.master})")
+    screen.note(f"starting Spark ({plan.master or 'spark-submit'})")
     settings = made_ready(plan.master, plan.settings)
     names = ", ".join(pipeline.name for pipeline in plan.pipelines)
     try:
@@ -185,6 +186,7 @@ def _start(plan: Plan, pipeline: Pipeline, frame: DataFrame, kind: str) -> Strea
         options = sink.sink_options(checkpoint, servers)
         topics = source.topics() if isinstance(source, Source) else []
         take_the_sink(options, topics, is_two_phase=kind == TWO_PHASE)
+    sink = with_checked_table(sink)
     with beginning():
         return start(frame, sink, kind, checkpoint, once=plan.once, source_servers=servers)
 
@@ -210,7 +212,8 @@ def check_frame(pipeline: Pipeline, frame: Any) -> None:  # noqa: ANN401 - a use
             "transform returned a table, not a stream: read the source with Source(...) or"
             " read_stream(...), a table only to join it"
         )
-    check_columns(frame.dtypes, pipeline.sink)
+    if pipeline.sink.table is None:
+        check_columns(frame.dtypes, pipeline.sink)
 
 
 def checkpoint_of(checkpoints: str, pipeline: Pipeline) -> str:

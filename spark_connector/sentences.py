@@ -90,6 +90,13 @@ _KNOWN: Final = (
         ),
     ),
     (
+        r"ModuleNotFoundError: No module named 'barnabas'",
+        (
+            "the Python of Spark's workers has no package barnabas: it has to be installed there as"
+            " it is beside the driver; spark.pyspark.python says which Python they use"
+        ),
+    ),
+    (
         r"Failed to find data source: kafka",
         (
             "Spark has no Kafka connector that works: leave it out of --packages and --conf"

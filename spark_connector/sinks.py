@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from barnabas.spark_connector.errors import WrongOption
 from barnabas.spark_connector.options import SERVERS, SinkOptions
 from barnabas.spark_connector.source import servers_or_default
+from barnabas.spark_connector.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,6 +45,8 @@ class Sink:
     sink_id: str
     topic: str | None = None
     """Where rows go that have no column `topic`."""
+    table: Table | None = None
+    """Writes each batch to a table, too, and returns what the topic gets; see `table.py`."""
     servers: str | None = None
     kind: str = AUTO
     output_mode: str = "append"
@@ -92,28 +95,24 @@ def start(
     options = sink.spark_options(checkpoint, source_servers)
     if kind != STOCK:
         options["runId"] = secrets.token_hex(8)
-    is_update = sink.output_mode == UPDATE
-    return _to(writer, frame.sparkSession, kind, options, is_update=is_update).start()
+    return _to(writer, frame.sparkSession, sink, kind, options).start()
 
 
 def _to(
-    writer: DataStreamWriter,
-    spark: SparkSession,
-    kind: str,
-    options: dict[str, str],
-    *,
-    is_update: bool,
+    writer: DataStreamWriter, spark: SparkSession, sink: Sink, kind: str, options: dict[str, str]
 ) -> DataStreamWriter:
     if kind == STOCK:
         return writer.format("kafka").options(**options)
-    # Spark has no update mode for data sources in Python; the protocol is the same.
-    if kind == SINGLE_TRANSACTION or (kind == TWO_PHASE and is_update):
+    # Spark has no update mode for data sources in Python, and they see a batch in its tasks only;
+    # the protocol is the same.
+    needs_function = sink.output_mode == UPDATE or sink.table is not None
+    if kind == SINGLE_TRANSACTION or (kind == TWO_PHASE and needs_function):
         from barnabas.spark_connector import foreach_batch
 
         is_single = kind == SINGLE_TRANSACTION
-        sink = foreach_batch.single_transaction if is_single else foreach_batch.two_phase
+        function = foreach_batch.single_transaction if is_single else foreach_batch.two_phase
         writer = writer.option("checkpointLocation", options["checkpointLocation"])
-        return writer.foreachBatch(sink(options))
+        return writer.foreachBatch(function(options, sink.table))
     if kind == TWO_PHASE:
         from barnabas.spark_connector.data_source import BarnabasDataSource
 

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from subprocess import Popen, TimeoutExpired
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _MASTER: Final = re.compile(
     r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[.+\]|(spark|k8s)://\S+|yarn"
 )
+CONNECTOR_CLASS: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 _LOST: Final = {"Py4JError", "Py4JNetworkError"}
 _STOPPED_ITSELF: Final = re.compile(
     r"stopped SparkContext|SparkContext was shut down|SparkContext has been shut ?down"
@@ -39,8 +41,13 @@ LOCAL_SHUFFLE_PARTITIONS: Final = "8"
 """Spark's 200 are meant for a cluster: each is a task and a state store in every batch."""
 
 
-def made_ready(master: str, given: Mapping[str, str]) -> dict[str, str]:
-    """Find the jars and the Java that Spark needs; return its settings. Raises Refusal."""
+def made_ready(master: str | None, given: Mapping[str, str]) -> dict[str, str]:
+    """Find the jars and the Java that Spark needs; return its settings. Raises Refusal.
+
+    Without a master spark-submit has done so.
+    """
+    if master is None:
+        return dict(given)
     settings = with_connector(settings_of(master, given))
     os.environ["JAVA_HOME"] = str(java_home())
     if master.startswith("local"):
@@ -54,22 +61,33 @@ def made_ready(master: str, given: Mapping[str, str]) -> dict[str, str]:
     return settings
 
 
+def is_submitted() -> bool:
+    """Whether this is a program of spark-submit, which has started Java, with its own settings."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
 @contextmanager
 def spark_session(
-    master: str, settings: Mapping[str, str], log: SparkLog
+    master: str | None, settings: Mapping[str, str], log: SparkLog
 ) -> Iterator[SparkSession]:
-    """Start Spark, which is made ready, and stop it."""
+    """Start Spark, which is made ready, and stop it.
+
+    Without a master it is what spark-submit has started.
+    """
     if not log.is_verbose:
         quiet_pyspark()
-    configuration = _configuration(master, settings)
-    gateway = _launched(configuration, log)
-    java: Popen[bytes] | None = gateway.proc
+    java: Popen[bytes] | None = None
+    context_of = _submitted
+    if master is not None:
+        configuration = _configuration(master, settings)
+        gateway = _launched(configuration, log)
+        java = gateway.proc
+        context_of = partial(_context, configuration, gateway, log)
     ends_s = _ENDS_S
     try:
-        context = _context(configuration, gateway, log)
         from pyspark.sql import SparkSession
 
-        yield SparkSession(context)
+        yield SparkSession(context_of())
     except NotStarted:
         raise
     except Exception as error:
@@ -104,7 +122,28 @@ def settings_of(master: str, given: Mapping[str, str]) -> dict[str, str]:
 
 
 class NotStarted(Refusal):
-    """Spark has refused its settings, or its Java process them."""
+    """Spark has refused its settings, or its Java process them, or it has no Kafka connector."""
+
+
+def _submitted() -> SparkContext:
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized()  # noqa: SLF001 - the settings are in Java
+    if SparkConf().get("spark.master", "").startswith("local"):
+        # Otherwise its workers are of the `python3` of the PATH, which may be another one.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    try:
+        context = SparkContext()
+    except Exception as error:
+        raise NotStarted(f"Spark did not start: {sentence_of(error)}") from error
+    let_the_other_side_leave(context._accumulatorServer)  # noqa: SLF001 - it has no other name
+    jvm: Any = context._jvm  # noqa: SLF001
+    if not jvm.org.apache.spark.util.Utils.classIsLoadable(CONNECTOR_CLASS):
+        raise NotStarted(
+            "Spark has no Kafka connector: give spark-submit the option"
+            ' --jars "$(python -m barnabas.spark jars)"'
+        )
+    return context
 
 
 def _configuration(master: str, settings: Mapping[str, str]) -> SparkConf:
@@ -189,7 +228,7 @@ class SparkGaveUp(Refusal):
 
 
 def _death(
-    error: Exception, java: Popen[bytes] | None, log: SparkLog, master: str
+    error: Exception, java: Popen[bytes] | None, log: SparkLog, master: str | None
 ) -> Refusal | None:
     """Return what has happened to Spark itself, if that is what the error comes from."""
     has_stopped = _STOPPED_ITSELF.search(str(error)) is not None

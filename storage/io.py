@@ -63,6 +63,19 @@ def _batches(buffers: Sequence[Buffer]) -> Iterator[Sequence[Buffer]]:
         yield buffers[start : start + IOV_MAX]
 
 
+def make_private(path: str) -> None:
+    """Make a file that only its owner may read, where there is none; take others' rights away.
+
+    Of a file of somebody else the rights stay as they are.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if os.fstat(descriptor).st_uid == os.geteuid():
+            os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+
+
 class LocalFile:
     """A file of the operating system."""
 
@@ -260,6 +273,10 @@ class FileSlice:
     def after(self, sent: int) -> "FileSlice":
         """What follows the first ``sent`` bytes."""
         return FileSlice(self._file, self._size - sent, self._position + sent)
+
+    def first(self, size: int) -> "FileSlice":
+        """The first ``size`` bytes of it."""
+        return FileSlice(self._file, size, self._position)
 
     def read(self) -> bytes:
         """The bytes themselves; waits for the disk."""

@@ -1,4 +1,4 @@
-"""What Kafka's metadata log in a data directory says about topics and their settings.
+"""What Kafka's metadata log in a data directory says: topics, settings, users, ACLs, quotas.
 
 ``__cluster_metadata-0`` holds snapshots (``<offset>-<epoch>.checkpoint``) and the log; the newest
 snapshot stands for everything before its offset. Both are record batches. A single node's log has
@@ -6,13 +6,18 @@ no records that are not committed.
 """
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from barnabas.protocol.errors import Malformed
 from barnabas.protocol.kraft_records import (
+    AclAdded,
+    AclRemoved,
     ConfigSet,
     KraftRecord,
     ProducerIdsTaken,
+    QuotaSet,
+    ScramCredentialRemoved,
+    ScramCredentialSet,
     TopicAdded,
     TopicRemoved,
     decode_kraft_record,
@@ -26,6 +31,7 @@ from barnabas.protocol.records import (
 )
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.file_system import FileSystem
+from barnabas.storage.metastore.interface import AclRow
 from barnabas.storage.segment import LOG_SUFFIX
 
 DIRECTORY: Final = "__cluster_metadata-0"
@@ -35,17 +41,25 @@ BATCH_BYTES_MAX: Final = 64 * 1024 * 1024
 TOPIC_RESOURCE: Final = 2
 BROKER_RESOURCE: Final = 4
 
+QuotaEntity: TypeAlias = tuple[tuple[str, str | None], ...]
+
 _OFFSET_DIGITS: Final = 20
 
 
 @dataclass(slots=True)
 class KraftMetadata:
-    """Topics by id, settings by topic name and by broker ("" is every broker)."""
+    """Topics by id, settings by topic name and by broker ("" is every broker).
+
+    Users' SCRAM credentials by name and mechanism, quotas by entity and key.
+    """
 
     topics: dict[bytes, str] = field(default_factory=dict)
     topic_configs: dict[str, dict[str, str]] = field(default_factory=dict)
     broker_configs: dict[str, dict[str, str]] = field(default_factory=dict)
     next_producer_id: int = 0
+    acls: dict[bytes, AclRow] = field(default_factory=dict)
+    scram_credentials: dict[tuple[str, int], ScramCredentialSet] = field(default_factory=dict)
+    quotas: dict[tuple[QuotaEntity, str], float] = field(default_factory=dict)
 
     def apply(self, record: KraftRecord) -> None:
         """Follow one record."""
@@ -59,6 +73,32 @@ class KraftMetadata:
                 self.next_producer_id = next_producer_id
             case ConfigSet():
                 self._configure(record)
+            case _:
+                self._protect(record)
+
+    def _protect(self, record: KraftRecord) -> None:
+        match record:
+            case AclAdded():
+                self.acls[record.acl_id] = AclRow(
+                    record.resource_type,
+                    record.name,
+                    record.pattern,
+                    record.principal,
+                    record.host,
+                    record.operation,
+                    record.permission,
+                )
+            case AclRemoved(acl_id):
+                self.acls.pop(acl_id, None)
+            case ScramCredentialSet(user, mechanism):
+                self.scram_credentials[user, mechanism] = record
+            case ScramCredentialRemoved(user, mechanism):
+                self.scram_credentials.pop((user, mechanism), None)
+            case QuotaSet(entity, key, None):
+                self.quotas.pop((entity, key), None)
+            case QuotaSet(entity, key, value):
+                assert value is not None
+                self.quotas[entity, key] = value
 
     def _configure(self, record: ConfigSet) -> None:
         settings = {

@@ -26,14 +26,30 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+)
 
+from barnabas.broker.api.checks import CHECKS, Checks, guarded
 from barnabas.broker.api.division import Divide
+from barnabas.broker.security.access import OPEN, Access
+from barnabas.broker.security.quotas import ClientQuota
 from barnabas.protocol.api import Api
 from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.counts import Histogram
 
 if TYPE_CHECKING:
+    from barnabas.broker.runtime.clock import Clock
+    from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
+    from barnabas.broker.security.session import Session
     from barnabas.protocol.frame import FrameBuffer
 
 Request = TypeVar("Request")
@@ -68,6 +84,14 @@ class EncodedSink(ResponseSink, Protocol):
         """Send, in its turn, the answer of a Deferred whose ``chunks`` are set."""
 
 
+class Usage(NamedTuple):
+    """What a request has used, of a client with limits: charged when it is answered."""
+
+    quota: ClientQuota
+    frame_bytes: int
+    took_ns: int
+
+
 class Deferred(Generic[Response]):
     """An answer that comes later, by callback. The connection handles what follows meanwhile.
 
@@ -82,6 +106,7 @@ class Deferred(Generic[Response]):
         "correlation_id",
         "response",
         "route",
+        "usage",
         "version",
     )
 
@@ -99,6 +124,7 @@ class Deferred(Generic[Response]):
         self.version = 0
         self.correlation_id = 0
         self.begun_ns = 0
+        self.usage: Usage | None = None
 
     def complete(self, response: Response) -> None:
         """Answer; before the handler has returned as well as long after the client left."""
@@ -128,6 +154,8 @@ class Parked(Deferred[Response]):
     __slots__ = ()
 
     parked: ClassVar[bool] = True
+    is_last: ClassVar[bool] = False
+    """Whether the connection closes behind this answer."""
 
     def complete_early(self) -> None:
         """Answer at once with what there is; override it.
@@ -137,8 +165,74 @@ class Parked(Deferred[Response]):
         """
 
 
+class LastAnswer(Parked[Response]):
+    """An answer that is held back for a while, and behind which the connection closes."""
+
+    __slots__ = ("timer",)
+
+    is_last: ClassVar[bool] = True
+
+    def __init__(self, clock: Clock, delay_ms: float, response: Response) -> None:
+        super().__init__()
+        self.timer = clock.call_later(delay_ms, self.complete, response)
+
+    def complete_early(self) -> None:
+        """Wait all the same: the delay is there to slow a client down."""
+
+    def abandoned(self) -> None:
+        """Say nothing: the client has gone."""
+        self.timer.cancel()
+
+
+class LastChunks(Parked[None]):
+    """The same, encoded already; ``sink`` is set with ``connection``."""
+
+    __slots__ = ("_held", "sink", "timer")
+
+    is_last: ClassVar[bool] = True
+    sink: EncodedSink
+
+    def __init__(self, clock: Clock, delay_ms: float, held: list[Any]) -> None:
+        super().__init__()
+        self._held = held
+        self.timer = clock.call_later(delay_ms, self.release)
+
+    def release(self) -> None:
+        """Let it leave."""
+        self.chunks = self._held
+        if self.connection is not None:
+            self.sink.answer_is_ready()
+
+    def complete_early(self) -> None:
+        """Wait all the same."""
+
+    def abandoned(self) -> None:
+        """Say nothing: the client has gone."""
+        self.timer.cancel()
+
+
 class Peer(Protocol):
     """The connection that a request came from, as far as handlers may know it."""
+
+    @property
+    def session(self) -> Session:
+        """Return who the client is."""
+
+    @property
+    def login(self) -> Login | None:
+        """Return the login that is under way."""
+
+    def login_again(self) -> Login | None:
+        """Begin the repetition of a login; None where there is nothing to repeat."""
+
+    def logged_in(self, outcome: LoggedIn) -> int:
+        """Serve the client as who it has proved to be; return for how many ms, 0: no limit."""
+
+    def take_token(self, token: bytes) -> Outcome:
+        """Take the next token of the login under way; raises CloseConnection."""
+
+    def login_failed(self, failed: LoginFailed) -> float:
+        """Take note of a failed login; return for how many ms its answer is to be held back."""
 
     @property
     def endpoint(self) -> tuple[str, int]:
@@ -156,11 +250,21 @@ class Peer(Protocol):
 class RequestContext:
     """Who asks, through what. Shared by all requests of a connection with one key and version."""
 
-    __slots__ = ("api_key", "api_version", "client_id", "connection")
+    __slots__ = ("access", "api_key", "api_version", "client_id", "connection", "quota")
 
     def __init__(
-        self, connection: Peer, api_key: int, api_version: int, client_id: str | None
+        self,
+        connection: Peer,
+        api_key: int,
+        api_version: int,
+        client_id: str | None,
+        access: Access = OPEN,
+        quota: ClientQuota | None = None,
     ) -> None:
+        self.access = access
+        """What the client may do."""
+        self.quota = quota
+        """What the client may use; None: as much as it likes."""
         self.connection = connection
         self.api_key = api_key
         self.api_version = api_version
@@ -244,9 +348,10 @@ class Route:
 
 
 class Routes:
-    """A table of routes by api key."""
+    """A table of routes by api key, beside the table of what each asks to be allowed."""
 
-    def __init__(self, routes: Iterable[Route] = ()) -> None:
+    def __init__(self, routes: Iterable[Route] = (), checks: Checks = CHECKS) -> None:
+        self._checks = checks
         self._by_key: dict[int, Route] = {}
         for route in routes:
             self.add(route)
@@ -254,6 +359,7 @@ class Routes:
     def add(self, route: Route) -> None:
         """Register a route; a key has one route."""
         api = route.api
+        assert route.name in self._checks, f"{route.name} has no row in the table of checks"
         assert route.key not in self._by_key, f"{route.name} has two handlers"
         assert api.min_version <= route.min_version <= route.max_version <= api.max_version, (
             f"{route.name} {route.min_version}-{route.max_version} is not covered by the codec"
@@ -276,21 +382,23 @@ class Routes:
     def __len__(self) -> int:
         return len(self._by_key)
 
-    def bind(self, services: Mapping[str, object]) -> None:
+    def bind(self, services: Mapping[str, object], *, is_controlled: bool = False) -> None:
         """Give each handler what it names in front of ``context``, by the names of ``services``.
 
-        Raises KeyError where there is no such service.
+        ``is_controlled``: there is access control, so what the table of checks asks of a whole
+        request is checked before each handler. Raises KeyError where there is no such service.
         """
         for route in self:
-            route.handler = bound(route.handler, services)
+            checks = self._checks[route.name] if is_controlled else ()
+            route.handler = guarded(checks, bound(route.handler, services))
             if route.shortcut is not None:
                 route.shortcut = bound(route.shortcut, services)
             if route.long_handler is not None:
-                route.long_handler = bound(route.long_handler, services)
+                route.long_handler = guarded(checks, bound(route.long_handler, services))
 
     def copy(self) -> Routes:
         """Return a table of copies: what one server uses."""
-        return Routes(route.copy() for route in self)
+        return Routes((route.copy() for route in self), self._checks)
 
     def serves(
         self,

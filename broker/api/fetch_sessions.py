@@ -3,6 +3,7 @@
 Rules of this file:
 
 1. A session belongs to the client that knows its id; ids are random, so two clients do not meet.
+   What a client may read is asked of the one that fetches, not of the one that made the session.
 2. Epochs count a session's requests: a request with another epoch than the expected one is refused
    and changes nothing, so a lost answer can never be taken for a seen one.
 3. Sessions and the partitions of all sessions together are limited. When there is no room, those
@@ -21,6 +22,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from barnabas.broker.security.access import OPEN_MARK
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest
 
@@ -47,6 +49,8 @@ class Asked:
     request: FetchPartition
     sent_high_watermark: int = -1
     sent_log_start: int = -1
+    allowed_mark: int = OPEN_MARK
+    """Who was allowed to read this when it was last asked (``security/access.py``)."""
 
     @property
     def key(self) -> Key:
@@ -144,6 +148,10 @@ class FetchSessions:
             self._drop(session.session_id)
             return FetchPlan([], None, incremental=False)
         return FetchPlan(list(session.partitions.values()), session, incremental=True)
+
+    def forget(self, plan: FetchPlan) -> None:
+        """End the session of a plan, of which its client never hears."""
+        self._drop(plan.session_id)
 
     def _new(self, asked: list[Asked], *, by_id: bool, now_ms: int) -> FetchSession | None:
         """A session for a client that asked for one; None when there is no room."""

@@ -14,10 +14,17 @@ import typing
 from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from barnabas.broker.api.dispatch import CloseConnection, Route
 from barnabas.protocol.errors import ErrorCode, KafkaError
+
+DENIALS: Final = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
 
 # The same thing under different names in a request and its response.
 _SYNONYMS = {
@@ -33,14 +40,19 @@ def refusal(route: Route, request: Any, error: KafkaError) -> Any:  # noqa: ANN4
     """Return the response of ``route`` that says ``error``.
 
     Raises CloseConnection where there is none: the API has no place for it, or the request names
-    nothing that has.
+    nothing that has. But who asks nothing that is denied gets, as from Kafka, an empty answer.
     """
-    if route.refuse is not None:
-        return route.refuse(request, error.code, error.message)
-    response = mirror(response_class_of(route.name), request, error.code, error.message)
-    if not says_error(response):
+    response = refusal_or_nothing(route, request, error)
+    if route.refuse is None and error.code not in DENIALS and not says_error(response):
         raise CloseConnection(str(error)) from error
     return response
+
+
+def refusal_or_nothing(route: Route, request: Any, error: KafkaError) -> Any:  # noqa: ANN401
+    """Return the same; an empty response where the request names nothing that has an error."""
+    if route.refuse is not None:
+        return route.refuse(request, error.code, error.message)
+    return mirror(response_class_of(route.name), request, error.code, error.message)
 
 
 def refusal_unread(route: Route, version: int, error: KafkaError) -> Any:  # noqa: ANN401

@@ -273,7 +273,7 @@ def _check(directory: str, scratch: str, config: BrokerConfig, *, lines: bool = 
         catalogue = Catalogue(metastore, store, config)
         found = open_store(
             store,
-            catalogue.load(),
+            catalogue.load(metastore.load()),
             leader_epoch=metastore.boot_epoch + 1,
             removable=catalogue.deleted_directories,
             deleted_ids=catalogue.deleted_partition_ids,

@@ -12,7 +12,6 @@ from barnabas.broker.cli.configuration import load
 from barnabas.broker.cli.errors import OK
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
 from barnabas.broker.config.loader import LoadedConfig
-from barnabas.broker.config.types import format_value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +36,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def as_text(config: BrokerConfig) -> str:
     """Return a table of key, value and source."""
-    rows = [(name, _shown(config.value(name)), origin(config, name)) for name in BROKER_CONFIGS]
+    rows = [
+        (entry.name, "null" if entry.shown is None else entry.shown, origin(config, entry.name))
+        for entry in config.describe()
+    ]
     widths = [min(max(len(row[column]) for row in rows), 48) for column in (0, 1)]
     return "\n".join(
         f"{key:{widths[0]}}  {value:{widths[1]}}  {source}".rstrip() for key, value, source in rows
@@ -49,14 +51,14 @@ def as_json(loaded: LoadedConfig) -> dict[str, object]:
     config = loaded.config
     entries = [
         {
-            "key": key.name,
-            "value": format_value(config.value(key.name)),
-            "source": origin(config, key.name),
-            "type": key.type.name,
-            "default": key.default_text,
-            "documentation": key.doc,
+            "key": entry.name,
+            "value": entry.shown,
+            "source": origin(config, entry.name),
+            "type": entry.type.name,
+            "default": BROKER_CONFIGS[entry.name].default_text,
+            "documentation": entry.documentation,
         }
-        for key in BROKER_CONFIGS.values()
+        for entry in config.describe()
     ]
     return {"config": entries, "ignored": loaded.ignored, "unknown": loaded.unknown}
 
@@ -65,8 +67,3 @@ def origin(config: BrokerConfig, name: str) -> str:
     """Say who set a key: "server.properties line 3", "environment KAFKA_X", "default"."""
     settings = config.settings.get(name)
     return settings[0].origin if settings else "default"
-
-
-def _shown(value: object) -> str:
-    text = format_value(value)  # type: ignore[arg-type]
-    return "null" if text is None else text

@@ -199,7 +199,7 @@ async def _cut(
     salvage = Salvage()
     open_store(
         store,
-        catalogue.load(),
+        catalogue.load(metastore.load()),
         leader_epoch=metastore.begin_boot(),
         removable=catalogue.deleted_directories,
         deleted_ids=catalogue.deleted_partition_ids,

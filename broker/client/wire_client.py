@@ -16,7 +16,12 @@ from barnabas.protocol.client import (
     ClientConnection,
 )
 from barnabas.protocol.errors import Malformed
-from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
+from barnabas.protocol.messages.api_versions import (
+    API_VERSIONS,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+from barnabas.protocol.sasl.login_client import LoginClient
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -119,6 +124,17 @@ class WireClient:
         response: Response = answer[1]
         return response
 
+    def log_in(self, login: LoginClient) -> int:
+        """Log in; return for how many milliseconds that holds, 0: as long as the connection.
+
+        Raises LoginRefused, which is final, beside what every request may raise.
+        """
+        while (ask := login.next_request()) is not None:
+            login.take(self.ask(ask.api, ask.request, ask.version))
+        if login.versions_response is not None:
+            self._introduce(login.versions_response)
+        return login.lifetime_ms
+
     def version_of(self, api: Api[Any, Any], at_most: int | None = None) -> int:
         """Return the highest version of an API that both sides speak."""
         return self.versions.highest_common(api, at_most=at_most)
@@ -128,11 +144,12 @@ class WireClient:
         """What the broker speaks; it is asked once."""
         if self._versions is None:
             request = ApiVersionsRequest("barnabas", __version__)
-            answer = self.ask(API_VERSIONS, request, _API_VERSIONS_VERSION)
-            self._features = {
-                each.name: each.max_version_level for each in answer.finalized_features
-            }
-            self._versions = AdvertisedVersions.from_response(answer)
+            return self._introduce(self.ask(API_VERSIONS, request, _API_VERSIONS_VERSION))
+        return self._versions
+
+    def _introduce(self, answer: ApiVersionsResponse) -> AdvertisedVersions:
+        self._features = {each.name: each.max_version_level for each in answer.finalized_features}
+        self._versions = AdvertisedVersions.from_response(answer)
         return self._versions
 
     @property

@@ -15,14 +15,15 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from barnabas.broker.config.fields import setting, topic_default
+from barnabas.broker.config.listener_keys import ListenerConfig
 from barnabas.broker.config.listeners import (
     HTTP_LISTENER,
     Endpoint,
     endpoints_of,
     parse_http_listener,
 )
+from barnabas.broker.config.security import SecurityConfig
 from barnabas.broker.config.sources import dynamic_settings, synonyms_of
-from barnabas.broker.config.storage import StorageConfig
 from barnabas.broker.config.topic_configs import TOPIC_CONFIGS
 from barnabas.broker.config.types import (
     INT_MAX,
@@ -50,7 +51,7 @@ TOPIC_TO_CREATE = r"[a-zA-Z0-9._-]+:[1-9][0-9]*:-?[0-9]+(:(compact|delete))?"
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerConfig(StorageConfig):
+class BrokerConfig(SecurityConfig):
     """Every setting of a broker, checked. Make one with ``load_config`` (config/loader.py)."""
 
     # ---------- identity
@@ -91,20 +92,13 @@ class BrokerConfig(StorageConfig):
         "listener.security.protocol.map",
         STRING,
         "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL",
-        "Security protocol of each listener name; only PLAINTEXT is available.",
+        "Security protocol of each listener name.",
     )
     controller_listener_names: tuple[str, ...] = setting(
         "controller.listener.names",
         LIST,
         (),
         "Listeners that are not opened, because there is no separate controller.",
-    )
-    authorizer_class_name: str = setting(
-        "authorizer.class.name",
-        STRING,
-        "",
-        "Access control is not available, so naming an authorizer is refused rather than ignored.",
-        Matches("", "empty, because access control is not available"),
     )
 
     # ---------- data directory
@@ -721,6 +715,10 @@ class BrokerConfig(StorageConfig):
             raise ConfigError("log.dirs", "", "One data directory is needed")
         return directories[0]
 
+    def for_listener(self, name: str) -> ListenerConfig:
+        """Return the settings of one listener: its own, else the broker's."""
+        return ListenerConfig(self, BROKER_CONFIGS, name)
+
     def synonyms(self, names: Iterable[str]) -> Iterator[ConfigSynonym]:
         """Yield where the value of the first of ``names`` may come from; see config_sources."""
         return synonyms_of(names, self.settings, BROKER_CONFIGS)
@@ -739,7 +737,7 @@ class BrokerConfig(StorageConfig):
             read_only=key.update is READ_ONLY,
             synonyms=tuple(self.synonyms(_NAMES.get(key.name, (key.name,)))),
             documentation=key.doc,
-        )
+        ).without_secrets()
 
     def with_settings(self, given: Mapping[str, tuple[Setting, ...]]) -> BrokerConfig:
         """Return a configuration in which ``given`` is laid over what was set; raises ConfigError.

@@ -7,6 +7,7 @@ is looked at first.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -46,6 +47,12 @@ SPECIAL = {
     "KAFKA_CREATE_TOPICS": "barnabas.create.topics",
     "KAFKA_LOG4J_ROOT_LOGLEVEL": "barnabas.log.level",
 }
+
+# Options of Java, of which one names the file with users.
+_JAVA_OPTIONS = "KAFKA_OPTS"
+_JAAS_FILE = re.compile(
+    r"""(?:^|\s)-Djava\.security\.auth\.login\.config==?(?:"([^"]+)"|'([^']+)'|(\S+))"""
+)
 
 # log4j's names for levels; ours are those of Python's logging.
 _LOG_LEVELS = {
@@ -92,6 +99,9 @@ def variable_of(key: str) -> str:
 def from_environment(environment: Mapping[str, str]) -> list[Variable]:
     """Return what the environment sets; a key may be there twice, the last one counts."""
     variables = []
+    jaas_file = _jaas_file_of(environment)
+    if jaas_file is not None:
+        variables.append(Variable("barnabas.sasl.jaas.file", jaas_file, _JAVA_OPTIONS))
     for name in sorted(environment, key=_precedence):
         key = key_of(name)
         if key is None:
@@ -107,7 +117,14 @@ def from_environment(environment: Mapping[str, str]) -> list[Variable]:
 
 def ignored_variables(environment: Mapping[str, str]) -> list[str]:
     """Return the variables that set something for Kafka's start scripts and nothing here."""
-    return sorted(EXCLUDED & environment.keys() - SPECIAL.keys() - _QUIET)
+    read = set() if _jaas_file_of(environment) is None else {_JAVA_OPTIONS}
+    return sorted(EXCLUDED & environment.keys() - SPECIAL.keys() - _QUIET - read)
+
+
+def _jaas_file_of(environment: Mapping[str, str]) -> str | None:
+    """Return the file with users that Java's options name; of several the last counts."""
+    found = _JAAS_FILE.findall(environment.get(_JAVA_OPTIONS, ""))
+    return "".join(found[-1]) if found else None
 
 
 def _topics(value: str, separator: str) -> str:

@@ -23,7 +23,8 @@ def setting(
 ) -> Any:  # noqa: ANN401 - what dataclasses.field returns
     """Make a field of BrokerConfig for one key."""
     key = ConfigKey(name, kind, default, doc, validator, synonyms, update)
-    return field(default=default, metadata={"key": key})
+    is_secret = kind is ConfigType.PASSWORD
+    return field(default=default, repr=not is_secret, metadata={"key": key})
 
 
 def topic_default(

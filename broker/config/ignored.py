@@ -1,8 +1,8 @@
 """Kafka's broker keys that mean nothing here, so that a file written for Kafka loads in peace.
 
-They are about replication, controllers, thread pools, tiered storage, or about TLS and SASL, which
-only matter on listeners that are refused. A key that would *protect* something (an authorizer, a
-policy class) is not ignored: those are refused or warned about. Other keys are misspelt.
+They are about replication, controllers, thread pools, tiered storage, or about the Java virtual
+machine. A key that would *protect* something (an authorizer, a policy class) is not ignored: those
+are refused or warned about. Other keys are misspelt.
 
 DescribeConfigs reports all of them, with Kafka's types and defaults or with what was set, because
 consoles and tools look for them. They cannot be changed while the broker runs.
@@ -38,6 +38,7 @@ create.topic.policy.class.name CLASS null
 principal.builder.class CLASS \
     org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder
 replica.selector.class STRING null
+ssl.engine.factory.class CLASS null
 
 # Requests that wait are kept in another way.
 delete.records.purgatory.purge.interval.requests INT 1
@@ -79,10 +80,6 @@ transaction.state.log.load.buffer.size INT 5242880
 # There are no quotas.
 alter.log.dirs.replication.quota.window.num INT 11
 alter.log.dirs.replication.quota.window.size.seconds INT 1
-controller.quota.window.num INT 11
-controller.quota.window.size.seconds INT 1
-quota.window.num INT 11
-quota.window.size.seconds INT 1
 replication.quota.window.num INT 11
 replication.quota.window.size.seconds INT 1
 
@@ -145,41 +142,19 @@ metrics.recording.level STRING INFO
 metrics.sample.window.ms LONG 30000
 telemetry.max.bytes INT 1048576
 
-# There is no TLS.
-ssl.allow.dn.changes BOOLEAN false
-ssl.allow.san.changes BOOLEAN false
-ssl.cipher.suites LIST
-ssl.client.auth STRING none
-ssl.enabled.protocols LIST TLSv1.2,TLSv1.3
+# They are about a Java virtual machine, or about clients.
 ssl.endpoint.identification.algorithm STRING https
-ssl.engine.factory.class CLASS null
-ssl.key.password PASSWORD null
 ssl.keymanager.algorithm STRING SunX509
-ssl.keystore.certificate.chain PASSWORD null
-ssl.keystore.key PASSWORD null
-ssl.keystore.location STRING null
-ssl.keystore.password PASSWORD null
-ssl.keystore.type STRING JKS
-ssl.principal.mapping.rules STRING DEFAULT
-ssl.protocol STRING TLSv1.3
 ssl.provider STRING null
 ssl.secure.random.implementation STRING null
 ssl.trustmanager.algorithm STRING PKIX
-ssl.truststore.certificates PASSWORD null
-ssl.truststore.location STRING null
-ssl.truststore.password PASSWORD null
-ssl.truststore.type STRING JKS
 
-# There is no authentication.
-connection.failed.authentication.delay.ms INT 100
-connections.max.reauth.ms LONG 0
+# The broker logs in to no other, there are no delegation tokens, and there is no Kerberos.
 delegation.token.expiry.check.interval.ms LONG 3600000
 delegation.token.expiry.time.ms LONG 86400000
 delegation.token.max.lifetime.ms LONG 604800000
 delegation.token.secret.key PASSWORD null
 sasl.client.callback.handler.class CLASS null
-sasl.enabled.mechanisms LIST GSSAPI
-sasl.jaas.config PASSWORD null
 sasl.kerberos.kinit.cmd STRING /usr/bin/kinit
 sasl.kerberos.min.time.before.relogin LONG 60000
 sasl.kerberos.principal.to.local.rules LIST DEFAULT
@@ -211,23 +186,13 @@ sasl.oauthbearer.assertion.private.key.passphrase PASSWORD null
 sasl.oauthbearer.assertion.template.file STRING null
 sasl.oauthbearer.client.credentials.client.id STRING null
 sasl.oauthbearer.client.credentials.client.secret PASSWORD null
-sasl.oauthbearer.clock.skew.seconds INT 30
-sasl.oauthbearer.expected.audience LIST
-sasl.oauthbearer.expected.issuer STRING null
-sasl.oauthbearer.jwks.endpoint.refresh.ms LONG 3600000
-sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms LONG 10000
-sasl.oauthbearer.jwks.endpoint.retry.backoff.ms LONG 100
-sasl.oauthbearer.jwks.endpoint.url STRING null
 sasl.oauthbearer.jwt.retriever.class CLASS \
     org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever
 sasl.oauthbearer.jwt.validator.class CLASS \
     org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator
 sasl.oauthbearer.scope STRING null
-sasl.oauthbearer.scope.claim.name STRING scope
-sasl.oauthbearer.sub.claim.name STRING sub
 sasl.oauthbearer.token.endpoint.url STRING null
 sasl.server.callback.handler.class CLASS null
-sasl.server.max.receive.size INT 524288
 security.inter.broker.protocol STRING PLAINTEXT
 security.providers STRING null
 
@@ -310,12 +275,9 @@ replica.high.watermark.checkpoint.interval.ms LONG 5000
 replica.lag.time.max.ms LONG 30000
 replica.socket.receive.buffer.bytes INT 65536
 replica.socket.timeout.ms INT 30000
-
-# Values are taken as they are written.
-config.providers LIST
 """
 
-_PREFIXES = ("ssl.", "sasl.", "delegation.token.", "remote.log.", "listener.name.")
+_PREFIXES = ("remote.log.",)
 
 # A user who sets one of these expects something that will not happen.
 _WARNED_ABOUT = frozenset(
@@ -323,7 +285,6 @@ _WARNED_ABOUT = frozenset(
         "alter.config.policy.class.name",
         "client.quota.callback.class",
         "create.topic.policy.class.name",
-        "principal.builder.class",
         "replica.selector.class",
     )
 )
@@ -367,7 +328,7 @@ def _describe(key: ConfigKey, config: BrokerConfig) -> ConfigEntry:
         read_only=True,
         synonyms=synonyms,
         documentation=key.doc,
-    )
+    ).without_secrets()
 
 
 def synonyms_of(name: str, config: BrokerConfig) -> tuple[ConfigSynonym, ...]:

@@ -103,9 +103,6 @@ def _protocol(name: str, protocols: dict[str, str], listeners: Sequence[str]) ->
     if protocol is None:
         expected = f"Listener name {name} is missing in listener.security.protocol.map"
         raise ConfigError("listeners", ",".join(listeners), expected)
-    if protocol != "PLAINTEXT":
-        expected = f"{name} wants {protocol}, and only PLAINTEXT listeners are available"
-        raise ConfigError("listeners", ",".join(listeners), expected)
     return protocol
 
 

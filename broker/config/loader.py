@@ -16,8 +16,11 @@ from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
 from barnabas.broker.config.environment import from_environment, ignored_variables
 from barnabas.broker.config.groups import check_consumer_groups
 from barnabas.broker.config.ignored import IGNORED_CONFIGS, is_ignored
+from barnabas.broker.config.listener_keys import PREFIX as LISTENER_PREFIX
 from barnabas.broker.config.listeners import parse_listeners
 from barnabas.broker.config.properties import Property
+from barnabas.broker.config.protection import check_mechanisms, check_protection
+from barnabas.broker.config.providers import resolved
 from barnabas.broker.config.topic_values import check_topic_configs
 from barnabas.broker.config.types import (
     ConfigError,
@@ -72,17 +75,23 @@ def load_config(
     _resolve_node_id(given)
     _derive_listeners(given)
     _lay_under(given, defaults, defaults_name)
+    given = resolved(given, environment or {})
     _check_roles(given)
     known = {
         key: (setting,)
         for key, setting in given.items()
-        if key in BROKER_CONFIGS or (key in IGNORED_CONFIGS and is_ignored(key))
+        if key in BROKER_CONFIGS
+        or key.startswith(LISTENER_PREFIX)
+        or (key in IGNORED_CONFIGS and is_ignored(key))
     }
-    others = sorted(given.keys() - BROKER_CONFIGS.keys())
+    others = sorted(
+        key for key in given.keys() - BROKER_CONFIGS.keys() if not key.startswith(LISTENER_PREFIX)
+    )
     for key in others:
         if given[key].origin == OVERRIDE and not is_ignored(key):
             raise UnknownSetting(key, BROKER_CONFIGS)
     config = _with_origin(known)
+    check_protection(given, _listener_names(config))
     check_together(config)
     return LoadedConfig(
         config=config,
@@ -99,6 +108,7 @@ def check_together(config: BrokerConfig) -> None:
     _ = config.endpoints
     _ = config.http_address
     _ = config.data_directory
+    check_mechanisms(config)
     check_topic_configs({}, config)
     check_consumer_groups(config)
     if config.message_max_bytes >= config.journal_file_bytes:
@@ -113,6 +123,12 @@ def check_together(config: BrokerConfig) -> None:
             f"barnabas.journal.file.bytes ({config.journal_file_bytes})"
         )
         raise ConflictingValues("barnabas.journal.max.bytes", str(config.journal_max_bytes), reason)
+
+
+def _listener_names(config: BrokerConfig) -> list[str]:
+    """Return the names of all listeners, those of controllers too, which are not opened."""
+    controllers = [name.upper() for name in config.controller_listener_names]
+    return [*parse_listeners("listeners", config.listeners), *controllers]
 
 
 def _setting(text: str, origin: str) -> Setting:

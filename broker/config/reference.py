@@ -76,6 +76,9 @@ _SECTIONS: Final = (
     ("Consumer groups", "offsets.topic.num.partitions"),
     ("Transactions", "transaction.max.timeout.ms"),
     ("Barnabas' own", "barnabas.journal.file.bytes"),
+    ("TLS", "ssl.keystore.type"),
+    ("Logins by token", "sasl.oauthbearer.jwks.endpoint.url"),
+    ("Logins and access control", "sasl.enabled.mechanisms"),
     ("Barnabas' own: looking for damage", "barnabas.scrub.bytes.per.second"),
 )
 """The sections of broker/config/broker_config.py and what it inherits, each with its first key."""
@@ -120,8 +123,7 @@ def _lines() -> Iterator[str]:
         map(_inherited, GROUP_CONFIGS.values()),
     )
     yield "\n## Kafka's keys without effect\n"
-    yield "A file that has them loads in peace, and so does one with any other key that begins with"
-    yield "`ssl.`, `sasl.` or `listener.name.`.\n"
+    yield "A file that has them loads in peace.\n"
     yield ", ".join(f"`{name}`" for name in sorted(IGNORED_CONFIGS) if is_ignored(name))
 
 
@@ -146,7 +148,10 @@ def _environment() -> Iterator[str]:
             *((f"`{name}`", f"`{key}`") for name, key in sorted(SPECIAL.items())),
         ],
     )
-    excluded = ", ".join(f"`{name}`" for name in sorted(EXCLUDED - SPECIAL.keys() - READ_ELSEWHERE))
+    yield "\n`KAFKA_OPTS` sets `barnabas.sasl.jaas.file` where it has"
+    yield "`-Djava.security.auth.login.config=<file>`; the rest of it has no effect."
+    without_effect = EXCLUDED - SPECIAL.keys() - READ_ELSEWHERE - {"KAFKA_OPTS"}
+    excluded = ", ".join(f"`{name}`" for name in sorted(without_effect))
     yield f"\nNot keys, and without effect here: {excluded}."
 
 

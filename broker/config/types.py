@@ -18,6 +18,9 @@ LONG_MAX = 2**63 - 1
 
 Value = bool | int | float | str | tuple[str, ...] | None
 
+HIDDEN: Final = "[hidden]"
+"""What stands where a secret is not shown."""
+
 
 class ConfigType(IntEnum):
     """Kafka's types of configuration values, by their numbers in DescribeConfigs (v3 and later)."""
@@ -276,7 +279,8 @@ class ConfigKey:
         value = parse_value(self.name, self.type, text)
         problem = self.validator.problem(value) if self.validator else None
         if problem:
-            raise ConfigError(self.name, text.strip(), problem)
+            shown = "[hidden]" if self.type is ConfigType.PASSWORD else text.strip()
+            raise ConfigError(self.name, shown, problem)
         return value
 
     @property
@@ -320,7 +324,8 @@ class ConfigSynonym(NamedTuple):
     """One of the places a value may come from, as DescribeConfigs lists them."""
 
     name: str
-    value: str
+    value: str | None
+    """None where it is secret."""
     source: ConfigSource
 
 
@@ -337,8 +342,21 @@ class ConfigEntry(NamedTuple):
 
     @property
     def is_sensitive(self) -> bool:
-        """Whether the value is secret."""
+        """Whether the value is secret; then it is not in here."""
         return self.type is ConfigType.PASSWORD
+
+    @property
+    def shown(self) -> str | None:
+        """What people are shown of the value: of a secret only that there is one."""
+        is_set = self.source is not ConfigSource.DEFAULT
+        return HIDDEN if self.is_sensitive and is_set else self.value
+
+    def without_secrets(self) -> ConfigEntry:
+        """Return the entry as it may leave the process."""
+        if not self.is_sensitive:
+            return self
+        synonyms = tuple(each._replace(value=None) for each in self.synonyms)
+        return self._replace(value=None, synonyms=synonyms)
 
 
 _MILLISECONDS = {".hours": 3_600_000, ".minutes": 60_000}

@@ -9,6 +9,8 @@ from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.coordinator_log import Admit, CoordinatorLog, TopicSettings
 from barnabas.broker.coordination.durable_runner import DurableRunner
 from barnabas.broker.coordination.lanes import Command, Refuse, Respond, Submission
+from barnabas.broker.security.access import OPEN, Access, Generation
+from barnabas.broker.security.operations import ResourceType
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.coordinator.decision import Effect, Timer
 from barnabas.coordinator.groups.commands import Caller, ExpireOffsets, TimerExpired, TopicsDeleted
@@ -30,18 +32,23 @@ GROUPS_PER_TURN: Final = 64
 
 
 class CatalogueImage:
-    """The catalogue as the group coordinator may see it."""
+    """The catalogue as the group coordinator may see it, for one client or for all."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: Catalogue, generation: Generation, access: Access = OPEN) -> None:
         self._catalogue = catalogue
+        self._generation = generation
+        self._access = access
 
     def version(self) -> int:
-        """Another number whenever a topic has come, gone or got partitions."""
-        return self._catalogue.topics_version
+        """Another number whenever a topic has come, gone or got partitions, or can be seen."""
+        return self._catalogue.topics_version + self._generation.number
 
     def names(self) -> Iterable[str]:
-        """All topics."""
-        return self._catalogue.topics.keys()
+        """All topics that the client may describe now."""
+        names = self._catalogue.topics.keys()
+        if self._access.is_open:
+            return names
+        return [name for name in names if self._access.may_see(ResourceType.TOPIC, name)]
 
     def topic_id(self, name: str) -> bytes | None:
         """A topic's id; None: there is no such topic."""
@@ -62,10 +69,14 @@ class CatalogueImage:
 class Groups:
     """The group coordinator: its log, and its runner, which applies decisions when durable."""
 
-    def __init__(self, host: Host, catalogue: Catalogue) -> None:
+    def __init__(
+        self, host: Host, catalogue: Catalogue, generation: Generation | None = None
+    ) -> None:
+        """``generation`` counts the changes of what clients may do."""
         self._host = host
         self._catalogue = catalogue
-        self.image = CatalogueImage(catalogue)
+        self._generation = generation or Generation()
+        self.image = CatalogueImage(catalogue, self._generation)
         self.log: CoordinatorLog[GroupShard] = CoordinatorLog(
             GROUP_OFFSETS,
             lambda: GroupShard(group_config(host.config, self.consumer_times)),
@@ -110,6 +121,12 @@ class Groups:
         if len(key) > GROUP_ID_MAX_BYTES // 4 and len(key.encode()) > GROUP_ID_MAX_BYTES:
             return ErrorCode.INVALID_GROUP_ID
         return self.log.refusal(key)
+
+    def image_for(self, access: Access) -> CatalogueImage:
+        """What a client may see of the topics."""
+        if access.is_open:
+            return self.image
+        return CatalogueImage(self._catalogue, self._generation, access)
 
     def new_ticket(self) -> int:
         """A number for a command whose answer may have to wait."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.appended_runner import AppendedRunner
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.host import Host
     from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.storage.log_store import LogStore
+
+Make: TypeAlias = Callable[[], Command | Outcome]
+"""Builds a command, or says what its outcome is where there is nothing to decide."""
 
 IDS_PER_TURN: Final = 256
 """Transactional ids looked through for what has expired before the loop gets a turn."""
@@ -178,7 +181,7 @@ class Transactions:
 
     def submit(
         self,
-        make: Callable[[], Command],
+        make: Make,
         respond: Callable[[Outcome], None],
         *,
         key: str,
@@ -186,16 +189,15 @@ class Transactions:
     ) -> None:
         """Decide a client's command and answer when that is durable; may wait for a transition.
 
-        ``make`` builds the command each time it is decided: it may bring a fresh producer id.
+        ``make`` builds the command each time it is decided: it may bring a fresh producer id, and
+        what the client may do is asked there, for it may have changed while the request waited.
         ``context`` is that of the client who uses the id, if it is one.
         """
         if context is not None:
             respond = partial(self._noted, key, context, respond)
         self._submit(key, make, respond, None)
 
-    async def outcome_of(
-        self, make: Callable[[], Command], *, key: str, context: RequestContext
-    ) -> Outcome:
+    async def outcome_of(self, make: Make, *, key: str, context: RequestContext) -> Outcome:
         """``submit``, for a handler that waits."""
         found: asyncio.Future[Outcome] = self._host.loop.create_future()
 
@@ -225,12 +227,12 @@ class Transactions:
     def _submit(
         self,
         key: str,
-        make: Callable[[], Command],
+        make: Make,
         respond: Callable[[Outcome], None],
         deadline_ms: float | None,
     ) -> None:
         code = self.refusal(key)
-        outcome = Outcome(code) if code else self.decide_now(key, make())
+        outcome = Outcome(code) if code else self._decide(key, make())
         wait_ms = self._host.config.transaction_wait_ms
         if outcome.error == ErrorCode.CONCURRENT_TRANSACTIONS and wait_ms:
             now_ms = self._host.clock.monotonic() * 1000
@@ -238,11 +240,14 @@ class Transactions:
                 deadline_ms = now_ms + wait_ms
             if not self.is_deciding(key):
                 # The command itself ended what was open, and that is done: decide it again.
-                outcome = self.decide_now(key, make())
+                outcome = self._decide(key, make())
             elif now_ms < deadline_ms - 1:
                 self.when_decided(key, partial(self._submit, key, make, respond, deadline_ms))
                 return
         self.when_durable(partial(respond_to, respond, outcome, self.log.topic_name))
+
+    def _decide(self, key: str, made: Command | Outcome) -> Outcome:
+        return made if isinstance(made, Outcome) else self.decide_now(key, made)
 
     def is_deciding(self, key: str) -> bool:
         """Whether a decided transaction still waits for its markers."""

@@ -1,57 +1,251 @@
-"""DescribeAcls 1-3, CreateAcls 1-3, DeleteAcls 1-3: there is no access control to administer.
+"""DescribeAcls 1-3, CreateAcls 1-3, DeleteAcls 1-3: the rules of access control.
 
-Answered with SECURITY_DISABLED, as Kafka does without an authorizer: consoles then show that there
-are no ACLs, and a rule that would not be enforced cannot be stored.
+Version notes: v2 is encoded flexibly, v3 knows the resource type USER.
+Without an authorizer all are answered with SECURITY_DISABLED, as Kafka does: consoles then show
+that there are no ACLs, and a rule that would not be enforced cannot be stored.
+Stricter than Kafka: an ACL that could never apply (an operation that its type of resource does not
+know, a host that is no address) is refused instead of stored without effect.
 """
 
 from __future__ import annotations
 
-from barnabas.broker.api.dispatch import RequestContext, serves
+import logging
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Final, TypeVar
+
+from barnabas.broker.api.dispatch import CloseConnection, RequestContext, serves
+from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.security.acls import EVERYWHERE, Acl, AclFilter, network_of
+from barnabas.broker.security.operations import (
+    ANY,
+    ASKED_BESIDES,
+    CLUSTER_NAME,
+    MATCH,
+    SUPPORTED,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+    shown,
+)
+from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.create_acls import (
     CREATE_ACLS,
+    AclCreation,
     AclCreationResult,
     CreateAclsRequest,
     CreateAclsResponse,
 )
 from barnabas.protocol.messages.delete_acls import (
     DELETE_ACLS,
+    DeleteAclsFilter,
     DeleteAclsFilterResult,
+    DeleteAclsMatchingAcl,
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
 from barnabas.protocol.messages.describe_acls import (
     DESCRIBE_ACLS,
+    AclDescription,
     DescribeAclsRequest,
+    DescribeAclsResource,
     DescribeAclsResponse,
 )
 
-NO_AUTHORIZER = "No Authorizer is configured."
+logger = logging.getLogger(__name__)
+
+Number = TypeVar("Number", ResourceType, PatternType, Operation, Permission)
+
+UNKNOWN: Final = 0
+CHANGES_MAX: Final = 2000
+"""ACLs that one request may add or remove: 20 ms of work for the MetaStore (Kafka: 10,000)."""
+PER_TURN: Final = 250
+"""ACLs that are looked at before the loop gets a turn."""
+FILTERS_MAX: Final = 100
+"""Each looks at all ACLs."""
+USER_PREFIX: Final = "User:"
 
 
 @serves(DESCRIBE_ACLS, versions=(1, 3))
-def describe_acls(context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
-    """Say that there is no access control."""
-    del request
-    raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker")
-
-
-@serves(CREATE_ACLS, versions=(1, 3))
-def create_acls(context: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse:
-    """Say of each rule that it would not be enforced."""
-    return CreateAclsResponse(
-        results=[
-            AclCreationResult(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER) for _ in request.creations
-        ]
+def describe_acls(
+    access_rules: AccessRules, context: RequestContext, request: DescribeAclsRequest
+) -> DescribeAclsResponse:
+    """List the ACLs that a filter means, grouped by what they apply to."""
+    if not access_rules.are_enforced:
+        raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker")
+    wanted = AclFilter(
+        request.resource_type_filter,
+        request.resource_name_filter,
+        request.pattern_type_filter,
+        request.principal_filter,
+        request.host_filter,
+        request.operation,
+        request.permission_type,
+    )
+    _check_known(wanted)
+    found = sorted(access_rules.matching(wanted))
+    return DescribeAclsResponse(
+        error_message=None,
+        resources=[
+            DescribeAclsResource(kind, name, pattern, [AclDescription(*acl[3:]) for acl in acls])
+            for (kind, name, pattern), acls in groupby(found, lambda acl: acl[:3])
+        ],
     )
 
 
-@serves(DELETE_ACLS, versions=(1, 3))
-def delete_acls(context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
-    """Say of each filter that there are no rules."""
+def refuse_create_acls(
+    request: CreateAclsRequest, code: ErrorCode, message: str | None
+) -> CreateAclsResponse:
+    """Report one error for every ACL that was to be made."""
+    return CreateAclsResponse(results=[AclCreationResult(code, message) for _ in request.creations])
+
+
+@serves(CREATE_ACLS, versions=(1, 3), refuse=refuse_create_acls, sliced=True)
+async def create_acls(
+    access_rules: AccessRules, context: RequestContext, request: CreateAclsRequest
+) -> CreateAclsResponse:
+    """Add ACLs; those that are refused are named, the others are added in one commit."""
+    _ = access_rules.authorizer
+    if len(request.creations) > CHANGES_MAX:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"at most {CHANGES_MAX} ACLs per request")
+    results = []
+    acls = []
+    for number, creation in enumerate(request.creations, 1):
+        if number % PER_TURN == 0:
+            await next_turn()
+        try:
+            acls.append(_acl_of(creation))
+            results.append(AclCreationResult(error_message=None))
+        except KafkaError as error:
+            results.append(AclCreationResult(error.code, error.message))
+    if acls:
+        await access_rules.add(acls)
+    return CreateAclsResponse(results=results)
+
+
+def refuse_delete_acls(
+    request: DeleteAclsRequest, code: ErrorCode, message: str | None
+) -> DeleteAclsResponse:
+    """Report one error for every filter."""
+    return DeleteAclsResponse(
+        filter_results=[DeleteAclsFilterResult(code, message) for _ in request.filters]
+    )
+
+
+@serves(DELETE_ACLS, versions=(1, 3), refuse=refuse_delete_acls)
+async def delete_acls(
+    access_rules: AccessRules, context: RequestContext, request: DeleteAclsRequest
+) -> DeleteAclsResponse:
+    """Remove what filters mean, in one commit; those that mean nothing there is are named."""
+    _ = access_rules.authorizer
+    if len(request.filters) > FILTERS_MAX:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"at most {FILTERS_MAX} filters per request")
+    filters = [_filter_of(each) for each in request.filters]
+    problems = [_problem_of(wanted) for wanted in filters]
+    good = [wanted for wanted, problem in zip(filters, problems, strict=True) if problem is None]
+    found = iter(await access_rules.remove(good, CHANGES_MAX))
     return DeleteAclsResponse(
         filter_results=[
-            DeleteAclsFilterResult(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
-            for _ in request.filters
+            DeleteAclsFilterResult(ErrorCode.INVALID_REQUEST, problem)
+            if problem is not None
+            else DeleteAclsFilterResult(error_message=None, matching_acls=_matching(next(found)))
+            for problem in problems
         ]
     )
+
+
+def _problem_of(wanted: AclFilter) -> str | None:
+    """Say which number of a filter is unknown: nobody is to believe that nothing was there."""
+    numbers: dict[str, tuple[int, Iterable[int]]] = {
+        "resource type": (wanted.resource_type, ResourceType),
+        "pattern type": (wanted.pattern, (MATCH, *PatternType)),
+        "operation": (wanted.operation, Operation),
+        "permission": (wanted.permission, Permission),
+    }
+    for what, (number, known) in numbers.items():
+        if number not in {ANY, *known}:
+            return f"{number} is no {what} that an ACL can have"
+    return None
+
+
+def _matching(acls: Sequence[Acl]) -> list[DeleteAclsMatchingAcl]:
+    return [DeleteAclsMatchingAcl(ErrorCode.NONE, None, *acl) for acl in acls]
+
+
+def _filter_of(given: DeleteAclsFilter) -> AclFilter:
+    wanted = AclFilter(
+        given.resource_type_filter,
+        given.resource_name_filter,
+        given.pattern_type_filter,
+        given.principal_filter,
+        given.host_filter,
+        given.operation,
+        given.permission_type,
+    )
+    _check_known(wanted)
+    return wanted
+
+
+def _check_known(wanted: AclFilter) -> None:
+    """Hang up on UNKNOWN in a filter, as Kafka does: its classes cannot say it."""
+    if UNKNOWN in {
+        wanted.resource_type,
+        wanted.pattern,
+        wanted.operation,
+        wanted.permission,
+    }:
+        raise CloseConnection("a filter of ACLs with UNKNOWN in it")
+
+
+# ------------------------------------------------------------------------------------ new ACLs
+
+
+def _acl_of(given: AclCreation) -> Acl:
+    """Return the ACL that is to be made; raises KafkaError where it could never apply."""
+    if UNKNOWN in {
+        given.resource_type,
+        given.resource_pattern_type,
+        given.operation,
+        given.permission_type,
+    }:
+        raise CloseConnection("an ACL with UNKNOWN in it")
+    resource_type = _one_of(ResourceType, given.resource_type, "resource type")
+    pattern = _one_of(PatternType, given.resource_pattern_type, "pattern type")
+    operation = _one_of(Operation, given.operation, "operation")
+    permission = _one_of(Permission, given.permission_type, "permission")
+    if not given.resource_name:
+        raise _invalid("The name of the resource is empty")
+    if resource_type is ResourceType.CLUSTER and given.resource_name != CLUSTER_NAME:
+        raise _invalid(f"The only name of a Cluster resource is {CLUSTER_NAME}")
+    known = (Operation.ALL, *SUPPORTED[resource_type])
+    if operation not in known and (operation, resource_type) not in ASKED_BESIDES:
+        raise _invalid(f"A {shown(resource_type)} has no operation {operation.name}")
+    if given.host != EVERYWHERE and network_of(given.host) is None:
+        raise _invalid(f"The host {given.host!r} is no address, network or *")
+    kind, colon, name = given.principal.partition(":")
+    if not colon or not kind or not name:
+        raise _invalid(f"The principal {given.principal!r} is not KIND:NAME, as in User:alice")
+    if not given.principal.startswith(USER_PREFIX):
+        logger.warning("an ACL for %r applies to nobody: clients are User:...", given.principal)
+    return Acl(
+        resource_type,
+        given.resource_name,
+        pattern,
+        given.principal,
+        given.host,
+        operation,
+        permission,
+    )
+
+
+def _one_of(kind: type[Number], number: int, what: str) -> Number:
+    try:
+        return kind(number)
+    except ValueError:
+        raise _invalid(f"{number} is no {what} that an ACL can have") from None
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)

@@ -6,12 +6,13 @@ and by their names a handler is given its services. Version notes: as in ``trans
 
 from __future__ import annotations
 
+from barnabas.broker.api.checks import transaction_denial
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.handlers.transactions import error_of_version, offsets_partition
 from barnabas.broker.topics.catalogue import Catalogue
-from barnabas.coordinator.transactions.commands import AddPartitions
+from barnabas.coordinator.transactions.commands import AddPartitions, Outcome
 from barnabas.coordinator.transactions.state import CLASSIC
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.add_offsets_to_txn import (
@@ -43,14 +44,19 @@ async def add_offsets_to_txn(
         await groups.ensure()
     except KafkaError as error:
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
-    command = AddPartitions(
-        request.transactional_id,
-        request.producer_id,
-        request.producer_epoch,
-        frozenset({offsets_partition(catalogue, request.group_id)}),
-        CLASSIC,
-    )
-    outcome = await transactions.outcome_of(
-        lambda: command, key=request.transactional_id, context=context
-    )
+    partition = offsets_partition(catalogue, request.group_id)
+
+    def command() -> AddPartitions | Outcome:
+        code = transaction_denial(context.access, request.transactional_id, request.group_id)
+        if code:
+            return Outcome(code)
+        return AddPartitions(
+            request.transactional_id,
+            request.producer_id,
+            request.producer_epoch,
+            frozenset({partition}),
+            CLASSIC,
+        )
+
+    outcome = await transactions.outcome_of(command, key=request.transactional_id, context=context)
     return AddOffsetsToTxnResponse(error_code=error_of_version(outcome.error, context.api_version))

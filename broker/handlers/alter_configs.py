@@ -13,8 +13,10 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import TypeAlias
 
+from barnabas.broker.api import checks
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.config.types import ConfigKey, ConfigType, format_value
+from barnabas.broker.handlers.configs import check_allowed
 from barnabas.broker.runtime.loggers import ROOT, problem_of, set_levels
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.topics.configs import ConfigsChange, DynamicConfigs
@@ -82,6 +84,9 @@ async def incremental_alter_configs(
         )
         try:
             _check_given_once(resource, given)
+            check_allowed(
+                context.access, checks.ALTER_CONFIGS, resource.resource_type, resource.resource_name
+            )
             if resource.resource_type == ResourceType.BROKER_LOGGER:
                 _alter_loggers(identity, resource, validate_only=request.validate_only)
             else:
@@ -115,6 +120,9 @@ async def alter_configs(
         )
         try:
             _check_given_once(resource, given)
+            check_allowed(
+                context.access, checks.ALTER_CONFIGS, resource.resource_type, resource.resource_name
+            )
             kind = _kind_of(identity, resource)
             _check_no_null(config.name for config in resource.configs if config.value is None)
             change = _replacement({each.name: each.value or "" for each in resource.configs})

@@ -7,7 +7,7 @@ v2 adds fenced brokers, of which there are none.
 from __future__ import annotations
 
 from barnabas.broker.api.dispatch import RequestContext, serves
-from barnabas.broker.api.operations import NOT_ASKED, ON_CLUSTER
+from barnabas.broker.security.operations import CLUSTER_NAME, NOT_ASKED, ResourceType
 from barnabas.broker.topics.configs import DynamicConfigs
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_cluster import (
@@ -63,5 +63,15 @@ def describe_cluster(
                 rack=configs.broker_config.broker_rack,
             )
         ],
-        cluster_authorized_operations=ON_CLUSTER if asked else NOT_ASKED,
+        cluster_authorized_operations=operations_on_cluster(context, asked=asked),
     )
+
+
+def operations_on_cluster(context: RequestContext, *, asked: bool) -> int:
+    """Return what the client may do to the cluster, if it has asked; 0 where it may not know."""
+    if not asked:
+        return NOT_ASKED
+    access = context.access
+    if not access.may_see(ResourceType.CLUSTER, CLUSTER_NAME):
+        return 0
+    return access.operations_on(ResourceType.CLUSTER, CLUSTER_NAME)

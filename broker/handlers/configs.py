@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
+from barnabas.broker.api import checks
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
 from barnabas.broker.config.group_configs import describe_group
@@ -19,6 +20,8 @@ from barnabas.broker.config.types import ConfigEntry, ConfigSource, ConfigSynony
 from barnabas.broker.handlers.metadata import missing_topic_error
 from barnabas.broker.runtime.loggers import describe_loggers
 from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.security.access import Access
+from barnabas.broker.security.operations import CLUSTER_NAME, Operation
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.configs import CLUSTER_ENTITY
 from barnabas.broker.topics.resources import ResourceType, check_node_name, unknown_resource_type
@@ -97,6 +100,12 @@ async def describe_configs(
             resource_name=resource.resource_name,
         )
         try:
+            check_allowed(
+                context.access,
+                checks.DESCRIBE_CONFIGS,
+                resource.resource_type,
+                resource.resource_name,
+            )
             _check_room(listed)
             kind = _alike(catalogue, resource)
             if kind in alike:
@@ -114,6 +123,22 @@ async def describe_configs(
             listed_in_turn = 0
             await next_turn()
     return DescribeConfigsResponse(results=results)
+
+
+def check_allowed(access: Access, operation: Operation, resource_type: int, name: str) -> None:
+    """Raise KafkaError unless a client may do this to the settings of a resource.
+
+    Those of brokers, loggers and client metrics are the cluster's.
+    """
+    match resource_type:
+        case ResourceType.TOPIC:
+            kind, code = checks.TOPIC, checks.TOPIC_DENIED
+        case ResourceType.GROUP:
+            kind, code = checks.GROUP, checks.GROUP_DENIED
+        case _:
+            kind, code, name = checks.CLUSTER, checks.CLUSTER_DENIED, CLUSTER_NAME
+    if not access.may(operation, kind, name):
+        raise checks.denied(code, operation, kind, name)
 
 
 def _alike(catalogue: Catalogue, resource: DescribeConfigsResource) -> Hashable:
@@ -214,24 +239,20 @@ def _cluster_wide_entries(overrides: Configs) -> Iterable[ConfigEntry]:
         synonyms = (ConfigSynonym(name, text, source),)
         yield ConfigEntry(
             name, text, key.type, source, read_only=False, synonyms=synonyms, documentation=key.doc
-        )
+        ).without_secrets()
 
 
 def _described(
     entry: ConfigEntry, request: DescribeConfigsRequest
 ) -> DescribeConfigsResourceResult:
     synonyms = entry.synonyms if request.include_synonyms else ()
-    hidden = entry.is_sensitive
     return DescribeConfigsResourceResult(
         name=entry.name,
-        value=None if hidden else entry.value,
+        value=entry.value,
         read_only=entry.read_only,
         config_source=entry.source,
-        is_sensitive=hidden,
-        synonyms=[
-            DescribeConfigsSynonym(each.name, None if hidden else each.value, each.source)
-            for each in synonyms
-        ],
+        is_sensitive=entry.is_sensitive,
+        synonyms=[DescribeConfigsSynonym(each.name, each.value, each.source) for each in synonyms],
         config_type=entry.type,
         documentation=entry.documentation or None if request.include_documentation else None,
     )

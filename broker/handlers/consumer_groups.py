@@ -7,13 +7,22 @@ make up (KIP-1082). ConsumerGroupDescribe: v1 the protocol that a member uses.
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
+from collections.abc import Iterable
 from typing import Final
 
+from barnabas.broker.api.checks import (
+    DESCRIBE,
+    GROUP,
+    GROUP_DENIED,
+    TOPIC,
+    TOPIC_DENIED,
+    denied,
+)
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
 from barnabas.broker.api.division import by
-from barnabas.broker.api.operations import NOT_ASKED, ON_GROUP
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.handlers.groups import caller_of, group_refusal
+from barnabas.broker.security.access import Access
 from barnabas.broker.topics.catalogue import new_topic_id
 from barnabas.coordinator.groups.commands import ConsumerGroupHeartbeat
 from barnabas.coordinator.groups.consumer import ConsumerGroup, describe
@@ -34,7 +43,14 @@ GROUPS_PER_REQUEST_MAX: Final = 10_000
 """Groups that one request may name."""
 
 
-@serves(CONSUMER_GROUP_HEARTBEAT, versions=(0, 1))
+def refuse_heartbeat(
+    _request: ConsumerGroupHeartbeatRequest, code: ErrorCode, message: str | None
+) -> ConsumerGroupHeartbeatResponse:
+    """Answer an error; there is no member."""
+    return ConsumerGroupHeartbeatResponse(error_code=code, error_message=message)
+
+
+@serves(CONSUMER_GROUP_HEARTBEAT, versions=(0, 1), refuse=refuse_heartbeat)
 def consumer_group_heartbeat(
     groups: Groups, context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse | Deferred[ConsumerGroupHeartbeatResponse]:
@@ -43,11 +59,29 @@ def consumer_group_heartbeat(
     code = groups.refusal(request.group_id)
     if code:
         return _refuse(code)
+    if not _may_describe_all(context.access, _subscribed_to(groups, request)):
+        return _refuse(TOPIC_DENIED)
     pending: Deferred[ConsumerGroupHeartbeatResponse] = Deferred()
     member_id = "" if request.member_id else new_member_id()
-    command = ConsumerGroupHeartbeat(caller_of(context), request, member_id, groups.image)
+    topics = groups.image_for(context.access)
+    command = ConsumerGroupHeartbeat(caller_of(context), request, member_id, topics)
     groups.submit(request.group_id, command, pending.complete, _refuse)
     return pending
+
+
+def _subscribed_to(groups: Groups, request: ConsumerGroupHeartbeatRequest) -> Iterable[str]:
+    """The topics that a member names, or has named before; none if it leaves."""
+    if request.subscribed_topic_names is not None:
+        return request.subscribed_topic_names
+    group = groups.machine_of(request.group_id).groups.get(request.group_id)
+    if not isinstance(group, ConsumerGroup) or request.member_epoch < 0:
+        return ()
+    member = group.members.get(request.member_id)
+    return () if member is None else member.topic_names
+
+
+def _may_describe_all(access: Access, names: Iterable[str]) -> bool:
+    return access.is_open or all(access.may(DESCRIBE, TOPIC, name) for name in names)
 
 
 def new_member_id() -> str:
@@ -84,26 +118,46 @@ def consumer_group_describe(
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"at most {GROUPS_PER_REQUEST_MAX} groups per request"
         )
-    operations = ON_GROUP if request.include_authorized_operations else NOT_ASKED
-    described = [_described(groups, group_id) for group_id in request.group_ids]
+    access = context.access
+    described = [_described(groups, access, group_id) for group_id in request.group_ids]
     for group in described:
-        if not group.error_code:
-            group.authorized_operations = operations
+        if request.include_authorized_operations and not group.error_code:
+            group.authorized_operations = access.operations_on(GROUP, group.group_id)
     return ConsumerGroupDescribeResponse(groups=described)
 
 
-def _described(groups: Groups, group_id: str) -> DescribedGroup:
+def _described(groups: Groups, access: Access, group_id: str) -> DescribedGroup:
+    if not access.may(DESCRIBE, GROUP, group_id):
+        message = denied(GROUP_DENIED, DESCRIBE, GROUP, group_id).message
+        return DescribedGroup(error_code=GROUP_DENIED, error_message=message, group_id=group_id)
     code = group_refusal(groups, group_id)
     if code:
         return DescribedGroup(group_id=group_id, error_code=code)
     machine = groups.machine_of(group_id)
     group = machine.groups.get(group_id)
     if isinstance(group, ConsumerGroup):
-        return describe(group, machine.config, groups.image)
+        return _without_hidden_topics(access, describe(group, machine.config, groups.image))
     why = "is not a consumer group" if group is not None else "not found"
     return DescribedGroup(
         group_id=group_id,
         error_code=ErrorCode.GROUP_ID_NOT_FOUND,
         # Tools show it: Kafka's words.
         error_message=f"Group {group_id} {why}.",
+    )
+
+
+def _without_hidden_topics(access: Access, group: DescribedGroup) -> DescribedGroup:
+    """The group as it is, or nothing of it if a member has a topic that is hidden."""
+    names = {
+        topic.topic_name
+        for member in group.members
+        for assignment in (member.assignment, member.target_assignment)
+        for topic in assignment.topic_partitions
+    }
+    if access.is_open or all(access.may_see(TOPIC, name) for name in names):
+        return group
+    return DescribedGroup(
+        group_id=group.group_id,
+        error_code=TOPIC_DENIED,
+        error_message="Members of the group have topics that the client may not describe.",
     )

@@ -7,10 +7,23 @@ them.
 
 from __future__ import annotations
 
+from barnabas.broker.api.checks import (
+    CLUSTER,
+    CLUSTER_ACTION,
+    CLUSTER_DENIED,
+    DESCRIBE,
+    GROUP_DENIED,
+    TRANSACTIONAL_ID,
+    TRANSACTIONAL_ID_DENIED,
+    denied,
+)
+from barnabas.broker.api.checks import GROUP as GROUP_RESOURCE
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.api.division import by
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.transactions import Transactions
+from barnabas.broker.security.access import Access
+from barnabas.broker.security.operations import CLUSTER_NAME
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.find_coordinator import (
     FIND_COORDINATOR,
@@ -49,20 +62,38 @@ async def find_coordinator(
     """Name this broker for every key it can coordinate, the internal topic being there then."""
     batched = context.api_version >= BATCHED_SINCE
     keys = request.coordinator_keys if batched else [request.key]
-    code = _refusal(request.key_type, context.api_version)
-    if code:
-        return _response([_refused(key, code, None) for key in keys])
-    try:
-        if request.key_type == GROUP:
-            await groups.ensure()
-        else:
-            await transactions.ensure()
-    except KafkaError as error:
-        code = ErrorCode.COORDINATOR_NOT_AVAILABLE
-        return _response([_refused(key, code, str(error)) for key in keys])
+    denials = {key: _denial(context.access, request.key_type, key) for key in keys}
+    code, message = _refusal(request.key_type, context.api_version), None
+    if not code and not all(denials.values()):
+        try:
+            if request.key_type == GROUP:
+                await groups.ensure()
+            else:
+                await transactions.ensure()
+        except KafkaError as error:
+            code, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)
     host, port = context.endpoint
-    node_id = identity.node_id
-    return _response([Coordinator(key, node_id, host, port) for key in keys])
+    found = []
+    for key in keys:
+        denial = denials[key]
+        if denial is not None:
+            found.append(_refused(key, denial.code, denial.message))
+        elif code:
+            found.append(_refused(key, code, message))
+        else:
+            found.append(Coordinator(key, identity.node_id, host, port))
+    return _response(found)
+
+
+def _denial(access: Access, key_type: int, key: str) -> KafkaError | None:
+    """Why a client is not told of the coordinator of a key; None: it may know."""
+    if key_type == GROUP and not access.may(DESCRIBE, GROUP_RESOURCE, key):
+        return denied(GROUP_DENIED, DESCRIBE, GROUP_RESOURCE, key)
+    if key_type == TRANSACTION and not access.may(DESCRIBE, TRANSACTIONAL_ID, key):
+        return denied(TRANSACTIONAL_ID_DENIED, DESCRIBE, TRANSACTIONAL_ID, key)
+    if key_type == SHARE and not access.may(CLUSTER_ACTION, CLUSTER, CLUSTER_NAME):
+        return denied(CLUSTER_DENIED, CLUSTER_ACTION, CLUSTER, CLUSTER_NAME)
+    return None
 
 
 def _refusal(key_type: int, version: int) -> ErrorCode:

@@ -4,6 +4,9 @@ Version notes: v7 sessions (KIP-227); v12 flexible, diverging epochs; v13 topics
 replica id in a tag; v16 node endpoints (only with other brokers); v17 and v18 concern replicas.
 Knowingly absent: fetching by replicas (there is one copy), preferred read replicas, rack ids.
 
+Whether the client may read a partition is asked in every pass over it, so also when a fetch that
+was parked is answered, and for what its session remembers.
+
 A fetch reads what is there; when that is less than ``min_bytes`` it is parked until more becomes
 visible, its time is up, or another kind of request queues behind it. Data that is not in the page
 cache is read on a thread, as much as an answer may copy in one go, then the fetch starts over with
@@ -18,9 +21,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Final, TypeAlias, cast
 
+from barnabas.broker.api.checks import CLUSTER, CLUSTER_ACTION, READ, TOPIC
 from barnabas.broker.api.dispatch import Parked, RequestContext, serves
 from barnabas.broker.api.division import by, parts
 from barnabas.broker.api.fetch_sessions import (
+    NO_SESSION,
     Asked,
     FetchPlan,
     FetchSessions,
@@ -33,6 +38,9 @@ from barnabas.broker.api.waiting import FetchWaits, ParkedFetch
 from barnabas.broker.runtime.disk_readers import DiskReaders
 from barnabas.broker.runtime.host import Host
 from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.security.access import Access
+from barnabas.broker.security.operations import CLUSTER_NAME
+from barnabas.broker.security.quotas import ClientQuota, told_ms
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.topic import Partition, Topic
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -148,15 +156,20 @@ def _fetch(
     if not READ_UNCOMMITTED <= request.isolation_level <= READ_COMMITTED:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     by_id = context.api_version >= TOPIC_IDS_SINCE
+    readable = _Readable(context.access, is_replica=_is_of_replica(request))
 
     def exists(each: Asked) -> bool:
         topic = catalogue.topic_by_id(each.topic_id) if by_id else catalogue.topic(each.topic)
-        return topic is not None and 0 <= each.request.partition < len(topic.partitions)
+        return (
+            topic is not None
+            and 0 <= each.request.partition < len(topic.partitions)
+            and readable.has(each, topic.name)
+        )
 
     plan = fetch_sessions.plan(
         request, by_id=by_id, now_ms=host.clock.now_ms(), exists=exists, asked=asked
     )
-    reader = _Reader(catalogue, request, plan, by_id=by_id)
+    reader = _Reader(catalogue, request, plan, readable, fetch_sessions, context.quota, by_id=by_id)
     if len(plan.asked) > PARTITIONS_AT_ONCE:
         return _LongFetch(fetch_waits, readers, host, reader)
     result = reader.read()
@@ -175,6 +188,37 @@ def _fetch(
         read=reader.read_and_respond,
         read_if_enough=reader.read_if_enough if committed else None,
     )
+
+
+def _is_of_replica(request: FetchRequest) -> bool:
+    """Whether a fetch says that it comes from another broker; the id has moved in version 15."""
+    state = request.replica_state
+    return request.replica_id >= 0 or (state is not None and state.replica_id >= 0)
+
+
+class _Readable:
+    """What the client of one fetch may read; asked again when anything has changed of that."""
+
+    def __init__(self, access: Access, *, is_replica: bool) -> None:
+        self._access = access
+        self._is_replica = is_replica
+        self.mark = access.mark
+        """What is allowed is marked with this; asked before every pass."""
+
+    def look_again(self) -> None:
+        """Take note of what has changed."""
+        self.mark = self._access.mark
+
+    def has(self, asked: Asked, name: str) -> bool:
+        """Whether the client may read a topic, of which ``asked`` is a partition."""
+        if asked.allowed_mark == self.mark and not self._is_replica:
+            return True
+        if self._is_replica:  # No consumer gets past its own rights by calling itself one.
+            return self._access.may(CLUSTER_ACTION, CLUSTER, CLUSTER_NAME)
+        if not self._access.may(READ, TOPIC, name):
+            return False
+        asked.allowed_mark = self.mark
+        return True
 
 
 @dataclass(slots=True)
@@ -196,19 +240,30 @@ class _Reader:
     """Reads the partitions of one request, as often as it takes."""
 
     def __init__(
-        self, catalogue: Catalogue, request: FetchRequest, plan: FetchPlan, *, by_id: bool
+        self,
+        catalogue: Catalogue,
+        request: FetchRequest,
+        plan: FetchPlan,
+        readable: _Readable,
+        sessions: FetchSessions,
+        quota: ClientQuota | None,
+        *,
+        by_id: bool,
     ) -> None:
         self._find: Callable[[Asked], Topic | None] = (
             (lambda asked: catalogue.topic_by_id(asked.topic_id))
             if by_id
             else (lambda asked: catalogue.topic(asked.topic))
         )
-        self._unknown_topic = (
-            ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        )
+        self._by_id = by_id
+        self._readable = readable
         self.request = request
         self.plan = plan
+        self._sessions = sessions
+        self._quota = quota
         self._max_bytes = min(request.max_bytes, catalogue.configs.broker_config.fetch_max_bytes)
+        if quota is not None:
+            self._max_bytes = quota.fetch_bytes_max(self._max_bytes)
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self.cold: list[tuple[Key, FileSpan]] = []
         """What the last pass met that the disk has to be waited for."""
@@ -241,6 +296,7 @@ class _Reader:
         return result
 
     def _read_some(self, some: list[Asked], result: _Result) -> None:
+        self._readable.look_again()
         for asked in some:
             data = self._read_partition(asked, result)
             if data.error_code or data.diverging_epoch is not None:
@@ -298,8 +354,12 @@ class _Reader:
 
     def _partition(self, asked: Asked) -> tuple[Partition | None, ErrorCode]:
         topic = self._find(asked)
+        if topic is None and self._by_id:
+            return None, ErrorCode.UNKNOWN_TOPIC_ID
+        if not self._readable.has(asked, asked.topic if topic is None else topic.name):
+            return None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if topic is None:
-            return None, self._unknown_topic
+            return None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         index = asked.request.partition
         if not 0 <= index < len(topic.partitions):
             return None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -392,18 +452,36 @@ class _Reader:
     def respond(self, result: _Result) -> FetchResponse:
         """Build the response; in an incremental session only of what is new."""
         response = FetchResponse(session_id=self.plan.session_id)
-        self._respond_some(response, result.data)
-        self._count(result)
+        if self._is_within_quota(response, result):
+            self._respond_some(response, result.data)
+            self._count(result)
         return response
 
     async def respond_in_slices(self, result: _Result) -> FetchResponse:
         """As ``respond``."""
         response = FetchResponse(session_id=self.plan.session_id)
+        if not self._is_within_quota(response, result):
+            return response
         for start in range(0, len(result.data), PARTITIONS_PER_SLICE):
             self._respond_some(response, result.data[start : start + PARTITIONS_PER_SLICE])
             await next_turn()
         self._count(result)
         return response
+
+    def _is_within_quota(self, response: FetchResponse, result: _Result) -> bool:
+        """Count what is read; when it is too much the client gets nothing yet, and waits (KIP-219).
+
+        It asks for all of that again, so a session goes on as if nothing had been asked, and one
+        that would begin does not: the client takes such an answer for that.
+        """
+        if self._quota is None:
+            return True
+        may_leave, throttle_ms = self._quota.consumed(result.size_bytes)
+        response.throttle_time_ms = told_ms(throttle_ms)
+        if not may_leave and not self.plan.incremental:
+            self._sessions.forget(self.plan)
+            response.session_id = NO_SESSION
+        return may_leave
 
     def _respond_some(
         self, response: FetchResponse, some: list[tuple[Asked, PartitionData]]

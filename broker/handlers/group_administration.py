@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+from barnabas.broker.api.checks import CLUSTER, DELETE, DESCRIBE, GROUP, GROUP_DENIED, denied
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
 from barnabas.broker.api.division import by
-from barnabas.broker.api.operations import NOT_ASKED, ON_GROUP
 from barnabas.broker.coordination.groups import Groups
+from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.security.operations import CLUSTER_NAME
 from barnabas.coordinator.groups.classic import ClassicGroup, describe
 from barnabas.coordinator.groups.commands import DeleteGroup
 from barnabas.coordinator.groups.group import CLASSIC
@@ -43,15 +45,20 @@ DEAD: Final = "Dead"
 """State of a group that is not there."""
 NOT_FOUND_SINCE: Final = 6
 """Version of DescribeGroups."""
+GROUPS_PER_TURN: Final = 250
+"""Groups of which it is asked who may describe them, before the loop gets a turn."""
 GROUPS_PER_REQUEST_MAX: Final = 10_000
 """Groups that one request may name."""
 
 
-@serves(LIST_GROUPS, versions=(0, 5))
-def list_groups(
+@serves(LIST_GROUPS, versions=(0, 5), sliced=True)
+async def list_groups(
     groups: Groups, context: RequestContext, request: ListGroupsRequest
 ) -> ListGroupsResponse:
-    """Name all groups, or those of some states and types; case does not matter."""
+    """Name all groups, or those of some states and types; case does not matter.
+
+    Who may not describe the cluster finds the groups that it may describe.
+    """
     if not groups.is_coordinator():
         return ListGroupsResponse()
     if groups.is_loading:
@@ -65,6 +72,13 @@ def list_groups(
         if (not states or group.group_state.lower() in states)
         and (not types or group.group_type in types)
     ]
+    access = context.access
+    if not access.may_see(CLUSTER, CLUSTER_NAME):
+        every, found = found, []
+        for start in range(0, len(every), GROUPS_PER_TURN):
+            some = every[start : start + GROUPS_PER_TURN]
+            found += [group for group in some if access.may_see(GROUP, group.group_id)]
+            await next_turn()
     return ListGroupsResponse(groups=found)
 
 
@@ -84,15 +98,17 @@ def describe_groups(
 ) -> DescribeGroupsResponse:
     """Describe classic groups with their members."""
     _refuse_too_many(len(request.groups))
-    operations = ON_GROUP if request.include_authorized_operations else NOT_ASKED
     described = [_described(groups, context, group_id) for group_id in request.groups]
     for group in described:
-        if not group.error_code:
-            group.authorized_operations = operations
+        if request.include_authorized_operations and not group.error_code:
+            group.authorized_operations = context.access.operations_on(GROUP, group.group_id)
     return DescribeGroupsResponse(groups=described)
 
 
 def _described(groups: Groups, context: RequestContext, group_id: str) -> DescribedGroup:
+    if not context.access.may(DESCRIBE, GROUP, group_id):
+        message = denied(GROUP_DENIED, DESCRIBE, GROUP, group_id).message
+        return DescribedGroup(error_code=GROUP_DENIED, error_message=message, group_id=group_id)
     code = groups.refusal(group_id)
     if code:
         return DescribedGroup(error_code=code, group_id=group_id)
@@ -126,9 +142,10 @@ def delete_groups(
         if not missing:
             pending.complete(DeleteGroupsResponse(results=list(results.values())))
 
-    is_one_of_many = groups.have_many_offsets([*results])
+    allowed = {each for each in results if context.access.may(DELETE, GROUP, each)}
+    is_one_of_many = groups.have_many_offsets([*allowed])
     for group_id in results:
-        code = groups.refusal(group_id)
+        code = groups.refusal(group_id) if group_id in allowed else GROUP_DENIED
         if code:
             answer(group_id, code)
         else:

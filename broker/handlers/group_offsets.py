@@ -13,11 +13,20 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Final, cast
 
+from barnabas.broker.api.checks import (
+    DESCRIBE,
+    GROUP,
+    GROUP_DENIED,
+    READ,
+    TOPIC,
+    TOPIC_DENIED,
+)
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
 from barnabas.broker.api.division import by, join, parts
 from barnabas.broker.coordination.groups import Groups, caller_of
 from barnabas.broker.runtime.host import Host
 from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.security.access import Access
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.coordinator.groups.commands import (
     LongOffsetCommit,
@@ -124,7 +133,8 @@ async def _commit_long(
             answered.set_result(response)
 
     command = LongOffsetCommit(caller_of(context), tuple(known))
-    groups.submit(group_id, command, respond, lambda code: code)
+    admit = partial(_denial_since, context.access, context.access.mark, known)
+    groups.submit(group_id, command, respond, lambda code: code, admit=admit)
     return await answered
 
 
@@ -146,8 +156,14 @@ def _take_out_unknown_of_commit(
     known: list[OffsetCommitRequestTopic] = []
     for asked in request.topics:
         topic = catalogue.topic_by_id(asked.topic_id) if by_id else catalogue.topic(asked.name)
-        if topic is None:
-            code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        code = ErrorCode.NONE
+        if topic is None and by_id:
+            code = ErrorCode.UNKNOWN_TOPIC_ID
+        elif not context.access.may(READ, TOPIC, asked.name if topic is None else topic.name):
+            code = TOPIC_DENIED
+        elif topic is None:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if topic is None or code:
             response.topics.append(_commit_errors(asked, asked.partitions, code))
             continue
         asked.name = topic.name
@@ -186,8 +202,25 @@ def _commit(
         respond(refuse(code))
     else:
         command = OffsetCommit(caller_of(context), request)
-        groups.submit(request.group_id, command, respond, refuse)
+        access = context.access
+        admit = None if access.is_open else partial(_denial_since, access, access.mark, [request])
+        groups.submit(request.group_id, command, respond, refuse, admit=admit)
     return pending
+
+
+def _denial_since(access: Access, mark: int, parts: Iterable[OffsetCommitRequest]) -> ErrorCode:
+    """Why a commit that had to wait for others is not allowed any more; NONE if it is.
+
+    ``mark`` is that of ``access`` when it was; while nothing has changed nothing is asked.
+    """
+    if access.mark == mark:
+        return ErrorCode.NONE
+    for part in parts:
+        if not access.may(READ, GROUP, part.group_id):
+            return GROUP_DENIED
+        if not all(access.may(READ, TOPIC, topic.name) for topic in part.topics):
+            return TOPIC_DENIED
+    return ErrorCode.NONE
 
 
 def _merged(refused: OffsetCommitResponse, response: OffsetCommitResponse) -> OffsetCommitResponse:
@@ -309,42 +342,56 @@ def _fetch_group(
     command: OffsetFetch,
     respond: Callable[[OffsetFetchResponseGroup], None],
 ) -> None:
-    """Ask one group's machine for the topics that are known."""
-    group = command.request
+    """Ask one group's machine for the topics that are known, and may be described."""
+    group, access = command.request, context.access
+    if not access.may(DESCRIBE, GROUP, group.group_id):
+        respond(_fetch_error(group, GROUP_DENIED))
+        return
     code = groups.refusal(group.group_id)
     if code:
         respond(_fetch_error(group, code))
         return
     by_id = context.api_version >= FETCH_TOPIC_IDS_SINCE
-    unknown = _name_topics(catalogue, group) if by_id else []
+    refused = _take_out_unknown_of_fetch(catalogue, access, group, by_id=by_id)
 
     def finish(answer: OffsetFetchResponseGroup) -> None:
         if not answer.error_code:
-            answer.topics += unknown
+            if group.topics is None and not access.is_open:  # All: what is hidden is left out.
+                answer.topics = [each for each in answer.topics if access.may_see(TOPIC, each.name)]
+            answer.topics += refused
         respond(answer)
 
     groups.submit(group.group_id, command, finish, partial(_fetch_error, group))
 
 
-def _name_topics(
-    catalogue: Catalogue, group: OffsetFetchRequestGroup
+def _take_out_unknown_of_fetch(
+    catalogue: Catalogue, access: Access, group: OffsetFetchRequestGroup, *, by_id: bool
 ) -> list[OffsetFetchResponseTopics]:
-    """Put names beside the ids; take out what is not known, and return what to answer for it."""
-    if group.topics is None:
+    """Leave what may be described in the request, with its name; return the answer to the rest.
+
+    By its name a topic need not exist: its offsets may outlive it for a moment.
+    """
+    if group.topics is None or (access.is_open and not by_id):
         return []
-    unknown = []
+    refused = []
     known = []
     for asked in group.topics:
-        topic = catalogue.topic_by_id(asked.topic_id)
+        topic = catalogue.topic_by_id(asked.topic_id) if by_id else None
+        code = ErrorCode.NONE
         if topic is not None:
             asked.name = topic.name
+        elif by_id:
+            code = ErrorCode.UNKNOWN_TOPIC_ID
+        if not code and not access.may(DESCRIBE, TOPIC, asked.name):
+            code = TOPIC_DENIED
+        if not code:
             known.append(asked)
             continue
-        code = ErrorCode.UNKNOWN_TOPIC_ID
         answers = [nothing_found(index, code) for index in asked.partition_indexes]
-        unknown.append(OffsetFetchResponseTopics("", asked.topic_id, answers))
+        name = "" if by_id else asked.name
+        refused.append(OffsetFetchResponseTopics(name, asked.topic_id, answers))
     group.topics = known
-    return unknown
+    return refused
 
 
 def _fetch_error(group: OffsetFetchRequestGroup, code: ErrorCode) -> OffsetFetchResponseGroup:
@@ -386,7 +433,14 @@ def _topics_before_groups(
 # ------------------------------------------------------------------------------------ OffsetDelete
 
 
-@serves(OFFSET_DELETE, versions=(0, 0), divide=by("topics.partitions"))
+def refuse_offset_delete(
+    _request: OffsetDeleteRequest, code: ErrorCode, _message: str | None
+) -> OffsetDeleteResponse:
+    """Answer an error for the group."""
+    return OffsetDeleteResponse(code)
+
+
+@serves(OFFSET_DELETE, versions=(0, 0), refuse=refuse_offset_delete, divide=by("topics.partitions"))
 def offset_delete(
     catalogue: Catalogue, groups: Groups, context: RequestContext, request: OffsetDeleteRequest
 ) -> OffsetDeleteResponse | Deferred[OffsetDeleteResponse]:
@@ -396,7 +450,7 @@ def offset_delete(
     code = groups.refusal(request.group_id)
     if code:
         return OffsetDeleteResponse(code)
-    refused = _take_out_unknown(catalogue, request)
+    refused = _take_out_unknown(catalogue, context.access, request)
     pending: Deferred[OffsetDeleteResponse] = Deferred()
 
     def respond(response: OffsetDeleteResponse) -> None:
@@ -411,17 +465,18 @@ def offset_delete(
 
 
 def _take_out_unknown(
-    catalogue: Catalogue, request: OffsetDeleteRequest
+    catalogue: Catalogue, access: Access, request: OffsetDeleteRequest
 ) -> list[OffsetDeleteResponseTopic]:
     """Leave what exists in the request; return what to answer for the rest."""
     refused = []
     known = []
     for asked in request.topics:
-        topic = catalogue.topic(asked.name)
+        is_allowed = access.may(READ, TOPIC, asked.name)
+        topic = catalogue.topic(asked.name) if is_allowed else None
         count = 0 if topic is None else len(topic.partitions)
         unknown = [each for each in asked.partitions if not 0 <= each.partition_index < count]
         if unknown:
-            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_allowed else TOPIC_DENIED
             answers = [
                 OffsetDeleteResponsePartition(each.partition_index, code) for each in unknown
             ]

@@ -6,7 +6,8 @@ members, v5 the protocol's type and name, which must match. Heartbeat: v3 static
 LeaveGroup: v3 several members, v5 a reason.
 
 A JoinGroup or SyncGroup that waits for the other members does not hold its connection up: a
-LeaveGroup behind it is heard, and ends the wait.
+LeaveGroup behind it is heard, and ends the wait. Whether the client may still read the group is
+asked again when it is over.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import uuid
 from typing import Final
 
+from barnabas.broker.api.checks import GROUP, GROUP_DENIED, READ
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.runtime.host import Host
@@ -55,7 +57,14 @@ def group_refusal(groups: Groups, group_id: str) -> ErrorCode:
     return groups.refusal(group_id)
 
 
-@serves(JOIN_GROUP, versions=(0, 9))
+def refuse_join_group(
+    _request: JoinGroupRequest, code: ErrorCode, _message: str | None
+) -> JoinGroupResponse:
+    """Answer an error; there is no member, and in no version a null."""
+    return JoinGroupResponse(error_code=code)
+
+
+@serves(JOIN_GROUP, versions=(0, 9), refuse=refuse_join_group)
 def join_group(
     groups: Groups, host: Host, context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse | Deferred[JoinGroupResponse]:
@@ -63,6 +72,8 @@ def join_group(
     pending: Deferred[JoinGroupResponse] = Deferred()
 
     def respond(response: JoinGroupResponse) -> None:
+        if not response.error_code and not context.access.may(READ, GROUP, request.group_id):
+            response = refuse(GROUP_DENIED)
         if context.api_version < NULL_PROTOCOL_NAME_SINCE and response.protocol_name is None:
             response.protocol_name = ""
         pending.complete(response)
@@ -112,11 +123,19 @@ def sync_group(
         request.protocol_type is None or request.protocol_name is None
     ):
         code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    elif not context.access.may(READ, GROUP, request.group_id):
+        code = GROUP_DENIED
     code = code or group_refusal(groups, request.group_id)
     if code:
         return _refuse_sync(code)
+
+    def respond(response: SyncGroupResponse) -> None:
+        if not response.error_code and not context.access.may(READ, GROUP, request.group_id):
+            response = _refuse_sync(GROUP_DENIED)
+        pending.complete(response)
+
     command = SyncGroup(caller_of(context), request, groups.new_ticket(), groups.image)
-    groups.submit(request.group_id, command, pending.complete, _refuse_sync, ticket=command.ticket)
+    groups.submit(request.group_id, command, respond, _refuse_sync, ticket=command.ticket)
     return pending
 
 
@@ -145,7 +164,14 @@ def _refuse_heartbeat(code: ErrorCode) -> HeartbeatResponse:
     return HeartbeatResponse(error_code=code)
 
 
-@serves(LEAVE_GROUP, versions=(0, 5))
+def refuse_leave_group(
+    _request: LeaveGroupRequest, code: ErrorCode, _message: str | None
+) -> LeaveGroupResponse:
+    """Answer an error, for all members."""
+    return _refuse_leave(code)
+
+
+@serves(LEAVE_GROUP, versions=(0, 5), refuse=refuse_leave_group)
 def leave_group(
     groups: Groups, context: RequestContext, request: LeaveGroupRequest
 ) -> LeaveGroupResponse | Deferred[LeaveGroupResponse]:

@@ -5,17 +5,20 @@ v8 earliest local (-4), v9 latest tiered (-5), v11 earliest pending upload (-6):
 is the earliest offset and the other two are unknown.
 
 -1 and -2 are answered at once from two integers. Searches by timestamp run step by step, their disk
-reads and decompression on a thread, and the connection waits.
+reads and decompression on a thread, and the connection waits. What may not be described any more by
+then is answered so.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from barnabas.broker.api.checks import DESCRIBE, TOPIC
 from barnabas.broker.api.dispatch import Parked, RequestContext, serves
 from barnabas.broker.api.division import by
 from barnabas.broker.api.storage_errors import error_code_of
+from barnabas.broker.security.access import Access
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.topic import Partition
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -25,6 +28,7 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
+    ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
 from barnabas.protocol.records import CorruptBatch, InvalidBatch
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.host import Host
 
 logger = logging.getLogger(__name__)
+
+NOT_FOUND: Final = -1
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -54,18 +60,14 @@ def refuse_list_offsets(
 ) -> ListOffsetsResponse:
     """Answer one error for every partition of the request, and nothing that looks found."""
     del message
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(
-                topic.name,
-                [
-                    ListOffsetsPartitionResponse(asked.partition_index, code)
-                    for asked in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+    return ListOffsetsResponse(topics=[_refused(topic, code) for topic in request.topics])
+
+
+def _refused(topic: ListOffsetsTopic, code: ErrorCode) -> ListOffsetsTopicResponse:
+    results = [
+        ListOffsetsPartitionResponse(asked.partition_index, code) for asked in topic.partitions
+    ]
+    return ListOffsetsTopicResponse(topic.name, results)
 
 
 @serves(
@@ -88,8 +90,12 @@ def list_offsets(
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     response = ListOffsetsResponse()
     twice = _asked_twice(request)
-    searches: list[tuple[PartitionLog, Search, ListOffsetsPartitionResponse]] = []
+    searches: list[_Sought] = []
+    access = context.access
     for topic in request.topics:
+        if not access.may(DESCRIBE, TOPIC, topic.name):
+            response.topics.append(_refused(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            continue
         results = []
         for asked in topic.partitions:
             result = ListOffsetsPartitionResponse(asked.partition_index)
@@ -100,9 +106,9 @@ def list_offsets(
             if partition is not None and not result.error_code:
                 search = _look_up(partition.log, asked.timestamp, isolation, result)
                 if search is not None:
-                    searches.append((partition.log, search, result))
+                    searches.append(_Sought(topic.name, partition.log, search, result))
         response.topics.append(ListOffsetsTopicResponse(topic.name, results))
-    return _Searching(readers, host, response, searches) if searches else response
+    return _Searching(readers, host, access, response, searches) if searches else response
 
 
 def _asked_twice(request: ListOffsetsRequest) -> set[tuple[str, int]]:
@@ -151,30 +157,46 @@ def _look_up(
     return None
 
 
+class _Sought(NamedTuple):
+    """A partition for which there is a search, and what its outcome is written into."""
+
+    topic: str
+    log: PartitionLog
+    search: Search
+    result: ListOffsetsPartitionResponse
+
+
 class _Searching(Parked[ListOffsetsResponse]):
     """An answer that needs searches: one after the other, one step of work at a time."""
 
-    __slots__ = ("_gone", "_pending", "_readers", "_response_so_far")
+    __slots__ = ("_access", "_gone", "_pending", "_readers", "_response_so_far")
 
     def __init__(
         self,
         readers: DiskReaders,
         host: Host,
+        access: Access,
         response: ListOffsetsResponse,
-        searches: list[tuple[PartitionLog, Search, ListOffsetsPartitionResponse]],
+        searches: list[_Sought],
     ) -> None:
         super().__init__()
         self._readers = readers
+        self._access = access
         self._response_so_far = response
         self._pending = searches
         self._gone = False
         host.spawn(self._run(), "list offsets by timestamp")
 
     async def _run(self) -> None:
-        for log, search, result in self._pending:
-            await self._fill_in(log, search, result)
+        for sought in self._pending:
+            await self._fill_in(sought.log, sought.search, sought.result)
             if self._gone:
                 return
+        for sought in self._pending:
+            if not self._access.may(DESCRIBE, TOPIC, sought.topic):
+                result = sought.result
+                result.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                result.timestamp = result.offset = result.leader_epoch = NOT_FOUND
         self.complete(self._response_so_far)
 
     async def _fill_in(

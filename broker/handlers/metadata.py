@@ -5,6 +5,8 @@ forbid auto-creation, before it is always allowed; topic ids are answered from v
 for from v12; v8-v10 also report operations on the cluster (DescribeCluster has them since).
 Better than Kafka on purpose: a topic that this request creates is in that
 same answer, so the client need not ask again.
+Of a topic that a client may not describe nothing is said but that, whether it exists or not; among
+all topics it is left out. Ids are no secret, as in Kafka: an unknown one is told from a denied one.
 Knowingly absent: nothing.
 """
 
@@ -13,10 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from barnabas.broker.api.checks import DESCRIBE, TOPIC, TOPIC_DENIED, may_create
 from barnabas.broker.api.dispatch import Parked, RequestContext, serves
-from barnabas.broker.api.operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
+from barnabas.broker.handlers.cluster import operations_on_cluster
 from barnabas.broker.runtime.host import Host
 from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.security.access import Access
+from barnabas.broker.security.operations import NOT_ASKED
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.topic import Topic
 from barnabas.broker.topics.topic_names import INTERNAL, name_problem
@@ -73,22 +78,24 @@ def metadata(
     answer: Parked[MetadataResponse] = Parked()
     if asked is None or (not asked and context.api_version == 0):
         every = list(catalogue.topics.values())
-        if len(every) > TOPICS_AT_ONCE:
+        if len(every) > (TOPICS_AT_ONCE if context.access.is_open else TOPICS_PER_SLICE):
             host.spawn(
                 _answer_all(catalogue, identity, context, request, every, answer), "metadata"
             )
             return answer
-        found = [_topic_found(identity, request, topic) for topic in every]
+        found = _found_of(identity, context.access, request, every)
         return _metadata_response(catalogue, identity, context, request, found)
     _check_topics_asked(asked, context.api_version)
     to_create = _topics_to_create(catalogue, request, asked)
-    if to_create or len(asked) > TOPICS_AT_ONCE:
+    if len(asked) > TOPICS_AT_ONCE or any(
+        context.access.may_see(TOPIC, name) for name in to_create
+    ):
         host.spawn(
             _create_then_answer(catalogue, identity, context, request, to_create, answer),
             "metadata",
         )
         return answer
-    described = _Described(catalogue, identity, request)
+    described = _Described(catalogue, identity, context.access, request)
     described.add(asked)
     return _metadata_response(catalogue, identity, context, request, described.topics)
 
@@ -112,13 +119,19 @@ async def _create_then_answer(
 ) -> None:
     """Create topics with the broker's defaults, then answer, telling what went wrong with which."""
     failed: dict[str, ErrorCode] = {}
-    for name in names:
+    access, room = context.access, AUTO_CREATE_MAX
+    for number, name in enumerate(names, 1):
+        if number % TOPICS_PER_SLICE == 0:
+            await next_turn()
+        if not (room and access.may_see(TOPIC, name) and may_create(access, name)):
+            continue
+        room -= 1
         try:
             await catalogue.create_topic(name, catalogue.configs.broker_config.num_partitions, {})
         except KafkaError as error:
             failed[name] = error.code
     asked = request.topics or []
-    described = _Described(catalogue, identity, request, failed)
+    described = _Described(catalogue, identity, context.access, request, failed)
     for start in range(0, len(asked), TOPICS_PER_SLICE):
         described.add(asked[start : start + TOPICS_PER_SLICE])
         await next_turn()
@@ -137,7 +150,7 @@ async def _answer_all(
     topics: list[MetadataResponseTopic] = []
     for start in range(0, len(every), TOPICS_PER_SLICE):
         some = every[start : start + TOPICS_PER_SLICE]
-        topics += [_topic_found(identity, request, topic) for topic in some]
+        topics += _found_of(identity, context.access, request, some)
         await next_turn()
     answer.complete(_metadata_response(catalogue, identity, context, request, topics))
 
@@ -145,7 +158,9 @@ async def _answer_all(
 def _topics_to_create(
     catalogue: Catalogue, request: MetadataRequest, asked: list[MetadataRequestTopic]
 ) -> list[str]:
-    """Return the names that are missing and may be created for the asking."""
+    """Return the names that are missing and would be created for the asking."""
+    if not _creates(catalogue, request):
+        return []
     missing = {
         topic.name
         for topic in asked
@@ -153,13 +168,14 @@ def _topics_to_create(
         and topic.topic_id == ZERO_UUID
         and topic.name not in catalogue.topics
     }
-    if not missing or not request.allow_auto_topic_creation:
-        return []
-    if not catalogue.configs.broker_config.auto_create_topics_enable:
-        return []
     # Internal topics are made by the coordinator that needs them, with partitions of its choice.
-    wanted = (name for name in missing if name not in INTERNAL and name_problem(name) is None)
-    return sorted(wanted)[:AUTO_CREATE_MAX]
+    return sorted(name for name in missing if name not in INTERNAL and name_problem(name) is None)
+
+
+def _creates(catalogue: Catalogue, request: MetadataRequest) -> bool:
+    """Whether a request asks for missing topics to be created, and this broker does that."""
+    enabled = catalogue.configs.broker_config.auto_create_topics_enable
+    return request.allow_auto_topic_creation and enabled
 
 
 class _Described:
@@ -172,11 +188,13 @@ class _Described:
         self,
         catalogue: Catalogue,
         identity: Identity,
+        access: Access,
         request: MetadataRequest,
         failed: Mapping[str, ErrorCode] = MappingProxyType({}),
     ) -> None:
         self._catalogue = catalogue
         self._identity = identity
+        self._access = access
         self._request = request
         self._failed = failed
         self._topics: dict[str | bytes, MetadataResponseTopic] = {}
@@ -186,24 +204,49 @@ class _Described:
         return list(self._topics.values())
 
     def add(self, asked: Iterable[MetadataRequestTopic]) -> None:
-        catalogue, request, topics = self._catalogue, self._request, self._topics
         for each in asked:
-            name, by_id = each.name or "", each.topic_id != ZERO_UUID
-            topic = catalogue.topic_by_id(each.topic_id) if by_id else catalogue.topic(name)
-            if topic is not None:
-                if topic.name not in topics:
-                    topics[topic.name] = _topic_found(self._identity, request, topic)
-            elif by_id:
-                topics[each.topic_id] = MetadataResponseTopic(
-                    error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=each.topic_id
-                )
+            if each.topic_id != ZERO_UUID:
+                self._add_by_id(each.topic_id)
             else:
-                topics[name] = MetadataResponseTopic(
-                    error_code=self._failed.get(name, missing_topic_error(name)),
-                    name=name,
-                    is_internal=name in INTERNAL,
-                    topic_authorized_operations=_operations_on_topic(request),
-                )
+                self._add_by_name(each.name or "")
+
+    def _add_by_id(self, topic_id: bytes) -> None:
+        topic = self._catalogue.topic_by_id(topic_id)
+        if topic is not None and self._access.may(DESCRIBE, TOPIC, topic.name):
+            self._add_found(topic)
+            return
+        code = ErrorCode.UNKNOWN_TOPIC_ID if topic is None else TOPIC_DENIED
+        self._topics[topic_id] = MetadataResponseTopic(
+            error_code=code,
+            name=None,
+            topic_id=topic_id,
+        )
+
+    def _add_by_name(self, name: str) -> None:
+        if not self._access.may(DESCRIBE, TOPIC, name):
+            self._topics[name] = MetadataResponseTopic(error_code=TOPIC_DENIED, name=name)
+            return
+        topic = self._catalogue.topic(name)
+        if topic is not None:
+            self._add_found(topic)
+            return
+        self._topics[name] = MetadataResponseTopic(
+            error_code=self._failed.get(name) or self._missing_error(name),
+            name=name,
+            is_internal=name in INTERNAL,
+            topic_authorized_operations=_operations_on_topic(self._access, self._request, name),
+        )
+
+    def _add_found(self, topic: Topic) -> None:
+        if topic.name not in self._topics:
+            described = _topic_found(self._identity, self._access, self._request, topic)
+            self._topics[topic.name] = described
+
+    def _missing_error(self, name: str) -> ErrorCode:
+        """A topic that the client wants to have created, but may not, is no unknown one."""
+        if _creates(self._catalogue, self._request) and not may_create(self._access, name):
+            return TOPIC_DENIED
+        return missing_topic_error(name)
 
 
 def missing_topic_error(name: str) -> ErrorCode:
@@ -213,12 +256,26 @@ def missing_topic_error(name: str) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _operations_on_topic(request: MetadataRequest) -> int:
-    return ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED
+def _operations_on_topic(access: Access, request: MetadataRequest, name: str) -> int:
+    """What the client may do to a topic, if it has asked."""
+    if not request.include_topic_authorized_operations:
+        return NOT_ASKED
+    return access.operations_on(TOPIC, name)
+
+
+def _found_of(
+    identity: Identity, access: Access, request: MetadataRequest, topics: Iterable[Topic]
+) -> list[MetadataResponseTopic]:
+    """Describe those topics of all that the client may describe."""
+    return [
+        _topic_found(identity, access, request, topic)
+        for topic in topics
+        if access.may_see(TOPIC, topic.name)
+    ]
 
 
 def _topic_found(
-    identity: Identity, request: MetadataRequest, topic: Topic
+    identity: Identity, access: Access, request: MetadataRequest, topic: Topic
 ) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         error_code=ErrorCode.NONE,
@@ -226,7 +283,7 @@ def _topic_found(
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
         partitions=_partitions_described(topic, identity.node_id),
-        topic_authorized_operations=_operations_on_topic(request),
+        topic_authorized_operations=_operations_on_topic(access, request, topic.name),
     )
 
 
@@ -258,7 +315,6 @@ def _metadata_response(
     topics: list[MetadataResponseTopic],
 ) -> MetadataResponse:
     host, port = context.endpoint
-    on_cluster = ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(
@@ -271,7 +327,9 @@ def _metadata_response(
         cluster_id=identity.cluster_id,
         controller_id=identity.node_id,
         topics=topics,
-        cluster_authorized_operations=on_cluster,
+        cluster_authorized_operations=operations_on_cluster(
+            context, asked=request.include_cluster_authorized_operations
+        ),
     )
 
 
@@ -291,8 +349,13 @@ def refuse_describe_topic_partitions(
     )
 
 
-@serves(DESCRIBE_TOPIC_PARTITIONS, versions=(0, 0), refuse=refuse_describe_topic_partitions)
-def describe_topic_partitions(
+@serves(
+    DESCRIBE_TOPIC_PARTITIONS,
+    versions=(0, 0),
+    refuse=refuse_describe_topic_partitions,
+    sliced=True,
+)
+async def describe_topic_partitions(
     catalogue: Catalogue,
     identity: Identity,
     context: RequestContext,
@@ -305,24 +368,34 @@ def describe_topic_partitions(
     names = _names_from_cursor(catalogue, request)
     limit = catalogue.configs.broker_config.max_request_partition_size_limit
     remaining = max(1, min(limit, request.response_partition_limit))
-    cursor = request.cursor
+    cursor, access = request.cursor, context.access
     response = DescribeTopicPartitionsResponse()
-    for name in names:
+    denied: list[DescribeTopicPartitionsResponseTopic] = []
+    for number, name in enumerate(names, 1):
+        if number % TOPICS_PER_SLICE == 0:
+            await next_turn()
+        if not access.may_see(TOPIC, name):
+            if request.topics:
+                denied.append(_denied_topic(access, name))
+            continue
+        topic = catalogue.topic(name)
+        if topic is None and not request.topics:
+            continue  # Deleted meanwhile.
         if remaining == 0:
             response.next_cursor = Cursor(name, 0)
             break
-        topic = catalogue.topic(name)
         if topic is None:
-            response.topics.append(_missing_topic(name))
+            response.topics.append(_missing_topic(access, name))
             continue
         first = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
-        described = _described_topic(identity, topic, first, remaining)
+        described = _described_topic(identity, access, topic, first, remaining)
         response.topics.append(described)
         remaining -= len(described.partitions)
         following = first + len(described.partitions)
         if following < len(topic.partitions):
             response.next_cursor = Cursor(name, following)
             break
+    response.topics += denied
     return response
 
 
@@ -339,17 +412,22 @@ def _names_from_cursor(catalogue: Catalogue, request: DescribeTopicPartitionsReq
     return names
 
 
-def _missing_topic(name: str) -> DescribeTopicPartitionsResponseTopic:
+def _denied_topic(access: Access, name: str) -> DescribeTopicPartitionsResponseTopic:
+    access.may(DESCRIBE, TOPIC, name)  # For the audit log: it was asked for by its name.
+    return DescribeTopicPartitionsResponseTopic(error_code=TOPIC_DENIED, name=name)
+
+
+def _missing_topic(access: Access, name: str) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         error_code=missing_topic_error(name),
         name=name,
         is_internal=name in INTERNAL,
-        topic_authorized_operations=ON_TOPIC,
+        topic_authorized_operations=access.operations_on(TOPIC, name),
     )
 
 
 def _described_topic(
-    identity: Identity, topic: Topic, first: int, limit: int
+    identity: Identity, access: Access, topic: Topic, first: int, limit: int
 ) -> DescribeTopicPartitionsResponseTopic:
     node = [identity.node_id]
     return DescribeTopicPartitionsResponseTopic(
@@ -371,5 +449,5 @@ def _described_topic(
             )
             for partition in topic.partitions[first : first + limit]
         ],
-        topic_authorized_operations=ON_TOPIC,
+        topic_authorized_operations=access.operations_on(TOPIC, topic.name),
     )

@@ -9,9 +9,18 @@ from __future__ import annotations
 
 import asyncio
 
+from barnabas.broker.api.checks import (
+    CLUSTER,
+    CLUSTER_ACTION,
+    DELETE,
+    DESCRIBE,
+    TOPIC,
+    TOPIC_DENIED,
+)
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.api.division import by
 from barnabas.broker.api.storage_errors import error_code_of
+from barnabas.broker.security.operations import CLUSTER_NAME
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.topic import Partition
 from barnabas.protocol.errors import ErrorCode
@@ -43,11 +52,15 @@ def offset_for_leader_epoch(
     catalogue: Catalogue, context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
     """Say where a leader epoch ends, so that a client notices a log that was cut (KIP-320)."""
+    access = context.access
+    is_replica = access.may_see(CLUSTER, CLUSTER_NAME, CLUSTER_ACTION)
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
                 topic.topic,
-                [_epoch_end(catalogue, topic.topic, asked) for asked in topic.partitions],
+                [_epoch_end(catalogue, topic.topic, asked) for asked in topic.partitions]
+                if is_replica or access.may(DESCRIBE, TOPIC, topic.topic)
+                else [EpochEndOffset(TOPIC_DENIED, asked.partition) for asked in topic.partitions],
             )
             for topic in request.topics
         ]
@@ -79,9 +92,12 @@ async def delete_records(
     begun: list[tuple[DeleteRecordsPartitionResult, Partition]] = []
     for topic in request.topics:
         results = []
+        is_allowed = context.access.may(DELETE, TOPIC, topic.name)
         for asked in topic.partitions:
             result = DeleteRecordsPartitionResult(asked.partition_index, NO_OFFSET)
-            partition, result.error_code = _deletable(catalogue, topic.name, asked)
+            partition, result.error_code = (
+                _deletable(catalogue, topic.name, asked) if is_allowed else (None, TOPIC_DENIED)
+            )
             if partition is not None:
                 try:
                     _begin_deletion(partition, asked.offset, waiting)

@@ -12,6 +12,8 @@ Phase one (everything here) runs before the next request of the connection is lo
 get their places in request order; the answer leaves when the journal group is durable. Where the
 loop would be held by looking into the batches, or the transaction before is still ending, the
 request waits, and its connection with it.
+
+What the client may write is asked at the moment of the append, however long the request has waited.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Final, Self, TypeAlias
 
+from barnabas.broker.api.checks import TOPIC, TRANSACTIONAL_ID, WRITE
 from barnabas.broker.api.dispatch import CloseConnection, Deferred, Parked, RequestContext, serves
 from barnabas.broker.api.inspector import Inspected, Inspector
 from barnabas.broker.api.storage_errors import error_code_of
@@ -176,6 +179,8 @@ class ProduceHandler:
         topic = self._topic(context, topic_data)
         if topic is None or topic.is_internal or not 0 <= index < len(topic.partitions):
             return None
+        if not context.access.may_see(TOPIC, topic.name, WRITE):
+            return None  # Nothing is looked into for who may not write it.
         return topic.partitions[index].log
 
     def verification(
@@ -183,13 +188,20 @@ class ProduceHandler:
         context: RequestContext,
         request: ProduceRequest,
     ) -> Verification:
-        """Judge the transactional batches that have a partition to go to, all at once."""
+        """Judge the transactional batches that have a partition to go to, all at once.
+
+        A client that may not use the transactional id writes nothing at all (CVE-2018-17196: every
+        batch is looked at), and what it may not write to becomes no part of the transaction.
+        """
         if not _names_transactions(request):
             return NOTHING_REFUSED
+        access, key = context.access, request.transactional_id
+        if key is not None and not access.may(WRITE, TRANSACTIONAL_ID, key):
+            return Verification({}, error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         found: Batches = []
         for topic_data in request.topic_data:
             topic = self._topic(context, topic_data)
-            if topic is None or topic.is_internal:
+            if topic is None or topic.is_internal or not access.may_see(TOPIC, topic.name, WRITE):
                 continue
             for data in topic_data.partition_data:
                 records = data.records
@@ -197,7 +209,6 @@ class ProduceHandler:
                 if records is not None and known and is_transactional(records):
                     partition = topic.partitions[data.index]
                     found.append((partition.topic_partition, partition.log.producers, records))
-        key = request.transactional_id
         verification = verify(self.transactions, Writer(key, context.api_version), found)
         if verification.has_added and key:
             self.transactions.used(key, context)
@@ -251,7 +262,7 @@ class ProduceHandler:
     ) -> tuple[list[PartitionProduceResponse], CommitGroup | None]:
         """Append the batches for one topic; returns the results and the last group to wait for."""
         topic = self._topic(context, topic_data)
-        error = _topic_error(topic, by_id=context.api_version >= TOPIC_IDS_SINCE)
+        error = self._topic_error(context, topic_data, topic)
         if topic is None or error:
             return [_refused(data.index, error) for data in topic_data.partition_data], None
         newest: CommitGroup | None = None
@@ -298,6 +309,20 @@ class ProduceHandler:
             )
             newest = appended.durable or newest
         return results, newest
+
+    def _topic_error(
+        self, context: RequestContext, topic_data: TopicProduceData, topic: Topic | None
+    ) -> ErrorCode:
+        """Why nothing may be written to a topic; who may not write does not learn if it exists."""
+        by_id = context.api_version >= TOPIC_IDS_SINCE
+        if topic is None and by_id:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        name = topic_data.name if topic is None else topic.name
+        if not context.access.may(WRITE, TOPIC, name):
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if topic is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.INVALID_TOPIC_EXCEPTION if topic.is_internal else ErrorCode.NONE
 
     def _topic(self, context: RequestContext, topic_data: TopicProduceData) -> Topic | None:
         if context.api_version >= TOPIC_IDS_SINCE:
@@ -580,12 +605,6 @@ def _own_records(request: ProduceRequest) -> None:
         for data in topic.partition_data:
             if data.records is not None:
                 data.records = memoryview(bytearray(data.records))
-
-
-def _topic_error(topic: Topic | None, *, by_id: bool) -> ErrorCode:
-    if topic is None:
-        return ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return ErrorCode.INVALID_TOPIC_EXCEPTION if topic.is_internal else ErrorCode.NONE
 
 
 def _is_zstd(records: memoryview | None) -> bool:

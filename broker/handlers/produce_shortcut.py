@@ -8,6 +8,9 @@ that have come in together are taken together: one place in the journal, one ans
 The answer is learned likewise: the generated encoder writes one, its numbers are replaced.
 Versions before 7 are left out: they may not bring zstd, so each batch would have to be looked at.
 
+What a client may not write is never learned, and what was learned is dropped with the whole
+shortcut as soon as anything changes of what clients may do (``network/pipeline.py``).
+
 A transactional batch is taken when the log knows its transaction as open: then no coordinator has
 to be asked about it (``coordination/verification.py``). A transaction's first batch is none of
 those.
@@ -18,6 +21,7 @@ from __future__ import annotations
 from struct import Struct, error
 from typing import TYPE_CHECKING, Any, Final
 
+from barnabas.broker.api.checks import TOPIC, TRANSACTIONAL_ID, WRITE
 from barnabas.broker.api.dispatch import RequestContext, ShortAnswers
 from barnabas.protocol.messages.produce import (
     PRODUCE,
@@ -153,6 +157,7 @@ class ProduceShortcut:
     """What one connection's producer keeps repeating, for one api version and client id."""
 
     __slots__ = (
+        "_access",
         "_answer",
         "_by_id",
         "_common",
@@ -165,6 +170,7 @@ class ProduceShortcut:
 
     def __init__(self, catalogue: Catalogue, context: RequestContext) -> None:
         """Nothing is known yet."""
+        self._access = context.access
         self._version = context.api_version
         self._by_id = context.api_version >= TOPIC_IDS_SINCE
         self._topics: Mapping[Any, Topic] = (
@@ -191,7 +197,7 @@ class ProduceShortcut:
             return
         topic = request.topic_data[0]
         index, records = topic.partition_data[0].index, topic.partition_data[0].records
-        if records is None:
+        if records is None or not self._may_write(topic, request.transactional_id):
             return
         size = len(records)
         flexible = self._version >= FLEXIBLE_SINCE
@@ -211,6 +217,19 @@ class ProduceShortcut:
             self._topic_key = topic.topic_id if self._by_id else topic.name
             self._transactional = bool(request.transactional_id)
             self._learn_answer(topic)
+
+    def _may_write(self, topic_data: TopicProduceData, transactional_id: str | None) -> bool:
+        """Whether the client may write what a request names, batches of transactions included."""
+        access = self._access
+        if access.is_open:
+            return True
+        name = topic_data.name
+        if self._by_id:
+            topic = self._topics.get(topic_data.topic_id)
+            name = "" if topic is None else topic.name
+        return access.may_see(TOPIC, name, WRITE) and (
+            not transactional_id or access.may_see(TRANSACTIONAL_ID, transactional_id, WRITE)
+        )
 
     def _learn_answer(self, topic: TopicProduceData) -> None:
         result = PartitionProduceResponse(_SENTINEL)

@@ -5,8 +5,10 @@ The answer comes from where appends are judged, so it is what the next batch wil
 
 from __future__ import annotations
 
+from barnabas.broker.api.checks import READ, TOPIC, TOPIC_DENIED, denied
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.security.access import Access
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.topic_names import name_problem
 from barnabas.protocol.errors import ErrorCode
@@ -39,7 +41,7 @@ async def describe_producers(
         described = TopicResponse(topic.name)
         for index in topic.partition_indexes:
             if listed < PRODUCERS_PER_ANSWER_MAX:
-                partition = _described(catalogue, topic.name, index)
+                partition = _described(catalogue, context.access, topic.name, index)
             else:
                 partition = PartitionResponse(index, ErrorCode.INVALID_REQUEST, NO_ROOM)
             listed += len(partition.active_producers)
@@ -51,10 +53,13 @@ async def describe_producers(
     return response
 
 
-def _described(catalogue: Catalogue, topic: str, index: int) -> PartitionResponse:
+def _described(catalogue: Catalogue, access: Access, topic: str, index: int) -> PartitionResponse:
     problem = name_problem(topic)
     if problem is not None:
         return PartitionResponse(index, ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+    if not access.may(READ, TOPIC, topic):
+        message = denied(TOPIC_DENIED, READ, TOPIC, topic).message
+        return PartitionResponse(index, TOPIC_DENIED, message)
     partition = catalogue.partition(topic, index)
     if partition is None:
         return PartitionResponse(

@@ -10,12 +10,24 @@ from __future__ import annotations
 
 import logging
 
+from barnabas.broker.api.checks import (
+    CLUSTER,
+    CLUSTER_DENIED,
+    IDEMPOTENT_WRITE,
+    TOPIC,
+    TRANSACTIONAL_ID,
+    TRANSACTIONAL_ID_DENIED,
+    TWO_PHASE_COMMIT,
+    WRITE,
+)
 from barnabas.broker.api.dispatch import RequestContext, Routes, serves
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.runtime.host import Host
+from barnabas.broker.security.access import Access
+from barnabas.broker.security.operations import CLUSTER_NAME
 from barnabas.broker.topics.producer_ids import ProducerIds
-from barnabas.coordinator.transactions.commands import InitProducer
+from barnabas.coordinator.transactions.commands import InitProducer, Outcome
 from barnabas.coordinator.transactions.state import NEVER_MS
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.init_producer_id import (
@@ -49,6 +61,9 @@ async def init_producer_id(
     request: InitProducerIdRequest,
 ) -> InitProducerIdResponse:
     """Give a producer an id that was never given before (S10), with epoch 0."""
+    code = _denial(context.access, request)
+    if code:
+        raise KafkaError(code)
     has_id = request.producer_id != NO_PRODUCER_ID
     has_epoch = request.producer_epoch != NO_PRODUCER_EPOCH
     if has_id != has_epoch:
@@ -62,6 +77,23 @@ async def init_producer_id(
     except KafkaError as error:
         raise _no_producer_id(error) from error
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+
+
+def _denial(access: Access, request: InitProducerIdRequest) -> ErrorCode:
+    """Why a client may not have this producer; NONE if it may.
+
+    Without a transactional id it is enough that there is any topic to write to (KIP-679).
+    """
+    key = request.transactional_id
+    if key is not None:
+        needed = (WRITE, TWO_PHASE_COMMIT) if request.enable2_pc else (WRITE,)
+        if all(access.may(operation, TRANSACTIONAL_ID, key) for operation in needed):
+            return ErrorCode.NONE
+        return TRANSACTIONAL_ID_DENIED
+    if access.may_see(CLUSTER, CLUSTER_NAME, IDEMPOTENT_WRITE) or access.may_some(WRITE, TOPIC):
+        return ErrorCode.NONE
+    access.may(IDEMPOTENT_WRITE, CLUSTER, CLUSTER_NAME)  # For the audit log.
+    return CLUSTER_DENIED
 
 
 async def _init_transactional(
@@ -88,7 +120,10 @@ async def _init_transactional(
     except KafkaError as error:
         raise _no_producer_id(error) from error
 
-    def command() -> InitProducer:
+    def command() -> InitProducer | Outcome:
+        code = _denial(context.access, request)  # It may have had to wait.
+        if code:
+            return Outcome(code)
         return InitProducer(
             transactional_id,
             timeout_ms,

@@ -1,16 +1,32 @@
-"""DescribeClientQuotas 0-1, AlterClientQuotas 0-1: there are no quotas.
+"""DescribeClientQuotas 0-1, AlterClientQuotas 0-1: what clients may use.
 
 Version notes: nothing changed but the encoding.
-A filter is checked by Kafka's rules and matches nothing. Removing a quota that is not there
-succeeds, as in Kafka. Setting one is refused: it would be stored without effect.
+Stricter than Kafka: an entity that names a type twice is refused, and an address must be one, not
+the name of a host.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from math import inf
+from typing import Final
 
 from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.security.acls import address_of
+from barnabas.broker.security.quota_limits import (
+    CONNECTIONS,
+    CONSUMER_BYTES,
+    CONTROLLER_MUTATIONS,
+    ENTITY_TYPES,
+    IP,
+    PRODUCER_BYTES,
+    REQUEST_PERCENTAGE,
+    Entity,
+    entity,
+)
+from barnabas.broker.security.quotas import Change
+from barnabas.broker.topics.quota_rules import QuotaRules
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.alter_client_quotas import (
     ALTER_CLIENT_QUOTAS,
@@ -25,18 +41,22 @@ from barnabas.protocol.messages.describe_client_quotas import (
     ComponentData,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
+    ValueData,
+)
+from barnabas.protocol.messages.describe_client_quotas import (
+    EntityData as DescribedEntity,
+)
+from barnabas.protocol.messages.describe_client_quotas import (
+    EntryData as DescribedEntry,
 )
 
-ENTITY_TYPES = frozenset(("user", "client-id", "ip"))
-KEYS = frozenset(
-    (
-        "producer_byte_rate",
-        "consumer_byte_rate",
-        "request_percentage",
-        "controller_mutation_rate",
-        "connection_creation_rate",
-    )
+OF_CLIENTS: Final = frozenset(
+    (PRODUCER_BYTES, CONSUMER_BYTES, REQUEST_PERCENTAGE, CONTROLLER_MUTATIONS)
 )
+OF_ADDRESSES: Final = frozenset((CONNECTIONS,))
+WHOLE_NUMBERS: Final = frozenset((PRODUCER_BYTES, CONSUMER_BYTES, CONNECTIONS))
+CHANGES_MAX: Final = 1000
+"""Limits that one request may change: 10 ms of work for the MetaStore."""
 
 
 class MatchType(IntEnum):
@@ -60,11 +80,41 @@ def refuse_describe_client_quotas(
 
 @serves(DESCRIBE_CLIENT_QUOTAS, versions=(0, 1), refuse=refuse_describe_client_quotas)
 def describe_client_quotas(
-    context: RequestContext, request: DescribeClientQuotasRequest
+    quota_rules: QuotaRules, context: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
-    """List the quotas that match: none."""
+    """List the limits of the entities that a filter means."""
     _check_filter(request.components)
-    return DescribeClientQuotasResponse(error_message="", entries=[])
+    return DescribeClientQuotasResponse(
+        error_message=None,
+        entries=[
+            DescribedEntry(
+                [DescribedEntity(kind, name) for kind, name in named],
+                [ValueData(key, value) for key, value in sorted(values.items())],
+            )
+            for named, values in quota_rules.limits.items()
+            if _is_meant(dict(named), request)
+        ],
+    )
+
+
+def _is_meant(named: Mapping[str, str | None], request: DescribeClientQuotasRequest) -> bool:
+    """Whether a filter means an entity: each component must match, strictly no other be there."""
+    if request.strict and (not request.components or len(named) != len(request.components)):
+        return False
+    return all(_matches(named, component) for component in request.components)
+
+
+def _matches(named: Mapping[str, str | None], component: ComponentData) -> bool:
+    kind = component.entity_type
+    if kind not in named:
+        return False
+    match MatchType(component.match_type):
+        case MatchType.EXACT:
+            return named[kind] == component.match
+        case MatchType.DEFAULT:
+            return named[kind] is None
+        case MatchType.SPECIFIED:
+            return True
 
 
 def _check_filter(components: Sequence[ComponentData]) -> None:
@@ -83,7 +133,7 @@ def _check_filter(components: Sequence[ComponentData]) -> None:
         _check_match(component)
         if kind not in ENTITY_TYPES:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}")
-    if "ip" in seen and len(seen) > 1:
+    if IP in seen and len(seen) > 1:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
             "Invalid entity filter component combination. IP filter component should not be used "
@@ -113,42 +163,97 @@ def _check_match(component: ComponentData) -> None:
 # ----------------------------------------------------------------------------- AlterClientQuotas
 
 
-@serves(ALTER_CLIENT_QUOTAS, versions=(0, 1))
-def alter_client_quotas(
-    context: RequestContext, request: AlterClientQuotasRequest
+def refuse_alter_client_quotas(
+    request: AlterClientQuotasRequest, code: ErrorCode, message: str | None
 ) -> AlterClientQuotasResponse:
-    """Refuse every quota; each entity succeeds or fails by itself."""
-    results = []
-    for entry in request.entries:
-        result = EntryDataResult(
-            error_message=None,
-            entity=[EntityData(each.entity_type, each.entity_name) for each in entry.entity],
+    """Report one error for every entity."""
+    return AlterClientQuotasResponse(
+        entries=[EntryDataResult(code, message, _named(entry)) for entry in request.entries]
+    )
+
+
+def _named(entry: EntryData) -> list[EntityData]:
+    return [EntityData(each.entity_type, each.entity_name) for each in entry.entity]
+
+
+@serves(ALTER_CLIENT_QUOTAS, versions=(0, 1), refuse=refuse_alter_client_quotas)
+async def alter_client_quotas(
+    quota_rules: QuotaRules, context: RequestContext, request: AlterClientQuotasRequest
+) -> AlterClientQuotasResponse:
+    """Set and remove limits; each entity succeeds or fails by itself, all in one commit."""
+    if sum(1 + len(entry.ops) for entry in request.entries) > CHANGES_MAX:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"at most {CHANGES_MAX} entities and changes per request"
         )
+    results = []
+    changes: list[Change] = []
+    for entry in request.entries:
+        result = EntryDataResult(error_message=None, entity=_named(entry))
         try:
-            _check_change(entry)
+            changes += _changes_of(entry)
         except KafkaError as error:
             result.error_code = error.code
             result.error_message = error.message
         results.append(result)
+    if changes and not request.validate_only:
+        await quota_rules.change(changes)
     return AlterClientQuotasResponse(entries=results)
 
 
-def _check_change(entry: EntryData) -> None:
-    """Raise KafkaError unless the change leaves everything as it is."""
-    if not entry.entity:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "Invalid empty client quota entity")
-    for entity in entry.entity:
-        if entity.entity_type not in ENTITY_TYPES:
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST,
-                f"Unhandled client quota entity type: {entity.entity_type}",
-            )
+def _changes_of(entry: EntryData) -> list[Change]:
+    """Return what an entry changes; raises KafkaError where Kafka would."""
+    named = _entity_of(entry)
+    keys = [operation.key for operation in entry.ops]
+    if len(set(keys)) < len(keys):
+        raise _invalid("A quota key may only be there once for each entity")
+    changes: list[Change] = []
     for operation in entry.ops:
-        if operation.key not in KEYS:
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST, f"Invalid configuration key {operation.key}"
-            )
-    if any(not operation.remove for operation in entry.ops):
-        raise KafkaError(
-            ErrorCode.POLICY_VIOLATION, "This broker has no quotas: it would limit nobody."
-        )
+        if operation.remove:
+            changes.append((named, operation.key, None))
+        else:
+            _check_value(dict(named), operation.key, operation.value)
+            changes.append((named, operation.key, operation.value))
+    return changes
+
+
+def _entity_of(entry: EntryData) -> Entity:
+    if not entry.entity:
+        raise _invalid("Invalid empty client quota entity")
+    parts: dict[str, str | None] = {}
+    for each in entry.entity:
+        if each.entity_type not in ENTITY_TYPES:
+            raise _invalid(f"Unhandled client quota entity type: {each.entity_type}")
+        if each.entity_name == "":
+            raise _invalid(f"Empty {each.entity_type} not supported")
+        if each.entity_type in parts:
+            raise _invalid(f"The entity type {each.entity_type} may only be there once")
+        parts[each.entity_type] = each.entity_name
+    if IP in parts:
+        if len(parts) > 1:
+            raise _invalid("An ip entity cannot be combined with a user or a client id")
+        parts[IP] = _address(parts[IP])
+    return entity(parts)
+
+
+def _address(text: str | None) -> str | None:
+    """Return an address as connections show it; raises KafkaError where it is none."""
+    if text is None:
+        return None
+    address = address_of(text)
+    if address is None:
+        raise _invalid(f"{text} is not a valid IP address")
+    return str(address)
+
+
+def _check_value(named: Mapping[str, str | None], key: str, value: float) -> None:
+    known = OF_ADDRESSES if IP in named else OF_CLIENTS
+    if key not in known:
+        raise _invalid(f"Invalid configuration key {key}")
+    if not value > 0 or value == inf:
+        raise _invalid(f"Quota {key} must be greater than 0")
+    if key in WHOLE_NUMBERS and value != int(value):
+        raise _invalid(f"Quota {key} must be a whole number")
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)

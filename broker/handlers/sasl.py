@@ -1,13 +1,18 @@
-"""SaslHandshake 0-1, SaslAuthenticate 0-2 on a PLAINTEXT listener: there is nothing to prove.
+"""SaslHandshake 0-1, SaslAuthenticate 0-2: how a client proves who it is.
 
-Answered with ILLEGAL_SASL_STATE, and the connection stays usable, as with Apache Kafka (measured
-with 4.3.0). Clients that guess a broker's version from what it advertises (kafka-python does) take
-one without SaslHandshake for Kafka 0.9.
+Version notes. SaslHandshake: after version 0 tokens come bare, without requests around them
+(broker/network/login_gate.py). SaslAuthenticate: v1 tells how long the login holds (KIP-368).
+
+Where nobody has to log in, and after a login, both are answered with ILLEGAL_SASL_STATE and the
+connection stays usable, as with Apache Kafka (measured with 4.3.0). Clients that guess a broker's
+version from what it advertises (kafka-python does) take one without SaslHandshake for Kafka 0.9.
 """
 
 from __future__ import annotations
 
-from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.api.dispatch import LastAnswer, RequestContext, serves
+from barnabas.broker.runtime.host import Host
+from barnabas.broker.security.login import LoggedIn, Next
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.sasl_authenticate import (
     SASL_AUTHENTICATE,
@@ -24,18 +29,38 @@ AUTHENTICATED = "SaslAuthenticate request received after successful authenticati
 
 
 @serves(SASL_HANDSHAKE, versions=(0, 1), short=True)
-def sasl_handshake(context: RequestContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
-    """Offer no mechanism."""
-    del request
-    return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+def sasl_handshake(
+    host: Host, context: RequestContext, request: SaslHandshakeRequest
+) -> SaslHandshakeResponse | LastAnswer[SaslHandshakeResponse]:
+    """Take the client's choice of a mechanism."""
+    connection = context.connection
+    login = connection.login or connection.login_again()
+    if login is None:
+        return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+    failed = login.choose(request.mechanism, context.api_version)
+    if failed is None:
+        return SaslHandshakeResponse(mechanisms=login.mechanism_names)
+    delay_ms = connection.login_failed(failed)
+    response = SaslHandshakeResponse(error_code=failed.code, mechanisms=login.mechanism_names)
+    return LastAnswer(host.clock, delay_ms, response)
 
 
 @serves(SASL_AUTHENTICATE, versions=(0, 2), short=True)
 def sasl_authenticate(
-    context: RequestContext, request: SaslAuthenticateRequest
-) -> SaslAuthenticateResponse:
-    """Refuse a token that was not asked for."""
-    del request
-    return SaslAuthenticateResponse(
-        error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=AUTHENTICATED
-    )
+    host: Host, context: RequestContext, request: SaslAuthenticateRequest
+) -> SaslAuthenticateResponse | LastAnswer[SaslAuthenticateResponse]:
+    """Take the client's next token."""
+    connection = context.connection
+    if connection.login is None:
+        return SaslAuthenticateResponse(
+            error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=AUTHENTICATED
+        )
+    outcome = connection.take_token(bytes(request.auth_bytes))
+    if isinstance(outcome, Next):
+        return SaslAuthenticateResponse(auth_bytes=outcome.token)
+    if isinstance(outcome, LoggedIn):
+        lifetime_ms = connection.logged_in(outcome)
+        return SaslAuthenticateResponse(auth_bytes=outcome.token, session_lifetime_ms=lifetime_ms)
+    delay_ms = connection.login_failed(outcome)
+    response = SaslAuthenticateResponse(error_code=outcome.code, error_message=outcome.message)
+    return LastAnswer(host.clock, delay_ms, response)

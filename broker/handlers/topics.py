@@ -5,8 +5,10 @@ DeleteTopics: v6 takes ids as well as names; before v3 there was no error for "d
 off". CreatePartitions: nothing changed but the encoding.
 One broker holds one replica of everything: the only replication factor is 1 (-1 stands for it), and
 the only manual assignment is to this broker.
+Whether a topic exists is told to nobody who may neither create, delete, alter nor describe it.
 Stricter than Kafka: names in one request that collide ("a.b", "a_b") are refused here, too.
-Knowingly absent: throttling, and ``timeout_ms``, because a change is complete when it is answered.
+Partitions that are created or deleted count against the client's quota (KIP-599).
+Knowingly absent: ``timeout_ms``, because a change is complete when it is answered.
 """
 
 from __future__ import annotations
@@ -14,9 +16,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from barnabas.broker.api.checks import (
+    ALTER,
+    CLUSTER,
+    CREATE,
+    DELETE,
+    DESCRIBE_CONFIGS,
+    TOPIC,
+    TOPIC_DENIED,
+    denied,
+    may_create,
+)
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.config.topic_values import describe_topic
+from barnabas.broker.handlers.mutations import Mutations
 from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.security.access import Access
+from barnabas.broker.security.operations import CLUSTER_NAME
 from barnabas.broker.topics.catalogue import PARTITIONS_PER_CHANGE_MAX, Catalogue, new_topic_id
 from barnabas.broker.topics.topic import Topic
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -49,6 +65,7 @@ REPLICATION_FACTOR = 1
 TOPICS_PER_TURN = 100
 """Topics that are looked at before the loop may get a turn."""
 USE_DEFAULT = -1
+NOT_TOLD = -1
 
 
 # ----------------------------------------------------------------------------------- CreateTopics
@@ -62,14 +79,19 @@ async def create_topics(
     named = {topic.name: topic for topic in request.topics}
     given = Counter(topic.name for topic in request.topics)
     total = sum(max(topic.num_partitions, len(topic.assignments)) for topic in request.topics)
+    mutations = Mutations(context, strict_since=6)
     results = []
     for name, topic in named.items():
         try:
             _check_given_once(given[name])
+            if not may_create(context.access, name):
+                raise denied(TOPIC_DENIED, CREATE, TOPIC, name)
             _check_total(total)
             result = await _create_topic(
-                catalogue, identity, topic, validate_only=request.validate_only
+                catalogue, identity, topic, None if request.validate_only else mutations
             )
+            if not context.access.may_see(TOPIC, name, DESCRIBE_CONFIGS):
+                _hide_configs(result)
         except KafkaError as error:
             result = CreatableTopicResult(
                 name=name, error_code=error.code, error_message=error.message
@@ -77,21 +99,21 @@ async def create_topics(
         results.append(result)
         if len(results) % TOPICS_PER_TURN == 0:
             await next_turn()
-    return CreateTopicsResponse(topics=results)
+    return CreateTopicsResponse(throttle_time_ms=mutations.throttle_time_ms, topics=results)
 
 
 async def _create_topic(
-    catalogue: Catalogue, identity: Identity, asked: CreatableTopic, *, validate_only: bool
+    catalogue: Catalogue, identity: Identity, asked: CreatableTopic, mutations: Mutations | None
 ) -> CreatableTopicResult:
-    """Create, or only check, one topic; raises KafkaError."""
+    """Create one topic, or only check it without ``mutations``; raises KafkaError."""
     # The last one of a key given twice counts, as in Kafka.
     configs = {config.name: config.value for config in asked.configs}
     catalogue.check_new_name(asked.name)
     partition_count = _partition_count(catalogue, identity, asked)
-    if validate_only:
-        catalogue.check_new_topic(asked.name, partition_count, configs)
-        topic_id = new_topic_id()
-    else:
+    catalogue.check_new_topic(asked.name, partition_count, configs)
+    topic_id = new_topic_id()
+    if mutations is not None:
+        mutations.count(partition_count)
         topic = await catalogue.create_topic(asked.name, partition_count, configs)
         topic_id = topic.topic_id
     own = {name: text for name, text in configs.items() if text is not None}
@@ -106,6 +128,13 @@ async def _create_topic(
             for entry in describe_topic(own, catalogue.configs.broker_config)
         ],
     )
+
+
+def _hide_configs(result: CreatableTopicResult) -> None:
+    """Take out of an answer what only DescribeConfigs would tell."""
+    result.topic_config_error_code = TOPIC_DENIED
+    result.num_partitions = result.replication_factor = NOT_TOLD
+    result.configs = []
 
 
 def _partition_count(catalogue: Catalogue, identity: Identity, asked: CreatableTopic) -> int:
@@ -201,20 +230,28 @@ async def delete_topics(
         code = ErrorCode.TOPIC_DELETION_DISABLED
         raise KafkaError(code if context.api_version >= 3 else ErrorCode.INVALID_REQUEST)
     asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
-    results, doomed = _topics_to_delete(catalogue, asked)
+    results, doomed = _topics_to_delete(catalogue, context.access, asked)
+    mutations = Mutations(context, strict_since=5)
     for topic in doomed:
         result = DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
         try:
+            if not _may_delete(context.access, topic.name):  # Any more.
+                raise denied(TOPIC_DENIED, DELETE, TOPIC, topic.name)
+            mutations.count(len(topic.partitions))
             await catalogue.delete_topic(topic.topic_id)
         except KafkaError as error:
             result.error_code = error.code
             result.error_message = error.message
         results.append(result)
-    return DeleteTopicsResponse(responses=results)
+    return DeleteTopicsResponse(throttle_time_ms=mutations.throttle_time_ms, responses=results)
+
+
+def _may_delete(access: Access, name: str) -> bool:
+    return access.may_see(CLUSTER, CLUSTER_NAME, DELETE) or access.may(DELETE, TOPIC, name)
 
 
 def _topics_to_delete(
-    catalogue: Catalogue, asked: list[DeleteTopicState]
+    catalogue: Catalogue, access: Access, asked: list[DeleteTopicState]
 ) -> tuple[list[DeletableTopicResult], list[Topic]]:
     """Split what was asked for into refusals and topics; a topic named twice is refused."""
     refused: dict[tuple[str | None, bytes], DeletableTopicResult] = {}
@@ -230,13 +267,20 @@ def _topics_to_delete(
 
     for name, topic_id in times:
         problem = _identity_problem(name, topic_id, times[name, topic_id])
-        topic = catalogue.topic_by_id(topic_id) if name is None else catalogue.topic(name)
         if problem is not None:
             refuse(name, topic_id, ErrorCode.INVALID_REQUEST, problem)
-        elif topic is None and name is None:
+            continue
+        by_id = name is None
+        topic = catalogue.topic_by_id(topic_id) if name is None else catalogue.topic(name)
+        known_name = name if topic is None else topic.name
+        if known_name is None:
             refuse(name, topic_id, ErrorCode.UNKNOWN_TOPIC_ID)
-        elif topic is None:
+            continue
+        is_seen = access.may_see(CLUSTER, CLUSTER_NAME, DELETE) or access.may_see(TOPIC, known_name)
+        if topic is None and is_seen:
             refuse(name, topic_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        elif topic is None or not _may_delete(access, topic.name):
+            refuse(known_name if is_seen or not by_id else None, topic_id, TOPIC_DENIED)
         elif topic.topic_id in found:
             del found[topic.topic_id]
             refuse(
@@ -274,25 +318,31 @@ async def create_partitions(
     """Grow topics; the answer names every topic of the request, each with its own outcome."""
     named = {topic.name: topic for topic in request.topics}
     given = Counter(topic.name for topic in request.topics)
+    mutations = Mutations(context, strict_since=3)
     results = []
     for name, topic in named.items():
         result = CreatePartitionsTopicResult(name=name)
         try:
             _check_given_once(given[name])
-            await _grow(catalogue, identity, topic, validate_only=request.validate_only)
+            if not context.access.may(ALTER, TOPIC, name):
+                raise denied(TOPIC_DENIED, ALTER, TOPIC, name)
+            await _grow(catalogue, identity, topic, None if request.validate_only else mutations)
         except KafkaError as error:
             result.error_code = error.code
             result.error_message = error.message
         results.append(result)
         if len(results) % TOPICS_PER_TURN == 0:
             await next_turn()
-    return CreatePartitionsResponse(results=results)
+    return CreatePartitionsResponse(throttle_time_ms=mutations.throttle_time_ms, results=results)
 
 
 async def _grow(
-    catalogue: Catalogue, identity: Identity, asked: CreatePartitionsTopic, *, validate_only: bool
+    catalogue: Catalogue,
+    identity: Identity,
+    asked: CreatePartitionsTopic,
+    mutations: Mutations | None,
 ) -> None:
-    """Grow, or only check, one topic; raises KafkaError."""
+    """Grow one topic, or only check it without ``mutations``; raises KafkaError."""
     added = catalogue.check_new_partitions(asked.name, asked.count)
     if asked.assignments is not None:
         if len(asked.assignments) != added:
@@ -303,5 +353,6 @@ async def _grow(
             )
         for assignment in asked.assignments:
             check_replicas(assignment.broker_ids, identity.node_id)
-    if not validate_only:
+    if mutations is not None:
+        mutations.count(added)
         await catalogue.create_partitions(asked.name, asked.count)

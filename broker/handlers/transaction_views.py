@@ -16,6 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
+from barnabas.broker.api.checks import (
+    DESCRIBE,
+    TOPIC,
+    TRANSACTIONAL_ID,
+    TRANSACTIONAL_ID_DENIED,
+)
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
 from barnabas.broker.runtime.host import Host
 from barnabas.broker.runtime.turns import next_turn
@@ -42,9 +48,12 @@ from barnabas.protocol.messages.list_transactions import (
 
 if TYPE_CHECKING:
     from barnabas.broker.coordination.transactions import Transactions
+    from barnabas.broker.security.access import Access
 
 IDS_PER_TURN: Final = 2_000
 """Transactional ids looked at before the loop gets a turn."""
+IDS_JUDGED_PER_TURN: Final = 500
+"""Likewise, where it is asked of each who may describe it."""
 LISTED_MAX: Final = 100_000
 """Transactional ids in one answer; who has more asks with filters."""
 IDS_PER_REQUEST_MAX: Final = 10_000
@@ -86,11 +95,12 @@ async def list_transactions(
     if transactions.is_loading:
         raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     include = _filter(request, host.clock.now_ms())
-    found = response.transaction_states
+    found, access = response.transaction_states, context.access
+    ids_per_turn = IDS_PER_TURN if access.is_open else IDS_JUDGED_PER_TURN
     for number, each in enumerate(transactions.all):
-        if number % IDS_PER_TURN == IDS_PER_TURN - 1:
+        if number % ids_per_turn == ids_per_turn - 1:
             await next_turn()
-        if include(each):
+        if include(each) and access.may_see(TRANSACTIONAL_ID, each.transactional_id):
             found.append(
                 ListedTransaction(each.transactional_id, each.producer_id, each.state.kafka_name)
             )
@@ -141,7 +151,7 @@ def describe_transactions(
     listed = 0
     for key in request.transactional_ids:
         described = (
-            _described(transactions, key)
+            _described(transactions, context.access, key)
             if listed < PARTITIONS_PER_ANSWER_MAX
             else _refused(key, ErrorCode.INVALID_REQUEST)
         )
@@ -152,7 +162,9 @@ def describe_transactions(
     return pending
 
 
-def _described(transactions: Transactions, key: str) -> DescribedTransaction:
+def _described(transactions: Transactions, access: Access, key: str) -> DescribedTransaction:
+    if not access.may(DESCRIBE, TRANSACTIONAL_ID, key):
+        return _refused(key, TRANSACTIONAL_ID_DENIED)
     code = transactions.refusal(key) if key else ErrorCode.INVALID_REQUEST
     if code:
         return _refused(key, code)
@@ -171,7 +183,7 @@ def _described(transactions: Transactions, key: str) -> DescribedTransaction:
         transaction.timeout_ms,
         transaction.start_ms,
         *transaction.owner,
-        _by_topic(topic_partitions),
+        [topic for topic in _by_topic(topic_partitions) if access.may_see(TOPIC, topic.topic)],
         None if client is None else client.client_id,
         None if client is None else client.host,
     )

@@ -6,20 +6,25 @@ is recognised (KIP-447); v4 may answer TRANSACTION_ABORTABLE; from v5 on the com
 
 The transaction is asked for twice: first of all, because its errors come before the group's as in
 Apache Kafka (a commit of version 5 that the group refuses has opened the transaction); and again at
-the moment of the append, because a commit may have to wait behind others of its group.
+the moment of the append, because a commit may have to wait behind others of its group. So is what
+the client may do.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from barnabas.broker.api.checks import READ, TOPIC, TOPIC_DENIED, transaction_denial
 from barnabas.broker.api.dispatch import Deferred, Parked, RequestContext, serves
 from barnabas.broker.api.division import by
+from barnabas.broker.api.refusals import mirror
 from barnabas.broker.coordination.groups import Groups, caller_of
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.handlers.transactions import offsets_partition
 from barnabas.broker.runtime.host import Host
+from barnabas.broker.security.access import Access
 from barnabas.broker.topics.catalogue import Catalogue
 from barnabas.broker.topics.topic_names import GROUP_OFFSETS
 from barnabas.coordinator.decision import TransactionalProducer
@@ -61,14 +66,14 @@ def txn_offset_commit(
     request: TxnOffsetCommitRequest,
 ) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
     """Commit what exists; what does not is answered partition by partition."""
-    known = _known(catalogue, request)
-    if not known.topics:
-        return _answer(context, request, OffsetCommitResponse())
-    commit = _Commit(catalogue, groups, transactions, context, request, known)
+    commit = _Commit(catalogue, groups, transactions, context, request)
+    if commit.is_empty:
+        return commit.answered(OffsetCommitResponse())
     code = commit.refusal()
     waits = context.api_version >= ADDS_SINCE and host.config.transaction_wait_ms
     if code == ErrorCode.CONCURRENT_TRANSACTIONS and waits:
-        held = _HeldCommit(commit)
+        make = partial(_Commit, catalogue, groups, transactions, context, request)
+        held = _HeldCommit(context.access, request, make)
         transactions.when_decided(request.transactional_id, held.go_on)
         return held
     if code:
@@ -83,7 +88,16 @@ def txn_offset_commit(
 class _Commit:
     """One request, and what the coordinators are asked about it."""
 
-    __slots__ = ("_catalogue", "_command", "_context", "_groups", "_request", "_transactions")
+    __slots__ = (
+        "_catalogue",
+        "_command",
+        "_context",
+        "_denied",
+        "_groups",
+        "_mark",
+        "_request",
+        "_transactions",
+    )
 
     def __init__(
         self,
@@ -92,16 +106,26 @@ class _Commit:
         transactions: Transactions,
         context: RequestContext,
         request: TxnOffsetCommitRequest,
-        known: OffsetCommitRequest,
     ) -> None:
-        """``known``: the partitions of the request that exist."""
+        """Of the request those partitions are committed that exist and may be read."""
+        access = context.access
+        self._mark = access.mark
+        self._denied = frozenset(
+            topic.name for topic in request.topics if not access.may(READ, TOPIC, topic.name)
+        )
         self._catalogue = catalogue
         self._groups = groups
         self._transactions = transactions
         self._context = context
         self._request = request
+        known = _known(catalogue, request, self._denied)
         producer = TransactionalProducer(request.producer_id, request.producer_epoch)
         self._command = TransactionalOffsetCommit(caller_of(context), known, producer)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to commit."""
+        return not self._command.request.topics
 
     def refusal(self) -> ErrorCode:
         """Why nothing can be committed at all; NONE if it can."""
@@ -116,6 +140,9 @@ class _Commit:
     def verification_error(self) -> ErrorCode:
         """Verify that the transaction is open, with this group's offsets in it (KIP-890)."""
         context, request, transactions = self._context, self._request, self._transactions
+        denial = self._denial()
+        if denial:
+            return denial
         if self._catalogue.topic(GROUP_OFFSETS) is None:
             return ErrorCode.NOT_COORDINATOR  # Deleted while the commit waited for its turn.
         partition = offsets_partition(self._catalogue, request.group_id)
@@ -133,6 +160,15 @@ class _Commit:
             return ErrorCode.INVALID_TXN_STATE
         return code
 
+    def _denial(self) -> ErrorCode:
+        """Why the client may not do this any more; nothing is asked while nothing has changed."""
+        access, request = self._context.access, self._request
+        if access.mark == self._mark:
+            return ErrorCode.NONE
+        if not all(access.may(READ, TOPIC, each.name) for each in self._command.request.topics):
+            return TOPIC_DENIED
+        return transaction_denial(access, request.transactional_id, request.group_id)
+
     def must_wait(self) -> bool:
         """Whether other commits of the group are in front of this one."""
         return self._groups.must_wait(self._request.group_id, self._command)
@@ -142,7 +178,7 @@ class _Commit:
         refuse = partial(refuse_commit, self._command.request)
 
         def respond(response: OffsetCommitResponse) -> None:
-            pending.complete(_answer(self._context, self._request, response))
+            pending.complete(self.answered(response))
 
         self._groups.submit(
             self._request.group_id,
@@ -154,32 +190,52 @@ class _Commit:
 
     def refused(self, code: ErrorCode) -> TxnOffsetCommitResponse:
         """Return the response to a commit that is refused as a whole."""
-        return _answer(self._context, self._request, refuse_commit(self._command.request, code))
+        return self.answered(refuse_commit(self._command.request, code))
+
+    def answered(self, response: OffsetCommitResponse) -> TxnOffsetCommitResponse:
+        """Return the response to the request, of which ``response`` is about a part."""
+        return _answer(self._context, self._request, self._denied, response)
 
 
 class _HeldCommit(Parked[TxnOffsetCommitResponse]):
     """A commit that waits until the producer's transaction before it has ended (KIP-890)."""
 
-    __slots__ = ("_commit",)
+    __slots__ = ("_access", "_make", "_request")
 
-    def __init__(self, commit: _Commit) -> None:
+    def __init__(
+        self, access: Access, request: TxnOffsetCommitRequest, make: Callable[[], _Commit]
+    ) -> None:
+        """``make`` makes the commit again, of what may be committed then."""
         super().__init__()
-        self._commit = commit
+        self._access = access
+        self._request = request
+        self._make = make
 
     def go_on(self) -> None:
         """Try once more; what is refused now is the response."""
-        code = self._commit.refusal()
+        request = self._request
+        code = transaction_denial(self._access, request.transactional_id, request.group_id)
         if code:
-            self.complete(self._commit.refused(code))
+            self.complete(mirror(TxnOffsetCommitResponse, request, code, None))
+            return
+        commit = self._make()
+        if commit.is_empty:
+            self.complete(commit.answered(OffsetCommitResponse()))
+            return
+        code = commit.refusal()
+        if code:
+            self.complete(commit.refused(code))
         else:
-            self._commit.submit(self)
+            commit.submit(self)
 
 
-def _known(catalogue: Catalogue, request: TxnOffsetCommitRequest) -> OffsetCommitRequest:
-    """The partitions that exist, in the words of OffsetCommit."""
+def _known(
+    catalogue: Catalogue, request: TxnOffsetCommitRequest, denied: frozenset[str]
+) -> OffsetCommitRequest:
+    """The partitions that exist and are not denied, in the words of OffsetCommit."""
     topics = []
     for asked in request.topics:
-        topic = catalogue.topic(asked.name)
+        topic = None if asked.name in denied else catalogue.topic(asked.name)
         if topic is None:
             continue
         partitions = [
@@ -204,7 +260,10 @@ def _known(catalogue: Catalogue, request: TxnOffsetCommitRequest) -> OffsetCommi
 
 
 def _answer(
-    context: RequestContext, request: TxnOffsetCommitRequest, response: OffsetCommitResponse
+    context: RequestContext,
+    request: TxnOffsetCommitRequest,
+    denied: frozenset[str],
+    response: OffsetCommitResponse,
 ) -> TxnOffsetCommitResponse:
     """The answer for each partition in the order it was asked for."""
     codes = {
@@ -218,14 +277,19 @@ def _answer(
             ErrorCode.COORDINATOR_NOT_AVAILABLE,
         )
         codes = {at: unavailable if code == loading else code for at, code in codes.items()}
-    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def code_of(topic: str, index: int) -> int:
+        if topic in denied:
+            return TOPIC_DENIED
+        return codes.get((topic, index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
     return TxnOffsetCommitResponse(
         topics=[
             TxnOffsetCommitResponseTopic(
                 topic.name,
                 [
                     TxnOffsetCommitResponsePartition(
-                        each.partition_index, codes.get((topic.name, each.partition_index), unknown)
+                        each.partition_index, code_of(topic.name, each.partition_index)
                     )
                     for each in topic.partitions
                 ],

@@ -4,6 +4,8 @@ Version notes. AddPartitionsToTxn: up to v3 a client adds partitions of one tran
 a broker asks for several, perhaps only to verify (KIP-890). EndTxn: v5 is the protocol of KIP-890,
 its answer carries the epoch of the next transaction. Before v2 a fenced producer receives
 INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
+
+A request that had to wait for the transaction before is asked again whether it is allowed.
 """
 
 from __future__ import annotations
@@ -12,11 +14,18 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
+from barnabas.broker.api.checks import (
+    TOPIC,
+    TOPIC_DENIED,
+    TRANSACTIONAL_ID,
+    TRANSACTIONAL_ID_DENIED,
+    WRITE,
+)
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
 from barnabas.broker.coordination.key_hash import java_hash
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.topics.catalogue import Catalogue
-from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS, INTERNAL
 from barnabas.coordinator.transactions.commands import (
     AddPartitions,
     Command,
@@ -56,7 +65,21 @@ def error_of_version(error: ErrorCode, version: int) -> ErrorCode:
 # ----------------------------------------------------------------------------- AddPartitionsToTxn
 
 
-@serves(ADD_PARTITIONS_TO_TXN, versions=(0, 5), short=True)
+def refuse_add_partitions(
+    request: AddPartitionsToTxnRequest, code: ErrorCode, _message: str | None
+) -> AddPartitionsToTxnResponse:
+    """Answer one error: at the top (since v4), and for every partition (before)."""
+    topics = request.v3_and_below_topics
+    errors = {
+        TopicPartition(topic.name, index): code for topic in topics for index in topic.partitions
+    }
+    return AddPartitionsToTxnResponse(
+        error_code=code,
+        results_by_topic_v3_and_below=_topic_results(topics, errors, BATCHED_SINCE),
+    )
+
+
+@serves(ADD_PARTITIONS_TO_TXN, versions=(0, 5), refuse=refuse_add_partitions, short=True)
 def add_partitions_to_txn(
     catalogue: Catalogue,
     transactions: Transactions,
@@ -137,22 +160,51 @@ def _add(
             key=key,
         )
         return
-    unknown = {
-        topic_partition
-        for topic_partition in topic_partitions
-        if catalogue.partition(*topic_partition) is None
-    }
-    if unknown:
-        refused = dict.fromkeys(topic_partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
-        respond(refused | dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+
+    def command() -> AddPartitions | Outcome:
+        errors = _refused(catalogue, context, key, topic_partitions)
+        if errors:
+            return Outcome(partition_errors=errors)
+        return AddPartitions(key, *producer, topic_partitions, CLASSIC)
+
+    refused = _refused(catalogue, context, key, topic_partitions)
+    if refused:
+        respond(refused)
         return
-    command = AddPartitions(key, *producer, topic_partitions, CLASSIC)
     transactions.submit(
-        lambda: command,
+        command,
         lambda outcome: respond(_errors(topic_partitions, outcome)),
         key=key,
         context=context if context.api_version < BATCHED_SINCE else None,
     )
+
+
+def _refused(
+    catalogue: Catalogue,
+    context: RequestContext,
+    key: str,
+    topic_partitions: frozenset[TopicPartition],
+) -> Errors:
+    """Why none of these partitions is added: one error, or one for each; nothing if they may be.
+
+    Up to v3 a client asks, which has to have the right to; nobody adds an internal topic like this.
+    """
+    refused: Errors = {}
+    may_write: dict[str, bool] = {}
+    if context.api_version < BATCHED_SINCE:
+        access = context.access
+        if not access.may(WRITE, TRANSACTIONAL_ID, key):
+            return dict.fromkeys(topic_partitions, TRANSACTIONAL_ID_DENIED)
+        for name in {topic_partition.topic for topic_partition in topic_partitions}:
+            may_write[name] = name not in INTERNAL and access.may(WRITE, TOPIC, name)
+    for topic_partition in topic_partitions:
+        if not may_write.get(topic_partition.topic, True):
+            refused[topic_partition] = TOPIC_DENIED
+        elif catalogue.partition(*topic_partition) is None:
+            refused[topic_partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if not refused:
+        return {}
+    return dict.fromkeys(topic_partitions, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused
 
 
 def _errors(topic_partitions: Iterable[TopicPartition], outcome: Outcome) -> Errors:
@@ -185,7 +237,14 @@ def offsets_partition(catalogue: Catalogue, group_id: str) -> TopicPartition:
 # ------------------------------------------------------------------------------------------ EndTxn
 
 
-@serves(END_TXN, versions=(0, 5), short=True)
+def refuse_end_txn(
+    _request: EndTxnRequest, code: ErrorCode, _message: str | None
+) -> EndTxnResponse:
+    """Answer an error, and no epoch."""
+    return EndTxnResponse(error_code=code)
+
+
+@serves(END_TXN, versions=(0, 5), refuse=refuse_end_txn, short=True)
 def end_txn(
     transactions: Transactions, context: RequestContext, request: EndTxnRequest
 ) -> Deferred[EndTxnResponse]:
@@ -203,7 +262,9 @@ def end_txn(
             )
         )
 
-    def command() -> Command:
+    def command() -> Command | Outcome:
+        if not context.access.may(WRITE, TRANSACTIONAL_ID, key):
+            return Outcome(TRANSACTIONAL_ID_DENIED)
         return EndTransaction(
             key,
             request.producer_id,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
-from barnabas.broker.http.message import Answer, json_answer
+from barnabas.broker.http.answer import Answer, json_answer
 from barnabas.broker.metrics.exposition import CONTENT_TYPE, exposition
 from barnabas.broker.runtime.stage import Stage
 
@@ -101,7 +101,7 @@ def effective_config(broker: Observed) -> list[dict[str, object]]:
     return [
         {
             "key": entry.name,
-            "value": entry.value,
+            "value": entry.shown,
             "source": entry.source.name,
             "type": entry.type.name,
             "synonyms": [

@@ -84,6 +84,7 @@ def _socket_families(sockets: SocketServer) -> Iterator[Family]:
     for name, doc, number in (
         ("connections_accepted_total", "Connections taken in.", sockets.connections_accepted),
         ("connections_refused_total", "Connections turned away.", sockets.connections_refused),
+        ("login_failures_total", "Logins that failed.", sockets.failed_logins.count),
         (
             "connections_closed_for_memory_total",
             "Connections closed because their incomplete request held memory others waited for.",

@@ -12,45 +12,61 @@ from __future__ import annotations
 import asyncio
 import logging
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from barnabas.broker.api.dispatch import CloseConnection
 from barnabas.broker.network.addresses import network_of, plain_host
 from barnabas.broker.network.intake import Intake
+from barnabas.broker.network.login_gate import LoginGate
 from barnabas.broker.network.pipeline import CLOSED, DRAINING, TURN_REQUESTS, WRITING, Pipeline
 from barnabas.broker.network.sending import send_unpaced
 from barnabas.broker.network.writer import Writer
-from barnabas.protocol.errors import Malformed
-from barnabas.protocol.frame import FrameRefused
+from barnabas.broker.security.certificate_names import NoName
+from barnabas.broker.security.session import NOBODY, Session
+from barnabas.broker.tls.der import MalformedDer
+from barnabas.protocol.errors import ErrorCode, Malformed
+from barnabas.protocol.frame import MIN_FRAME_BYTES, FrameRefused
 
 if TYPE_CHECKING:
     from barnabas.broker.network.socket_server import Listener, SocketServer
+    from barnabas.broker.runtime.clock import Timer
+    from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
 
 logger = logging.getLogger("barnabas.broker.network.connection")
+
+LOGIN_REPEATED_EVERY_S: Final = 1.0
+TLS_HANDSHAKE: Final = 0x16
+"""The first byte of TLS. Of a request it would be a length of 369 MB."""
 
 
 class Connection(asyncio.BufferedProtocol):
     """A client connection as the transport drives it."""
 
     __slots__ = (
+        "_awaited",
         "_budget",
         "_close_deadline",
         "_delivery",
         "_descriptor",
         "_endpoint",
+        "_expiry",
         "_frames",
         "_intake",
         "_is_queued",
+        "_login_deadline",
+        "_login_repeated",
         "_pipeline",
         "_server",
         "_swept",
         "_transport",
         "_writer",
+        "gate",
         "last_active",
         "listener",
         "peer",
         "peer_host",
         "received_bytes",
+        "session",
     )
 
     def __init__(self, server: SocketServer, listener: Listener) -> None:
@@ -67,6 +83,12 @@ class Connection(asyncio.BufferedProtocol):
         self._endpoint: tuple[str, int] | None = None
         self._swept = (0, 0)
         self._close_deadline: float | None = None
+        self._login_deadline: float | None = None
+        self._login_repeated: float | None = None
+        self._awaited = ""
+        self._expiry: Timer | None = None
+        self.gate: LoginGate | None = None
+        self.session: Session = NOBODY
         self.listener = listener
         self.peer = "?"
         self.peer_host = "?"
@@ -90,17 +112,32 @@ class Connection(asyncio.BufferedProtocol):
             self._server.complain(f"connection refused: peer={self.peer} reason={refused}")
             transport.abort()
             return
-        if transport.get_extra_info("ssl_object") is None:
-            self._descriptor = transport.get_extra_info("socket").fileno()
-            self._writer.start(transport, self._descriptor)
-            if self.peer_host.startswith("127.") or self.peer_host == "::1":
-                send_unpaced(self._descriptor)
+        self._descriptor = transport.get_extra_info("socket").fileno()
+        if self.peer_host.startswith("127.") or self.peer_host == "::1":
+            send_unpaced(self._descriptor)
         transport.set_write_buffer_limits(high=self._server.write_buffer_bytes)
+        if self.listener.security.tls is None:
+            self._writer.start(transport, self._descriptor)
+            self._begin(None)
+        else:
+            self._writer.start(transport, -1, takes_slices=True)
+            self._await("TLS handshake")
+
+    def secured(self, certificate: bytes | None) -> None:
+        """Begin to serve: the TLS handshake is over. The certificate is the client's, in DER."""
+        self._login_deadline = None
+        try:
+            self._begin(certificate)
+        except (NoName, MalformedDer) as error:
+            reason = str(error) or "no rule of ssl.principal.mapping.rules applies"
+            self.close(f"listener={self.listener.name} reason=the client's certificate: {reason}")
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
         """Drop everything that was held for the peer."""
         self._pipeline.pauses |= CLOSED
         self._descriptor = -1  # The number may belong to another connection soon.
+        if self._expiry is not None:
+            self._expiry.cancel()
         self._server.forget(self)
         self._writer.end()
         self._intake.end()
@@ -142,6 +179,109 @@ class Connection(asyncio.BufferedProtocol):
         """Go on after the peer has read enough."""
         if not self._writer.sends_files:
             self.writing_goes_on()
+
+    # ------------------------------------------------------------------------------------- login
+
+    @property
+    def login(self) -> Login | None:
+        """Return the login that is under way."""
+        gate = self.gate
+        return None if gate is None else gate.login
+
+    def login_again(self) -> Login | None:
+        """Begin the repetition of a login that ends by itself (KIP-368), at most once a second."""
+        now = self._server.clock.monotonic()
+        begun = self._login_repeated
+        is_too_soon = begun is not None and now - begun < LOGIN_REPEATED_EVERY_S
+        if self.session.expires_ms is None or is_too_soon:
+            return None
+        self._login_repeated = now
+        self._login_deadline = now + self._server.login_timeout
+        self._open_gate(self.listener.security.new_login(self.session))
+        return self.login
+
+    def logged_in(self, outcome: LoggedIn) -> int:
+        """Serve the client as who it has proved to be; return for how many ms, 0: no limit."""
+        self.session = self.listener.security.session_of(
+            outcome, self.peer_host, self._server.clock.now_ms()
+        )
+        self.gate = None
+        self._login_deadline = None
+        self._frames.max_frame_bytes = self._server.max_frame_bytes
+        self._frames.min_frame_bytes = MIN_FRAME_BYTES
+        self._pipeline.forget_plans()
+        self._server.audit.logged_in(
+            str(outcome.principal), self.peer_host, self.listener.name, outcome.mechanism
+        )
+        return self._limit_session()
+
+    def take_token(self, token: bytes) -> Outcome:
+        """Take the next token of the login under way.
+
+        Raises CloseConnection for a client whose address has guessed too often.
+        """
+        login = self.login
+        assert login is not None
+        if login.earlier is None and not self._server.failed_logins.may_try(self.network):
+            raise CloseConnection("too many failed logins from this address")
+        return login.step(token)
+
+    def login_failed(self, failed: LoginFailed) -> float:
+        """Log and count a failed login; return for how many ms its answer is to be held back."""
+        self._login_deadline = None  # It is over.
+        failed_logins = self._server.failed_logins
+        if failed.code is ErrorCode.SASL_AUTHENTICATION_FAILED:
+            failed_logins.failed(self.network)
+        mechanism = self.login.mechanism if self.login is not None else ""
+        self._server.audit.login_failed(
+            failed.user, self.peer_host, self.listener.name, mechanism, failed.message
+        )
+        self._server.complain(
+            f"login failed: peer={self.peer} listener={self.listener.name} "
+            f"mechanism={mechanism or None} {failed.described}"
+        )
+        return failed_logins.hold_back()
+
+    def _begin(self, certificate: bytes | None) -> None:
+        """Serve the client as who it is by now, or have it log in."""
+        security = self.listener.security
+        self.session = security.new_session(self.peer_host, certificate)
+        if security.needs_login:
+            self._await("login")
+            self._open_gate(security.new_login())
+
+    def _await(self, what: str) -> None:
+        self._awaited = what
+        self._login_deadline = self._server.clock.monotonic() + self._server.login_timeout
+
+    def _open_gate(self, login: Login) -> None:
+        server = self._server
+        self.gate = LoginGate(login, self, server.routes, server.clock)
+        self._frames.max_frame_bytes = self.listener.security.max_receive_bytes
+        self._frames.min_frame_bytes = 0  # A bare token may be as short as it likes.
+        self._pipeline.forget_plans()
+
+    def _limit_session(self) -> int:
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+        expires_ms = self.session.expires_ms
+        if expires_ms is None:
+            return 0
+        left_ms = max(1, expires_ms - self._server.clock.now_ms())
+        self._expiry = self._server.clock.call_later(left_ms, self._session_ends)
+        return left_ms
+
+    def _session_ends(self) -> None:
+        """Serve nothing more but a new login; requests under way are still answered.
+
+        One that is being repeated at the moment may come to its end: nothing else is served then.
+        """
+        self._expiry = None
+        if self.gate is not None:
+            return
+        security = self.listener.security
+        self._open_gate(security.new_login(self.session, is_expired=True))
 
     # ----------------------------------------------------------------- a Peer to handlers, an Owner
 
@@ -264,6 +404,9 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._pipeline.pauses & CLOSED:
             return
+        if self._login_deadline is not None and now >= self._login_deadline:
+            self.close(f"reason=no {self._awaited} after {server.login_timeout:g} s")
+            return
         if self._intake.peer_has_gone(self._descriptor):
             self.abort()
             return
@@ -297,7 +440,7 @@ class Connection(asyncio.BufferedProtocol):
                 if left:
                     self._write()
         except FrameRefused as refused:
-            self.close(f"reason={refused}")
+            self._refuse_frame(refused)
         except (Malformed, CloseConnection) as error:
             self.close(f"{pipeline.describe_frame()}reason={error}")
         except Exception as error:  # noqa: BLE001  the connection's top frame: a bug ends it
@@ -305,6 +448,15 @@ class Connection(asyncio.BufferedProtocol):
         if pipeline.out:
             self._write()
         self._delivery.spend(perf_counter_ns() - begun_ns)
+
+    def _refuse_frame(self, refused: FrameRefused) -> None:
+        if not self.requests and refused.size >> 24 == TLS_HANDSHAKE:
+            name = self.listener.name
+            self.close(
+                f"listener={name} reason=the client speaks TLS, which this listener does not"
+            )
+        else:
+            self.close(f"reason={refused}")
 
     def _resume(self) -> None:
         """Handle what has waited in the buffer, then read on."""

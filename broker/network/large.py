@@ -79,6 +79,9 @@ class Client(Protocol):
     def close(self, reason: str) -> None:
         """Hang up because of what the client did."""
 
+    def charge(self, deferred: Deferred[Any]) -> None:
+        """Count what the request has used, of a client with limits."""
+
 
 class LargeAnswer(Parked[Any]):
     """The answer to a large request; what its handler returned to wait for is ``inner``."""
@@ -195,6 +198,7 @@ class LargeRequests:
                 if not answer.gone:
                     answer.response = await self.answer(route, context, request, answer)
             if not answer.gone:
+                client.charge(answer)
                 await self.encode(client, answer)
         except (Malformed, CloseConnection) as error:
             client.close(f"api={route.name} version={answer.version} reason={error}")

@@ -30,12 +30,14 @@ from barnabas.broker.api.dispatch import (
     PRODUCE_KEY,
     CloseConnection,
     Deferred,
+    LastChunks,
     Parked,
     Peer,
     RequestContext,
     Route,
     Routes,
     Shortcut,
+    Usage,
 )
 from barnabas.broker.api.division import is_long
 from barnabas.broker.api.refusals import refusal
@@ -52,6 +54,7 @@ from barnabas.broker.network.large import (
     LargeAnswer,
     LargeRequests,
 )
+from barnabas.broker.network.throttling import Mute, throttle_of
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.header import decode_request_header
 
@@ -60,6 +63,10 @@ if TYPE_CHECKING:
 
     from barnabas.broker.network.flow import Backlog
     from barnabas.broker.network.intake import Intake
+    from barnabas.broker.network.login_gate import LoginGate
+    from barnabas.broker.runtime.clock import Clock
+    from barnabas.broker.security.access import Generation
+    from barnabas.broker.security.quotas import Quotas
 
 Plan: TypeAlias = tuple[Route, RequestContext, int, bool, bool, Any, Any, Any, Shortcut | None]
 
@@ -85,6 +92,7 @@ BACKLOGGED: Final = 4  # the journal is behind
 PIPELINED: Final = 8  # too many answers are owed
 DRAINING: Final = 16  # the broker is stopping
 CLOSED: Final = 32
+THROTTLED: Final = 64  # the client has used more than it may (KIP-219)
 
 
 class Line(Peer, Protocol):
@@ -99,6 +107,10 @@ class Line(Peer, Protocol):
     def bug(self, name: str, error: BaseException) -> None:
         """Hang up because of an error of ours."""
 
+    @property
+    def gate(self) -> LoginGate | None:
+        """What judges requests until the client has logged in; None: it has, or need not."""
+
 
 class Limits(Protocol):
     """What holds for all connections, and what they share."""
@@ -110,6 +122,18 @@ class Limits(Protocol):
     @property
     def large(self) -> LargeRequests:
         """Serves requests that are more than a moment's work."""
+
+    @property
+    def generation(self) -> Generation:
+        """What counts the changes of what clients may do."""
+
+    @property
+    def quotas(self) -> Quotas:
+        """What clients may use."""
+
+    @property
+    def clock(self) -> Clock:
+        """Every timer."""
 
     @property
     def backlog(self) -> Backlog:
@@ -136,17 +160,20 @@ class Pipeline:
         "_decoding",
         "_frame",
         "_frames",
+        "_generation",
         "_intake",
         "_large",
         "_limit",
         "_limits",
         "_line",
+        "_mute",
         "_owed",
         "_parked",
         "_plans",
         "_queued_bytes",
         "_repeated",
         "_routes",
+        "_seen",
         "out",
         "out_bytes",
         "pauses",
@@ -162,6 +189,8 @@ class Pipeline:
         self._routes = limits.routes
         self._large = limits.large
         self._backlog = limits.backlog
+        self._generation = limits.generation
+        self._seen = self._generation.number
         self._plans: dict[int, Plan] = {}
         self._client: bytes | None = None
         self._repeated: tuple[Route, Shortcut] | None = None
@@ -170,6 +199,7 @@ class Pipeline:
         self._parked: Parked[Any] | None = None
         self._frame: memoryview | None = None
         self._decoding = False
+        self._mute: Mute | None = None
         self.out: Chunks = []
         """Answers whose turn has come, to be written."""
         self.out_bytes = 0
@@ -187,6 +217,9 @@ class Pipeline:
         """
         frames = self._frames
         self._frame = None
+        if self._seen != self._generation.number:
+            self._seen = self._generation.number
+            self.forget_plans()
         now_ns = begun_ns
         for left in range(most - 1, -1, -1):
             if self.pauses:
@@ -227,8 +260,8 @@ class Pipeline:
                         break
                     out += chunks
                     self.out_bytes += len(chunks[0]) if len(chunks) == 1 else sum(map(len, chunks))
-                    assert head.route is not None
-                    head.route.times.observe(now_ns - head.begun_ns, head.requests)
+                    if head.route is not None:
+                        head.route.times.observe(now_ns - head.begun_ns, head.requests)
                 else:
                     out.extend(head)
                     size = sum(map(len, head))
@@ -236,6 +269,8 @@ class Pipeline:
                     self._queued_bytes -= size
                 owed.popleft()
         if self._parked is not None and self._parked.chunks is not None:
+            if self._parked.is_last:
+                self.pauses |= DRAINING
             self._parked = None
             self.pauses &= ~HANDLING
         if self.pauses & PIPELINED and not self._over_limit():
@@ -252,9 +287,13 @@ class Pipeline:
         return self._parked is not None
 
     def describe_frame(self) -> str:
-        """Return which request was handled last, for the log; nothing if it was no whole one."""
+        """Return which request was handled last, for the log; nothing if it was no whole one.
+
+        Before the login a frame may be shorter than any request, or a token, which is secret.
+        """
         frame = self._frame
-        if frame is None:
+        gate = self._line.gate if self._line is not None else None
+        if frame is None or len(frame) < HEADER_BYTES or (gate is not None and gate.login.raw):
             return ""
         key_and_version = _request_header(frame)[0]
         key, version = key_and_version >> 16, ((key_and_version & 0xFFFF) ^ 0x8000) - 0x8000
@@ -283,6 +322,8 @@ class Pipeline:
         self._plans = {}
         self._line = None
         self.out = []
+        if self._mute is not None:
+            self._mute.cancel()
         for each in owed:
             if isinstance(each, Deferred):
                 each.connection = None
@@ -312,6 +353,7 @@ class Pipeline:
             return
         route = deferred.route
         assert route is not None
+        self.charge(deferred)
         if (deferred.large or not route.short) and is_long(deferred.response, LONG_ELEMENTS):
             self._limits.start_request(self._large.encode(self, deferred))
             return
@@ -349,6 +391,29 @@ class Pipeline:
         if self._line is not None:
             self._line.bug(name, error)
 
+    # ------------------------------------------------------------------------------------- quotas
+
+    def charge(self, deferred: Deferred[Any]) -> None:
+        """Count what a request has used that is about to be answered, of a client with limits."""
+        usage, deferred.usage = deferred.usage, None
+        if usage is not None:
+            assert deferred.route is not None
+            self._charge(usage, deferred.route, deferred.response)
+
+    def _charge(self, usage: Usage, route: Route, response: Any) -> None:  # noqa: ANN401
+        """Handle nothing more for a while if that was too much; the answer says for how long."""
+        throttle_ms = throttle_of(usage, route, response)
+        if throttle_ms >= 1 and not self.pauses & CLOSED:
+            if self._mute is None:
+                self._mute = Mute(self, self._limits.clock)
+            self._mute.extend(throttle_ms)
+            self.pauses |= THROTTLED
+
+    def unmute(self) -> None:
+        """Go on: the client has waited."""
+        self.pauses &= ~THROTTLED
+        self.answer_is_ready()
+
     # -------------------------------------------------------------------------------- requests
 
     def _take_short(self, route: Route, shortcut: Shortcut, begun_ns: int) -> bool:
@@ -368,6 +433,13 @@ class Pipeline:
 
     def _handle(self, frame: memoryview, begun_ns: int) -> None:
         """Decode one request, call its handler, and answer or note that an answer is owed."""
+        assert self._line is not None
+        gate = self._line.gate
+        if gate is not None:
+            answer = gate.judge(frame)
+            if answer is not None:
+                self._answer_from_gate(answer)
+                return
         key_and_version, correlation_id, client_size = _request_header(frame)
         position = HEADER_BYTES
         client = None
@@ -385,7 +457,8 @@ class Pipeline:
             position = skip_header_tags(frame, position)
         self.requests += 1
         route.requests += 1
-        if len(frame) > LARGE_BYTES and route.api.key != PRODUCE_KEY:
+        quota = context.quota
+        if len(frame) > LARGE_BYTES and route.api.key != PRODUCE_KEY and gate is None:
             self._handle_large(frame, position, plan, correlation_id, begun_ns)
             return
         if self._frames.frame_is_owned:
@@ -395,22 +468,31 @@ class Pipeline:
         if shortcut is not None:
             shortcut.learn(frame, position, request)
             self._repeated = route, shortcut
+        is_coroutine = route.is_coroutine
         try:
             response = handler(context, request)
         except KafkaError as error:
-            response = refusal(route, request, error)
+            response, is_coroutine = refusal(route, request, error), False
+        usage: Usage | None = None
+        if quota is not None:
+            usage = Usage(quota, len(frame), perf_counter_ns() - begun_ns)
         if response is None:
+            if usage is not None:
+                self._charge(usage, route, None)
             self._hold_back()  # No answer (acks=0), but what it appended waits for the disk too.
             return
         if isinstance(response, Deferred):
             if response.response is None:
                 response.begun_ns = begun_ns
+                response.usage = usage
                 self._defer(response, route, version, correlation_id)
                 return
             response = response.response
-        elif route.is_coroutine:
-            self._start(response, route, request, version, correlation_id, begun_ns)
+        elif is_coroutine:
+            self._start(response, route, request, version, correlation_id, begun_ns, usage)
             return
+        if usage is not None:
+            self._charge(usage, route, response)
         if not route.short and is_long(response, LONG_ELEMENTS):
             aside: Deferred[Any] = Deferred()
             aside.begun_ns = begun_ns
@@ -443,7 +525,9 @@ class Pipeline:
             )
         api = route.api
         assert self._line is not None
-        context = RequestContext(self._line, key, version, header.client_id)
+        session = self._line.session
+        quota = self._limits.quotas.client_quota(session.principal.name, header.client_id or "")
+        context = RequestContext(self._line, key, version, header.client_id, session.access, quota)
         plan = (
             route,
             context,
@@ -453,7 +537,7 @@ class Pipeline:
             api.decode_request,
             route.handler,
             api.encode_response,
-            route.shortcut(context) if route.shortcut is not None else None,
+            route.shortcut(context) if route.shortcut is not None and quota is None else None,
         )
         self._plans[key_and_version] = plan
         return plan
@@ -476,10 +560,12 @@ class Pipeline:
         version: int,
         correlation_id: int,
         begun_ns: int,
+        usage: Usage | None,
     ) -> None:
         """Run a coroutine handler; nothing else of this connection is handled meanwhile."""
         parked: Parked[Any] = Parked()
         parked.begun_ns = begun_ns
+        parked.usage = usage
         self._owe(parked, route, version, correlation_id)
         self._limits.start_request(self._run(coroutine, route, request, parked))
 
@@ -512,6 +598,8 @@ class Pipeline:
             frame = memoryview(bytes(frame))  # The ring goes on.
         answer = LargeAnswer()
         answer.begun_ns = begun_ns
+        if context.quota is not None:
+            answer.usage = Usage(context.quota, len(frame), 0)
         self._owe(answer, route, version, correlation_id)
         serving = self._large.serve(self, frame, position, route, context, answer)
         self._limits.start_request(serving)
@@ -550,6 +638,17 @@ class Pipeline:
         if isinstance(deferred, Parked):
             self._parked = deferred
             self.pauses |= HANDLING
+
+    def _answer_from_gate(self, answer: Chunks | LastChunks) -> None:
+        """Answer in place of a handler; behind what is held back the connection closes."""
+        self.requests += 1
+        if isinstance(answer, list):
+            self._answer(answer, sum(map(len, answer)))
+            return
+        answer.connection = answer.sink = self
+        self._owed.append(answer)
+        self._parked = answer
+        self.pauses |= HANDLING
 
     def _answer(self, chunks: Chunks, size: int) -> None:
         """Queue an answer that is ready, behind those that are owed."""

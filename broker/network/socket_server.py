@@ -12,18 +12,27 @@ import logging
 import resource
 import socket
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from barnabas.broker.api.dispatch import Route, Routes
+from barnabas.broker.api.dispatch import Peer, Route, Routes
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.network.connection import Connection
 from barnabas.broker.network.flow import Backlog, Delivery
 from barnabas.broker.network.frame_budget import JUDGE_SECONDS, FrameBudget
 from barnabas.broker.network.large import LargeRequests
+from barnabas.broker.network.tls import TlsHost, TlsTransport
 from barnabas.broker.runtime.clock import Clock, Timer
+from barnabas.broker.security.access import Generation
+from barnabas.broker.security.audit import AuditLog
+from barnabas.broker.security.failed_logins import FailedLogins
+from barnabas.broker.security.listeners import OPEN_LISTENER, ListenerSecurity
+from barnabas.broker.security.quotas import Quotas
 from barnabas.protocol.frame import RingPool
+
+if TYPE_CHECKING:
+    from barnabas.broker.security.session import Session
 
 logger = logging.getLogger("barnabas.broker.network.socket_server")
 
@@ -55,6 +64,7 @@ class Listener:
     sockets: list[socket.socket] = field(default_factory=list)
     """Bound, and not yet listening."""
     servers: list[asyncio.Server] = field(default_factory=list)
+    security: ListenerSecurity = OPEN_LISTENER
 
 
 class Complaints:
@@ -86,8 +96,24 @@ class Complaints:
 class SocketServer:
     """All listeners and connections of one broker."""
 
-    def __init__(self, config: BrokerConfig, clock: Clock, routes: Routes) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        clock: Clock,
+        routes: Routes,
+        security: Mapping[str, ListenerSecurity] | None = None,
+        generation: Generation | None = None,
+        quotas: Quotas | None = None,
+        audit: AuditLog | None = None,
+    ) -> None:
+        """``security`` has the rules of listeners by name; who is missing there asks nothing.
+
+        ``generation`` counts the changes of what clients may do.
+        """
         self.clock = clock
+        self.generation = generation or Generation()
+        self.quotas = quotas or Quotas(clock, self.generation)
+        self.audit = audit or AuditLog(clock, lambda _line: None)
         self.routes = routes
         self.loop = asyncio.get_running_loop()
         self.delivery = Delivery(self.loop)
@@ -102,7 +128,18 @@ class SocketServer:
         self.receive_timeout = config.request_receive_timeout_ms / 1000
         idle_ms = config.connections_max_idle_ms
         self.idle_timeout = idle_ms / 1000 if idle_ms >= 0 else float("inf")
+        self.login_timeout = config.login_timeout_ms / 1000
+        self.failed_logins = FailedLogins(
+            clock,
+            per_address=config.login_failures_per_address_max,
+            held_back=config.login_failures_delayed_max,
+            delay_ms=config.connection_failed_authentication_delay_ms,
+        )
         self.listeners = [Listener(e.name, e.host, e.port, e.advertised) for e in config.endpoints]
+        for listener in self.listeners:
+            listener.security = (security or {}).get(listener.name, OPEN_LISTENER)
+        has_tls = any(each.security.tls is not None for each in self.listeners)
+        self.tls = TlsHost(self.loop, lambda: self._config.tls_handshakes_max) if has_tls else None
         self.connections: set[Connection] = set()
         # In the order in which they came; some have completed a request since.
         self._newcomers: dict[Connection, None] = {}
@@ -178,6 +215,8 @@ class SocketServer:
         self._stopping = True
         self.delivery.end()
         self.large.close()
+        if self.tls is not None:
+            self.tls.handshakes.close()
         self.close_listeners()
         for timer in (self._sweeper, self._judge):
             if timer is not None:
@@ -214,6 +253,9 @@ class SocketServer:
         host = connection.peer_host
         if self._per_host[host] >= self._config.max_connections_per_ip:
             return f"max.connections.per.ip of {self._config.max_connections_per_ip} reached"
+        needs_login = connection.listener.security.needs_login
+        if needs_login and not self.failed_logins.may_try(connection.network):
+            return "too many failed logins from this address"
         reached = f"max.connections of {self._max_connections} reached"
         if len(self.connections) >= self._max_connections and not self._make_room(reached):
             return reached
@@ -248,6 +290,19 @@ class SocketServer:
         if not self.connections:
             self._all_gone.set()
 
+    def close_sessions(self, ended: Callable[[Session], bool], asker: Peer | None = None) -> None:
+        """Close the connections whose session is one of those that have ended.
+
+        That of ``asker``, who has asked for it, gets its answer before.
+        """
+        for connection in list(self.connections):
+            if not ended(connection.session):
+                continue
+            if connection is asker:
+                connection.drain()
+            else:
+                connection.close("reason=the login does not hold any more")
+
     def complain(self, text: str) -> None:
         """Log what a client did, within limits."""
         self._complaints.write(text)
@@ -279,7 +334,7 @@ class SocketServer:
         while listener.sockets:
             try:
                 server = await self.loop.create_server(
-                    lambda: Connection(self, listener),
+                    lambda: self._new_protocol(listener),
                     sock=listener.sockets[0],
                     backlog=self._config.socket_listen_backlog_size,
                 )
@@ -287,6 +342,13 @@ class SocketServer:
                 raise _listen_error(listener, error) from error
             del listener.sockets[0]
             listener.servers.append(server)
+
+    def _new_protocol(self, listener: Listener) -> asyncio.BufferedProtocol:
+        """Return what gets the next connection of a listener."""
+        connection, tls = Connection(self, listener), listener.security.tls
+        if self.tls is None or tls is None:
+            return connection
+        return TlsTransport(self.tls, tls, connection)
 
     def close_listeners(self) -> None:
         """Give the addresses back; connections stay."""
@@ -310,9 +372,8 @@ class SocketServer:
         now = self.clock.monotonic()
         for connection in list(self.connections):
             connection.sweep(now)
-        interval_ms = min(
-            SWEEP_INTERVAL_MS, self.receive_timeout * 1000 / 4, self.idle_timeout * 1000 / 4
-        )
+        timeout = min(self.receive_timeout, self.idle_timeout, self.login_timeout)
+        interval_ms = min(SWEEP_INTERVAL_MS, timeout * 1000 / 4)
         self._sweeper = self.clock.call_later(max(interval_ms, 1), self._sweep)
 
 

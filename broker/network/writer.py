@@ -35,19 +35,33 @@ class Writer:
     done only when the transport has nothing, and no parts of files are being sent.
     """
 
-    __slots__ = ("_descriptor", "_owner", "_remainder", "_transport", "sent_bytes")
+    __slots__ = (
+        "_descriptor",
+        "_owner",
+        "_remainder",
+        "_takes_slices",
+        "_transport",
+        "sent_bytes",
+    )
 
     def __init__(self, owner: Owner) -> None:
         self._owner: Owner | None = owner
         self._transport: asyncio.Transport
         self._descriptor = -1
         self._remainder: Remainder | None = None
+        self._takes_slices = False
         self.sent_bytes = 0
 
-    def start(self, transport: asyncio.Transport, descriptor: int) -> None:
-        """Begin; ``descriptor`` is the socket's, -1 where only the transport may send."""
+    def start(
+        self, transport: asyncio.Transport, descriptor: int, *, takes_slices: bool = False
+    ) -> None:
+        """Begin; ``descriptor`` is the socket's, -1 where only the transport may send.
+
+        ``takes_slices``: the transport does so, and reads of files what it can send.
+        """
         self._transport = transport
         self._descriptor = descriptor
+        self._takes_slices = takes_slices
 
     @property
     def unsent_bytes(self) -> int:
@@ -66,6 +80,9 @@ class Writer:
         transport = self._transport
         if size <= JOIN_BYTES:
             chunks = [b"".join(chunks)]
+        if self._takes_slices:
+            transport.writelines(chunks)
+            return
         if self._remainder is not None:
             self._remainder.add(chunks)
             return

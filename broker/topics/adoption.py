@@ -1,5 +1,7 @@
 """Taking over an Apache Kafka's data directory: the metadata's side (``storage/adoption.py``).
 
+Users, ACLs and quotas come along: who could not read a topic before cannot read it now.
+
 Topics keep their ids and their settings, which Kafka's own metadata log tells: under the default
 retention a topic meant to be kept for ever would lose its older records at once. A setting that
 means nothing here is left out with a warning; one that cannot be honoured stops the start.
@@ -15,12 +17,17 @@ from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
 from barnabas.broker.config.topic_configs import TOPIC_CONFIGS
 from barnabas.broker.config.topic_values import check_topic_configs
 from barnabas.broker.config.types import UpdateMode
+from barnabas.broker.security.quota_limits import entity as entity_of_parts
+from barnabas.broker.security.quota_limits import entity_text
 from barnabas.storage.adoption import adopt, foreign_topics, highest_producer_id, is_foreign
 from barnabas.storage.file_system import FileSystem
 from barnabas.storage.kraft_metadata import KraftMetadata, read_kraft_metadata
-from barnabas.storage.metastore.interface import MetaStore
+from barnabas.storage.metastore.interface import MetaStore, QuotaRow, ScramRow
 
 logger = logging.getLogger(__name__)
+
+SCRAM_MECHANISMS: Final[Mapping[int, str]] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+"""By Kafka's numbers."""
 
 PRODUCER_ID_MARGIN: Final = 100_000
 """How far above every producer id found in adopted logs ours begin where Kafka does not say which
@@ -58,6 +65,7 @@ def adopt_if_foreign(
     else:
         metastore.raise_producer_ids(max(highest + 1, found.next_producer_id))
         _keep_broker_settings(found, metastore)
+        _keep_access(found, metastore, config)
     adopt(file_system, directory, partition_ids)
     logger.info("kafka directory taken over partitions=%d", len(partition_ids))
     return True
@@ -89,3 +97,42 @@ def _keep_broker_settings(found: KraftMetadata, metastore: MetaStore) -> None:
             else:
                 logger.warning("setting not taken over broker=%s key=%s", entity or "all", key)
         metastore.set_broker_configs(entity, kept)
+
+
+def _keep_access(found: KraftMetadata, metastore: MetaStore, config: BrokerConfig) -> None:
+    """Keep who may log in, what they may do, and how much of it."""
+    there = set(metastore.load().acls)  # Of an attempt that was cut short.
+    acls = set(found.acls.values()) - there
+    if acls:
+        metastore.change_acls(list(acls), [])
+    if found.acls and not config.authorizer_class_name:
+        logger.warning(
+            "acls taken over, and not enforced without authorizer.class.name count=%d",
+            len(found.acls),
+        )
+    rows = [
+        ScramRow(
+            each.user,
+            SCRAM_MECHANISMS[each.mechanism],
+            each.salt,
+            each.stored_key,
+            each.server_key,
+            each.iterations,
+        )
+        for each in found.scram_credentials.values()
+        if each.mechanism in SCRAM_MECHANISMS
+    ]
+    if rows:
+        metastore.change_scram_credentials(rows, [])
+    quotas = [
+        QuotaRow(entity_text(entity_of_parts(dict(named))), key, value)
+        for (named, key), value in found.quotas.items()
+    ]
+    if quotas:
+        metastore.change_quotas(quotas, [])
+    logger.info(
+        "access taken over acls=%d credentials=%d quotas=%d",
+        len(found.acls),
+        len(rows),
+        len(quotas),
+    )

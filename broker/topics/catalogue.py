@@ -114,12 +114,12 @@ class Catalogue:
 
     # ------------------------------------------------------------------------------- start and stop
 
-    def load(self) -> list[PartitionSpec]:
-        """Load topics and settings; return the partitions that recovery has to open.
+    def load(self, image: MetadataImage) -> list[PartitionSpec]:
+        """Take over topics and settings; return the partitions that recovery has to open.
 
-        Raises ConfigError when stored settings are no longer acceptable.
+        ``image`` is what the MetaStore holds. Raises ConfigError when stored settings are no
+        longer acceptable.
         """
-        image = self._metastore.load()
         self.configs.load(image)
         self._image = image
         for row in image.topics:

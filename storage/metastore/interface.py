@@ -16,7 +16,7 @@ Rules of this interface:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -71,6 +71,41 @@ class TopicRow:
 
 
 @dataclass(frozen=True, slots=True)
+class AclRow:
+    """One rule of access control, in Kafka's numbers (broker/security/operations.py)."""
+
+    resource_type: int
+    name: str
+    pattern: int
+    principal: str
+    host: str
+    operation: int
+    permission: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScramRow:
+    """What is known of a user's password for one SCRAM mechanism: never the password itself."""
+
+    user: str
+    mechanism: str
+    """As "SCRAM-SHA-256"."""
+    salt: bytes = field(repr=False)
+    stored_key: bytes = field(repr=False)
+    server_key: bytes = field(repr=False)
+    iterations: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaRow:
+    """One limit of an entity, which is the canonical text of its components."""
+
+    entity: str
+    key: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
 class MetadataImage:
     """Everything a broker loads at start; ``deleted`` are the tombstones left to sweep.
 
@@ -82,6 +117,9 @@ class MetadataImage:
     deleted: tuple[TopicRow, ...]
     broker_configs: Mapping[str, Mapping[str, str]]
     group_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    acls: tuple[AclRow, ...] = ()
+    scram_credentials: tuple[ScramRow, ...] = ()
+    quotas: tuple[QuotaRow, ...] = ()
 
 
 class MetaStore(Protocol):
@@ -132,6 +170,25 @@ class MetaStore(Protocol):
 
     def set_group_configs(self, group_id: str, configs: Mapping[str, str]) -> None:
         """Replace all settings of a consumer group, which need not exist."""
+
+    def change_acls(self, added: Sequence[AclRow], removed: Sequence[AclRow]) -> None:
+        """Add ACLs that are not there, and remove some that are."""
+
+    def change_scram_credentials(
+        self, upserted: Sequence[ScramRow], deleted: Sequence[tuple[str, str]]
+    ) -> None:
+        """Set credentials, and delete others by user and mechanism; what is not there stays so."""
+
+    def change_quotas(
+        self, set_values: Sequence[QuotaRow], removed: Sequence[tuple[str, str]]
+    ) -> None:
+        """Set limits, and remove others by entity and key; what is not there stays so."""
+
+    def keep_secret(self, name: str, new: bytes) -> bytes:
+        """Return what is kept under a name, which is ``new`` from now on where it was nothing.
+
+        For random bytes that have to be the same after a restart.
+        """
 
     def close(self) -> None:
         """Release the store; a closed store must not be used again."""

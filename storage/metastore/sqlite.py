@@ -10,21 +10,26 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple
 from itertools import starmap
-from typing import Self
+from typing import Any, Self
 
+from barnabas.storage.io import make_private
 from barnabas.storage.metastore.commit_count import SUFFIX, CommitCount
-from barnabas.storage.metastore.content_digest import ContentDigest
+from barnabas.storage.metastore.content_digest import TABLES, ContentDigest
 from barnabas.storage.metastore.interface import (
     PRODUCER_ID_BLOCK,
+    AclRow,
     Identity,
     IdentityMismatch,
     MetadataImage,
     MetaStoreError,
     MetaStoreRefused,
     PartitionRow,
+    QuotaRow,
+    ScramRow,
     TopicExists,
     TopicNotFound,
     TopicRow,
@@ -84,6 +89,35 @@ CREATE TABLE IF NOT EXISTS group_configs (
     value TEXT NOT NULL,
     PRIMARY KEY (group_id, name)
 );
+CREATE TABLE IF NOT EXISTS acls (
+    resource_type INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    pattern INTEGER NOT NULL,
+    principal TEXT NOT NULL,
+    host TEXT NOT NULL,
+    operation INTEGER NOT NULL,
+    permission INTEGER NOT NULL,
+    PRIMARY KEY (resource_type, name, pattern, principal, host, operation, permission)
+);
+CREATE TABLE IF NOT EXISTS scram_credentials (
+    user_name TEXT NOT NULL,
+    mechanism TEXT NOT NULL,
+    salt BLOB NOT NULL,
+    stored_key BLOB NOT NULL,
+    server_key BLOB NOT NULL,
+    iterations INTEGER NOT NULL,
+    PRIMARY KEY (user_name, mechanism)
+);
+CREATE TABLE IF NOT EXISTS quotas (
+    entity TEXT NOT NULL,
+    name TEXT NOT NULL,
+    value REAL NOT NULL,
+    PRIMARY KEY (entity, name)
+);
+CREATE TABLE IF NOT EXISTS secrets (
+    name TEXT PRIMARY KEY NOT NULL,
+    value BLOB NOT NULL
+);
 CREATE TABLE IF NOT EXISTS commits (
     singleton INTEGER PRIMARY KEY CHECK (singleton = 1),
     number INTEGER NOT NULL
@@ -124,6 +158,12 @@ class SqliteMetaStore:
         count = None if path == MEMORY else CommitCount(path)
         if count is not None and count.lacks_store:
             raise MetaStoreError(f"metadata store {path}: the file is missing")
+        if path != MEMORY:
+            try:
+                make_private(path)  # It holds what passwords are verified by.
+            except OSError as error:
+                reason = f"unable to open: {error.strerror}"
+                raise MetaStoreError(f"metadata store {path}: {reason}") from error
         with _translated_errors(path):
             connection = sqlite3.connect(
                 path,
@@ -235,9 +275,15 @@ class SqliteMetaStore:
                 "SELECT group_id, name, value FROM group_configs ORDER BY group_id, name"
             ):
                 group_configs[group_id][name] = value
-        return MetadataImage(
-            tuple(rows[False]), tuple(rows[True]), dict(broker_configs), dict(group_configs)
-        )
+            return MetadataImage(
+                tuple(rows[False]),
+                tuple(rows[True]),
+                dict(broker_configs),
+                dict(group_configs),
+                acls=tuple(starmap(AclRow, _rows(connection, "acls"))),
+                scram_credentials=tuple(starmap(ScramRow, _rows(connection, "scram_credentials"))),
+                quotas=tuple(starmap(QuotaRow, _rows(connection, "quotas"))),
+            )
 
     def create_topic(
         self, name: str, topic_id: bytes, partition_count: int, configs: Mapping[str, str]
@@ -304,6 +350,56 @@ class SqliteMetaStore:
                     "INSERT INTO group_configs (group_id, name, value) VALUES (?, ?, ?)",
                     (group_id, name, value),
                 )
+
+    def change_acls(self, added: Sequence[AclRow], removed: Sequence[AclRow]) -> None:
+        """Add and remove ACLs."""
+        with _transaction(self._connection) as connection:
+            connection.executemany(
+                "DELETE FROM acls WHERE resource_type = ? AND name = ? AND pattern = ?"
+                " AND principal = ? AND host = ? AND operation = ? AND permission = ?",
+                list(map(astuple, removed)),
+            )
+            connection.executemany(
+                "INSERT INTO acls VALUES (?, ?, ?, ?, ?, ?, ?)", list(map(astuple, added))
+            )
+
+    def change_scram_credentials(
+        self, upserted: Sequence[ScramRow], deleted: Sequence[tuple[str, str]]
+    ) -> None:
+        """Set and delete credentials."""
+        with _transaction(self._connection) as connection:
+            connection.executemany(
+                "DELETE FROM scram_credentials WHERE user_name = ? AND mechanism = ?",
+                [*deleted, *((row.user, row.mechanism) for row in upserted)],
+            )
+            connection.executemany(
+                "INSERT INTO scram_credentials VALUES (?, ?, ?, ?, ?, ?)",
+                list(map(astuple, upserted)),
+            )
+
+    def change_quotas(
+        self, set_values: Sequence[QuotaRow], removed: Sequence[tuple[str, str]]
+    ) -> None:
+        """Set and remove limits."""
+        with _transaction(self._connection) as connection:
+            connection.executemany(
+                "DELETE FROM quotas WHERE entity = ? AND name = ?",
+                [*removed, *((row.entity, row.key) for row in set_values)],
+            )
+            connection.executemany(
+                "INSERT INTO quotas VALUES (?, ?, ?)", list(map(astuple, set_values))
+            )
+
+    def keep_secret(self, name: str, new: bytes) -> bytes:
+        """Return what is kept under a name, which is ``new`` from now on where it was nothing."""
+        with _translated_errors(self._connection.path):
+            found = self._connection.execute("SELECT value FROM secrets WHERE name = ?", (name,))
+            row = found.fetchone()
+        if row is not None:
+            return bytes(row[0])
+        with _transaction(self._connection) as connection:
+            connection.execute("INSERT INTO secrets VALUES (?, ?)", (name, new))
+        return new
 
     def close(self) -> None:
         """Release the file; everything committed is already durable."""
@@ -418,6 +514,12 @@ def _read_or_create_identity(
             f"metadata store belongs to node {stored_node_id}, the configuration says {node_id}"
         )
     return Identity(cluster_id, node_id)
+
+
+def _rows(connection: sqlite3.Connection, table: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of one of our tables, in the order of its columns, sorted."""
+    columns = TABLES[table]
+    yield from connection.execute(f"SELECT {columns} FROM {table} ORDER BY {columns}")  # noqa: S608
 
 
 def _require_live_topic(connection: sqlite3.Connection, topic_id: bytes) -> None:

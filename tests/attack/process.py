@@ -31,10 +31,17 @@ class AttackedBroker(BarnabasProcess):
         **overrides: str,
     ) -> None:
         self.http_port = free_port()
+        self.login_port = free_port()
         self.variables = variables or {}
         super().__init__(
             directory, **{"barnabas_http_listener": f"{HOST}:{self.http_port}", **overrides}
         )
+        if "sasl.enabled.mechanisms" in self.overrides:
+            # Beside the neighbour's listener, one that asks for a login.
+            self.overrides |= {
+                "listeners": f"PLAINTEXT://{HOST}:{self.port},LOGIN://{HOST}:{self.login_port}",
+                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,LOGIN:SASL_PLAINTEXT",
+            }
 
     def environment(self) -> dict[str, str]:
         environment = super().environment() | self.variables

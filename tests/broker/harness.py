@@ -15,7 +15,14 @@ from barnabas.broker import handlers
 from barnabas.broker.api.dispatch import ROUTES, Deferred
 from barnabas.broker.api.refusals import refusal
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.runtime.clock import SystemClock
+from barnabas.broker.security.access import OPEN, Generation
+from barnabas.broker.security.quotas import Quotas
+from barnabas.broker.security.scram_users import ScramUsers
+from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.broker.topics.catalogue import Catalogue
+from barnabas.broker.topics.quota_rules import QuotaRules
+from barnabas.broker.topics.user_credentials import UserCredentials
 from barnabas.protocol.errors import KafkaError
 from barnabas.storage.log_store import LogStore, StoreCallbacks, StoreSettings
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
@@ -74,7 +81,7 @@ class Administration:
             on_log_removed=self.removed_logs.append,
             on_fatal=self.fatal.append,
         )
-        specs = self.catalogue.load()
+        specs = self.catalogue.load(self.metastore.load())
         self.report = open_store(
             self.logs,
             specs,
@@ -86,6 +93,9 @@ class Administration:
         self.catalogue.open()
         self.logs.checkpoint(self.catalogue.forget_deleted)
         self.step()
+        self.users = ScramUsers()
+        self.ended_sessions: list[Any] = []
+        self.users.load(self.metastore.load().scram_credentials)
         self.routes = ROUTES.copy()
         self.routes.bind(
             defaultdict(
@@ -99,6 +109,16 @@ class Administration:
                 identity=self.metastore.identity,
                 logs=self.logs,
                 routes=self.routes,
+                quota_rules=QuotaRules(
+                    Quotas(SystemClock(), Generation()), self.metastore, self.catalogue.changes
+                ),
+                access_rules=AccessRules(None, self.metastore, self.catalogue.changes),
+                sockets=SimpleNamespace(
+                    close_sessions=lambda ended, _asker: self.ended_sessions.append(ended)
+                ),
+                user_credentials=UserCredentials(
+                    self.users, self.metastore, self.catalogue.changes
+                ),
             )
         )
 
@@ -114,6 +134,9 @@ class Administration:
             api_key=api.key,
             api_version=version,
             client_id="test",
+            connection=None,
+            access=OPEN,
+            quota=None,
             endpoint=("dialled.example", 4711),
         )
         wire = b"".join(api.encode_request(request, version))

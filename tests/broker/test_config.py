@@ -69,7 +69,7 @@ def test_the_configuration_cannot_be_changed():
         ("auto.create.topics.enable", "yes", "Expected value to be either true or false"),
         ("log.cleanup.policy", "keep", "String must be one of: compact, delete"),
         ("compression.gzip.level", "0", "Value must be between 1 and 9 or equal to -1"),
-        ("authorizer.class.name", "Acl", "Value must be empty, because access control"),
+        ("authorizer.class.name", "Acl", "Value must be empty or org.apache.kafka.metadata"),
         ("barnabas.create.topics", "a:0:1", "Value must be name:partitions:replication"),
         ("barnabas.create.topics", "a:1", "Value must be name:partitions:replication"),
     ],

@@ -44,6 +44,34 @@ def test_names(name, key):
     assert key_of(name) == key
 
 
+@pytest.mark.parametrize(
+    ("options", "path"),
+    [
+        ("-Djava.security.auth.login.config=/etc/kafka/jaas.conf", "/etc/kafka/jaas.conf"),
+        ("-Xmx1g -Djava.security.auth.login.config=a.conf -Dx=y", "a.conf"),
+        ("-Djava.security.auth.login.config='a b.conf'", "a b.conf"),
+        ('-Djava.security.auth.login.config=="a.conf"', "a.conf"),
+        (
+            "-Djava.security.auth.login.config=a -Djava.security.auth.login.config=b",
+            "b",
+        ),
+    ],
+)
+def test_the_file_with_users_is_found_among_the_options_of_java(options, path):
+    environment = {"KAFKA_OPTS": options}
+    assert from_environment(environment) == [("barnabas.sasl.jaas.file", path, "KAFKA_OPTS")]
+    assert ignored_variables(environment) == []
+
+
+@pytest.mark.parametrize(
+    "options", ["", "-javaagent:x.jar", "-Djava.security.auth.login.config=", "-Dx=-Djava"]
+)
+def test_other_options_of_java_mean_nothing(options):
+    environment = {"KAFKA_OPTS": options}
+    assert from_environment(environment) == []
+    assert ignored_variables(environment) == ["KAFKA_OPTS"]
+
+
 words = st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=1)
 keys = st.lists(st.tuples(words, st.sampled_from([".", "-", "_"])), min_size=1).map(
     lambda parts: "".join(word + separator for word, separator in parts)[:-1]

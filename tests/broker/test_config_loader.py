@@ -160,8 +160,8 @@ def test_a_controller_alone_is_refused():
         ("barnabas.journal.max.bytes=67108864", "must be at least twice"),
         ("log.dirs=/a,/b", "Several data directories are not supported"),
         ("log.cleaner.max.compaction.lag.ms=5", None),
-        ("listeners=SSL://:9093", "only PLAINTEXT listeners are available"),
-        ("authorizer.class.name=org.Acl", "access control is not available"),
+        ("listeners=X://:9093", "Listener name X is missing in listener.security.protocol.map"),
+        ("authorizer.class.name=org.Acl", "no other class can be loaded"),
     ],
 )
 def test_values_are_checked_together(override, expected):

@@ -17,6 +17,10 @@ from barnabas.broker.network.pipeline import (
     TURN_REQUESTS,
     Pipeline,
 )
+from barnabas.broker.runtime.clock import SystemClock
+from barnabas.broker.security.access import Generation
+from barnabas.broker.security.quotas import Quotas
+from barnabas.broker.security.session import NOBODY
 from barnabas.protocol.errors import Malformed
 from barnabas.protocol.frame import FrameBuffer, RingPool
 from tests.broker.toy import ECHO, FETCH, PRODUCE, Toy, request, small_config
@@ -31,6 +35,8 @@ class Line:
     endpoint = ("broker.example", 9092)
     peer_host = "client.example"
     frame_is_owned = False
+    gate = None
+    session = NOBODY
 
     def __init__(self):
         self.queued = 0
@@ -63,6 +69,9 @@ class Running:
                 routes=toy.routes,
                 large=toy.server.large,
                 backlog=self.backlog,
+                generation=Generation(),
+                quotas=Quotas(SystemClock(), Generation()),
+                clock=SystemClock(),
                 pipeline_limit=LIMIT,
                 write_buffer_bytes=BUFFER_BYTES,
                 start_request=lambda coroutine: coroutine.close(),

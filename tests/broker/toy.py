@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 import struct
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from barnabas.broker.api.dispatch import Deferred, Parked, RequestContext, Routes
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.handlers.api_versions import api_versions
 from barnabas.broker.network.socket_server import SocketServer
 from barnabas.broker.runtime.clock import Clock, SystemClock
+from barnabas.broker.security.listeners import ListenerSecurity
 from barnabas.protocol.api import Api, Message
 from barnabas.protocol.errors import Malformed
 from barnabas.protocol.messages.api_versions import API_VERSIONS
 
 PRODUCE, FETCH, ECHO, SLOW, TAGGED = 0, 1, 3, 4, 5
+
+TLS: ToyTls | None = None
+"""What the server and its clients speak through; tests set it."""
+
+
+class ToyTls(NamedTuple):
+    """The rules of a listener with TLS, and a context for its clients."""
+
+    security: ListenerSecurity
+    client_context: ssl.SSLContext
 
 
 def decode(view, position):
@@ -76,7 +88,8 @@ class Toy:
         self.fetches: list[ToyFetch] = []
         self.contexts: list[RequestContext] = []
         self.gate = asyncio.Event()
-        self.routes = Routes()
+        names = ("ApiVersions", "Produce", "Fetch", "Echo", "Slow", "Tagged")
+        self.routes = Routes(checks=dict.fromkeys(names, ()))
         serves = self.routes.serves
         serves(API_VERSIONS, versions=(0, 4))(api_versions)
         serves(toy_api(PRODUCE, "Produce"), versions=(3, 3))(self.produce)
@@ -85,7 +98,8 @@ class Toy:
         serves(toy_api(SLOW, "Slow"), versions=(0, 3))(self.slow)
         serves(toy_api(TAGGED, "Tagged", flexible_from=2), versions=(0, 3))(self.echo)
         self.routes.bind({"routes": self.routes, "host": SimpleNamespace(config=config)})
-        self.server = SocketServer(config, clock or SystemClock(), self.routes)
+        security = None if TLS is None else {"PLAINTEXT": TLS.security}
+        self.server = SocketServer(config, clock or SystemClock(), self.routes, security)
 
     def produce(self, context: RequestContext, request: bytes) -> Any:
         self.handled.append(request)
@@ -143,6 +157,16 @@ def request(
     return struct.pack(">i", len(payload)) + payload
 
 
+class Refused:
+    """What is left of a client whose TLS handshake has found a closed connection."""
+
+    async def closed(self) -> bytes:
+        return b""
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
 class RawClient:
     """A socket that sends bytes and takes frames apart."""
 
@@ -151,8 +175,14 @@ class RawClient:
         self.writer = writer
 
     @classmethod
-    async def to(cls, address: tuple[str, int]) -> RawClient:
-        return cls(*await asyncio.open_connection(*address, limit=1 << 26))
+    async def to(cls, address: tuple[str, int]) -> RawClient | Refused:
+        context = None if TLS is None else TLS.client_context
+        try:
+            return cls(*await asyncio.open_connection(*address, limit=1 << 26, ssl=context))
+        except ConnectionResetError:
+            if TLS is None:
+                raise
+            return Refused()  # before the handshake
 
     async def send(self, *frames: bytes) -> None:
         self.writer.write(b"".join(frames))
@@ -182,6 +212,8 @@ class RawClient:
             return True
 
     async def close(self) -> None:
+        if TLS is not None:  # A client that waits for the server's goodbye may wait for long.
+            self.writer.transport.abort()
         self.writer.close()
         with contextlib.suppress(ConnectionResetError, BrokenPipeError):
             await self.writer.wait_closed()

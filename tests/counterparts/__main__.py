@@ -9,7 +9,7 @@ import sys
 from tests.counterparts.archives import make_archives
 from tests.counterparts.compiler import compiler
 from tests.counterparts.errors import MissingCounterpart
-from tests.counterparts.jars import kafka_jars, spark_kafka_jars
+from tests.counterparts.jars import delta_jars, kafka_jars, spark_kafka_jars
 from tests.counterparts.java import java
 from tests.counterparts.kcat import kcat
 
@@ -33,7 +33,7 @@ def fetch() -> None:
     """Fetch and check all that is not for compiling."""
     print(f"java        {java()}")
     print(f"kafka jars  {kafka_jars()}")
-    for jar in spark_kafka_jars():
+    for jar in [*spark_kafka_jars(), *delta_jars()]:
         print(f"spark jar   {jar}")
     print(f"kcat        {kcat()}")
     for name, is_there in make_archives().items():

@@ -1,4 +1,4 @@
-"""Pinned jars of Apache Kafka and of Spark's Kafka connector; see `spark_connector/jars.py`."""
+"""Pinned jars of Apache Kafka, Delta and Spark's Kafka connector; see `spark_connector/jars.py`."""
 
 import functools
 from pathlib import Path
@@ -9,6 +9,29 @@ from tests.counterparts.errors import MissingCounterpart
 
 KAFKA_VERSION = "4.3.0"
 _HERE = Path(__file__).parent
+
+
+DELTA_JARS = (
+    PinnedJar(
+        "io.delta",
+        "delta-spark_4.2_2.13",
+        "4.4.0",
+        "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead",
+    ),
+    PinnedJar(
+        "io.delta",
+        "delta-storage",
+        "4.4.0",
+        "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
+    ),
+)
+
+
+@functools.cache
+def delta_jars() -> list[Path]:
+    """Return the jars that make Spark 4.2 write tables of Delta."""
+    directory = fetched("delta", DELTA_JARS)
+    return [directory / jar.file_name for jar in DELTA_JARS]
 
 
 @functools.cache

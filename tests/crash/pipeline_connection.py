@@ -11,6 +11,10 @@ from typing import Any, Protocol
 from barnabas.broker.api.dispatch import Routes
 from barnabas.broker.network.flow import Backlog
 from barnabas.broker.network.pipeline import TURN_REQUESTS, Pipeline
+from barnabas.broker.runtime.clock import SystemClock
+from barnabas.broker.security.access import Generation
+from barnabas.broker.security.quotas import Quotas
+from barnabas.broker.security.session import NOBODY
 from barnabas.protocol.client import NEED_DATA, ClientConnection
 from barnabas.protocol.frame import FrameBuffer, RingPool
 
@@ -37,6 +41,8 @@ class PipelineConnection:
     endpoint = ("localhost", 9092)
     peer_host = "127.0.0.1"
     frame_is_owned = False
+    gate = None
+    session = NOBODY
 
     def __init__(self, broker: Served, client_id: str) -> None:
         self._broker = broker
@@ -50,6 +56,9 @@ class PipelineConnection:
             routes=broker.routes,
             large=None,
             backlog=Backlog(),
+            generation=Generation(),
+            quotas=Quotas(SystemClock(), Generation()),
+            clock=SystemClock(),
             pipeline_limit=IN_FLIGHT,
             write_buffer_bytes=FRAME_BYTES,
             start_request=broker.start_request,

@@ -85,7 +85,7 @@ class Life:
         )
         lock_directory(self.logs)
         self.catalogue = Catalogue(metastore, self.logs, CONFIG, on_fatal=self.failures.append)
-        specs = self.catalogue.load()
+        specs = self.catalogue.load(metastore.load())
         open_store(self.logs, specs, leader_epoch=metastore.begin_boot())
         metastore.raise_boot_epoch(self.logs.leader_epoch)
         self.catalogue.open()

@@ -18,13 +18,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, Self
 
+import pyarrow.dataset
 import pytest
 
 from barnabas.testing import Broker
 from tests.checkout import ROOT
 from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.jars import delta_jars, spark_kafka_jars
 from tests.counterparts.java import java_home
 from tests.counterparts.probe import free_port
+from tests.spark.tables import delta_settings, files_of_delta
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -36,6 +39,9 @@ ELSEWHERE = {
     "make image": "tests/image, by make image-check",
     "docker ": "tests/image, by make image-check",
     "pip install": "tests/package and the set-up of this environment",
+    "venv-pack": "nothing: there is no YARN here, as the page says",
+    "spark-submit --master yarn": "tests/spark/test_clusters_elsewhere.py, as far as that goes",
+    "spark-submit --master k8s": "tests/spark/test_clusters_elsewhere.py, as far as that goes",
 }
 """Beginnings of lines that are not run here, and what runs them."""
 
@@ -49,6 +55,7 @@ OUTPUTS = {
 NOT_HERE = {
     "command-line.md": "tests/broker/cli/test_documentation.py compares every help text",
     "container.md": "tests/image/testcontainers_modules.py has the Java line",
+    "security.md": "tests/broker/security/test_documentation.py starts brokers with its settings",
 }
 """Pages with blocks of another kind, and what looks after those."""
 
@@ -244,9 +251,62 @@ def test_spark(shell):
         shell, "consume", "movements", "--offset", "beginning", "--exit", "--format", "json"
     )
     assert len(movements) == 200_000, "two movements for each of 100,000 payments"
-    # The pipeline as the page shows it, with what it leaves out.
-    (shown,) = [b for b in blocks_of(ROOT / "docs/spark.md") if b.language == "python"]
-    shell.python(f"def movements(payments):\n    return payments\n\n{shown.text}")
+    # The pipelines as the page shows them, with what it leaves out.
+    python = [
+        block.text for block in blocks_of(ROOT / "docs/spark.md") if block.language == "python"
+    ]
+    pipeline, to_parquet, to_delta = python
+    shell.python(f"{MOVEMENTS}{pipeline}")
+    shell.sh("barnabas topics create movements-delta")
+    (shell.directory / "tables.py").write_text(f"{MOVEMENTS}{to_parquet}{to_delta}{DELTA_PIPELINE}")
+    settings = delta_settings()
+    jars = [*spark_kafka_jars(), *delta_jars()]
+    settings["spark.jars"] = ",".join(map(str, jars))
+    given = " ".join(f"--conf {key}={value}" for key, value in settings.items())
+    shell.sh(f"python -m barnabas.spark run tables.py --once {given}")
+    tables = shell.directory / "tables"
+    for files in (str(tables / "movements"), files_of_delta(tables / "delta")):
+        table = pyarrow.dataset.dataset(files, format="parquet", partitioning="hive")
+        assert {"query", "batch", "key", "value"} == set(table.schema.names)
+        assert table.count_rows() == 200_000
+    shell.python(
+        "from barnabas.spark import decided\n"
+        "for sink_id in ('ledger-table', 'ledger-delta'):\n"
+        "    assert decided(sink_id).startswith('(query = '), decided(sink_id)\n"
+    )
+
+
+MOVEMENTS = "from examples.spark_ledger import movements\n\n"
+DELTA_PIPELINE = """
+delta = Pipeline(
+    source=Source(topic="payments"),
+    transform=movements,
+    sink=Sink(sink_id="ledger-delta", topic="movements-delta", table=save),
+)
+"""
+
+
+@pytest.mark.timeout(900)
+def test_spark_on_a_cluster(shell):
+    on_cluster, submitted, yarn, kubernetes = [
+        block.text.replace("\\\n", "").splitlines()
+        for block in blocks_of(ROOT / "docs/spark-cluster.md")
+        if block.language == "sh"
+    ]
+    for line in on_cluster:
+        printed = shell.sh(line).splitlines()
+    assert printed[0] == "starting Spark (local-cluster[2,1,1024])"
+    assert "lag 0, no transaction open" in printed[-1]
+    movements = lines_of(shell, "consume", "movements", "--offset", "beginning", "--exit")
+    assert len(movements) == 20_000
+    (line,) = submitted
+    assert shell.sh(line).splitlines() == ["starting Spark (spark-submit)", "ledger: nothing to do"]
+    blocks = blocks_of(ROOT / "docs/spark-cluster.md")
+    (program,) = [block.text for block in blocks if block.language == "python"]
+    (shell.directory / "ledger.py").write_text(f"{MOVEMENTS}{program}")
+    assert shell.sh("python ledger.py --once").splitlines()[-1] == "ledger: nothing to do"
+    for line in (*yarn, *kubernetes):
+        assert not shell.sh(line), line
 
 
 SEND = """

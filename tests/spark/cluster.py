@@ -11,13 +11,14 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.counterparts.jars import spark_jars
 from tests.counterparts.java import java, java_home
 from tests.counterparts.probe import free_port
 from tests.counterparts.spark import QUICK_START
 from tests.spark.judge import until
-from tests.spark.sessions import kill_session
+from tests.spark.sessions import command_of, kill_session, session_members
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
 CORES_PER_HOST = 4
@@ -32,17 +33,32 @@ SPECULATION = {
 """What a driver sets to have a copy of a task once half of its stage is done, and a second old."""
 
 
+class SparkCluster(NamedTuple):
+    """A cluster that runs."""
+
+    master: str
+    """Where drivers find it."""
+    processes: list[subprocess.Popen[bytes]]
+
+    def executors(self) -> list[int]:
+        """Return the executors of all drivers."""
+        members = [pid for each in self.processes for pid in session_members(each.pid)]
+        return [pid for pid in members if b"CoarseGrainedExecutorBackend" in command_of(pid)]
+
+
 @contextmanager
-def spark_cluster(directory: Path) -> Iterator[str]:
-    """Run a master and a worker on each of two hosts; yield where drivers find them."""
+def spark_cluster(directory: Path) -> Iterator[SparkCluster]:
+    """Run a master and a worker on each of two hosts."""
     directory.mkdir()
     port = free_port()
     master = f"spark://{HOSTS[0]}:{port}"
+    cluster = SparkCluster(master, [])
     with ExitStack() as running:
 
         def start(role: str, host: str, *arguments: str) -> None:
             process = _start(directory, role, host, "--host", host, "--webui-port", "0", *arguments)
             running.callback(kill_session, process)
+            cluster.processes.append(process)
 
         start("Master", HOSTS[0], "--port", str(port))
         # Workers that do not find it at once try again many seconds later.
@@ -50,7 +66,7 @@ def spark_cluster(directory: Path) -> Iterator[str]:
         for host in HOSTS:
             room = ("--cores", str(CORES_PER_HOST), "--memory", MEMORY_PER_HOST)
             start("Worker", host, *room, "--work-dir", str(directory / host), master)
-        yield master
+        yield cluster
 
 
 def _start(directory: Path, role: str, host: str, *arguments: str) -> subprocess.Popen[bytes]:

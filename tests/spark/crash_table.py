@@ -17,8 +17,9 @@ from tests.counterparts.transaction_client import TransactionClient
 from tests.interop.administration import create
 from tests.interop.transactional import committed_offset
 from tests.spark.harness import SparkDriver
-from tests.spark.job import DATA_SOURCE, SINGLE, TWO_PHASE, Job
+from tests.spark.job import DATA_SOURCE, SINGLE, TABLES, TWO_PHASE, Job
 from tests.spark.judge import PARTITIONS, feed, judge, open_transactions, until
+from tests.spark.tables import judge_table
 
 BATCH = 200
 RECORDS = 3 * BATCH
@@ -36,6 +37,13 @@ AT_A_START = ("C1", "C2-middle")
 # are played by tests/interop/sink_cores.
 DATA_SOURCE_PLACES = tuple(place for place in TWO_PHASE_PLACES if place not in AT_A_START)
 PLACES = {SINGLE: SINGLE_PLACES, TWO_PHASE: TWO_PHASE_PLACES, DATA_SOURCE: DATA_SOURCE_PLACES}
+# With a table, what comes before and after it; the rest is as without one.
+AT_A_TABLE = {
+    "P1-parquet": ("T-begun", "T-aside", "T-written", "P1-before-end", "P1-after-end"),
+    "P2-parquet": ("T-begun", "T-aside", "T-written", "W1", "C3", "C4-before", "C4-after"),
+    "P1-delta": ("T-begun", "T-written", "P1-before-end", "P1-after-end"),
+    "P2-delta": ("T-begun", "T-written", "W1", "C3", "C4-before", "C4-after", "C5-after"),
+}
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,8 @@ class Play:
 
     def judge(self, records: int = RECORDS) -> None:
         judge(self._broker, self.job, records)
+        if self.job.sink in TABLES:
+            judge_table(self.job, records)
 
     def _lose_checkpoint(self) -> None:
         shutil.rmtree(self.job.checkpoint)

@@ -6,10 +6,13 @@ has none, so there a decided transaction must not be left alone for longer than 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.spark.cluster import SPECULATION, spark_cluster
 from tests.spark.crash_table import (
+    AT_A_TABLE,
     PLACES,
     Play,
     Row,
@@ -23,7 +26,8 @@ from tests.spark.crash_table import (
     stop_query,
 )
 from tests.spark.harness import WITH_EXECUTORS, SparkDriver
-from tests.spark.job import DATA_SOURCE, EXACT_SINKS, SINGLE, TWO_PHASE
+from tests.spark.job import DATA_SOURCE, EXACT_SINKS, SINGLE, TABLES, TWO_PHASE
+from tests.spark.tables import delta_settings
 
 pytestmark = pytest.mark.timeout(3600)
 
@@ -33,6 +37,7 @@ EVERYWHERE = [row for rows in ROWS.values() for row in rows]
 IN_DRIVER = [row for row in EVERYWHERE if row.place not in IN_TASKS]
 IN_WORKERS = [row for row in EVERYWHERE if row.place in IN_TASKS]
 ON_BOTH = [("barnabas", sink) for sink in EXACT_SINKS] + [("kafka", sink) for sink in EXACT_SINKS]
+TABLES_ON_BOTH = [(where, sink) for where in ("barnabas", "kafka") for sink in TABLES]
 WITHOUT_CHECKPOINT = {
     SINGLE: ("P1-middle", "P1-after-end"),
     TWO_PHASE: ("W1", "C3", "C4-after", "C5-middle"),
@@ -41,12 +46,35 @@ WITHOUT_CHECKPOINT = {
 """Where the group's offsets can be read: not while a transaction has others for it."""
 
 
+@pytest.fixture(scope="module")
+def delta_driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkDriver]:
+    """One that survives, and knows Delta."""
+    with SparkDriver(tmp_path_factory.mktemp("delta"), **delta_settings()) as running:
+        yield running
+
+
 @pytest.mark.parametrize(("where", "sink"), ON_BOTH)
 def test_a_driver_dies(where, sink, request, driver, tmp_path):
     broker = request.getfixturevalue(where)
     with SparkDriver(tmp_path / "old") as old:
         plays = [Play(row, f"killed-on-{where}", broker, tmp_path) for row in ROWS[sink]]
         kill_driver(old, driver, plays)
+
+
+@pytest.mark.parametrize(("where", "sink"), TABLES_ON_BOTH)
+def test_a_driver_that_writes_a_table_dies(where, sink, request, delta_driver, tmp_path):
+    broker = request.getfixturevalue(where)
+    with SparkDriver(tmp_path / "old", **delta_settings()) as old:
+        rows = [Row(sink, place) for place in AT_A_TABLE[sink]]
+        kill_driver(old, delta_driver, [Play(row, "killed", broker, tmp_path) for row in rows])
+
+
+@pytest.mark.parametrize(("where", "sink"), TABLES_ON_BOTH)
+def test_a_driver_that_writes_a_table_is_overtaken(where, sink, request, delta_driver, tmp_path):
+    broker = request.getfixturevalue(where)
+    with SparkDriver(tmp_path / "old", **delta_settings()) as old:
+        rows = [Row(sink, place) for place in AT_A_TABLE[sink]]
+        overtake(old, delta_driver, [Play(row, "overtaken", broker, tmp_path) for row in rows])
 
 
 @pytest.mark.parametrize("sink", EXACT_SINKS)
@@ -97,8 +125,8 @@ def test_all_executors_die(barnabas, tmp_path):
 
 def test_a_task_has_a_copy(barnabas, tmp_path):
     with (
-        spark_cluster(tmp_path / "cluster") as master,
-        SparkDriver(tmp_path / "driver", master, **SPECULATION) as driver,
+        spark_cluster(tmp_path / "cluster") as cluster,
+        SparkDriver(tmp_path / "driver", cluster.master, **SPECULATION) as driver,
     ):
         for row in IN_WORKERS:
             speculate(driver, Play(row, "copied", barnabas, tmp_path))

@@ -12,8 +12,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
+    from barnabas.spark_connector.table import Batch, Table
+
 STOCK, SINGLE, TWO_PHASE, DATA_SOURCE = "stock", "P1", "P2", "P2-source"
 EXACT_SINKS = (SINGLE, TWO_PHASE, DATA_SOURCE)
+PARQUET, DELTA = "parquet", "delta"
+TABLES = {f"{sink}-{table}": (sink, table) for table in (PARQUET, DELTA) for sink in ("P1", "P2")}
+"""Sinks that write a table, too, and what they are made of."""
 TASKS = 3
 """Tasks that write a batch; not as many as partitions on either side."""
 
@@ -33,6 +38,8 @@ class Job:
     starting_offsets: str = "earliest"
     options: Mapping[str, str] = field(default_factory=dict)
     """More options of the sink."""
+    least: int = 0
+    """Numbers below are left out."""
 
     @property
     def input(self) -> str:
@@ -46,6 +53,11 @@ class Job:
     def group(self) -> str:
         """Where our sinks commit the source's offsets."""
         return f"spark.{self.name}"
+
+    @property
+    def table(self) -> str:
+        """Where the table is."""
+        return f"{self.checkpoint}-table"
 
     def as_json(self) -> dict[str, object]:
         return asdict(self)
@@ -77,6 +89,9 @@ def _transformed(job: Job, spark: SparkSession) -> DataFrame:
     numbers = source.load().selectExpr("key", "cast(cast(value as string) as long) as number")
     # By chance: no task writes the same records again when a batch is run a second time.
     numbers = numbers.selectExpr("*", "rand() as chance").repartition(TASKS, "chance")
+    numbers = numbers.where(f"number >= {job.least}")
+    if job.sink in TABLES:
+        return numbers
     return numbers.selectExpr("key", "cast(concat(number, ':', number * number) as binary) value")
 
 
@@ -100,4 +115,21 @@ def _written(job: Job, spark: SparkSession, results: DataFrame) -> DataStreamWri
     from barnabas.spark_connector import foreach_batch
 
     make = {SINGLE: foreach_batch.single_transaction, TWO_PHASE: foreach_batch.two_phase}
-    return writer.foreachBatch(make[job.sink](options))
+    sink, table = TABLES.get(job.sink, (job.sink, ""))
+    return writer.foreachBatch(make[sink](options, _table(job, table) if table else None))
+
+
+def _table(job: Job, table: str) -> Table:
+    """What a user would write, with chance in it: no run of a batch gives the rows of another."""
+
+    def save(rows: DataFrame, batch: Batch) -> DataFrame:
+        if table == PARQUET:
+            saved = batch.write_parquet(rows, job.table)
+        else:
+            once = {"txnAppId": f"{job.name}.{batch.query_id}", "txnVersion": str(batch.batch_id)}
+            batch.marked(rows).write.format("delta").mode("append").options(**once).save(job.table)
+            saved = rows.sparkSession.read.format("delta").load(job.table).where(batch.condition)
+        value = "cast(concat(number, ':', number * number) as binary) value"
+        return saved.selectExpr("cast(chance as string) key", value)
+
+    return save

@@ -80,7 +80,7 @@ def test_a_query_is_stopped_and_leaves_a_task_behind(row, barnabas, driver, tmp_
 
 def test_a_task_has_a_copy(barnabas, tmp_path):
     with (
-        spark_cluster(tmp_path / "cluster") as master,
-        SparkDriver(tmp_path / "driver", master, **SPECULATION) as driver,
+        spark_cluster(tmp_path / "cluster") as cluster,
+        SparkDriver(tmp_path / "driver", cluster.master, **SPECULATION) as driver,
     ):
         speculate(driver, Play(COPIED, "copied", barnabas, tmp_path))

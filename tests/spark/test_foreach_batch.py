@@ -9,9 +9,11 @@ import pytest
 from pyspark.sql.types import BinaryType, StructType
 
 from barnabas.spark_connector import foreach_batch
-from barnabas.spark_connector.errors import BrokerUnreachable
+from barnabas.spark_connector.errors import BrokerUnreachable, WrongRows
+from barnabas.spark_connector.failures import Raised
 from barnabas.spark_connector.foreach_batch import single_transaction, two_phase
 from barnabas.spark_connector.prepared import Prepared
+from barnabas.spark_connector.refusals import WrongUse
 
 PREPARED = Prepared("spark.payments.x", 7, 0, 5, 3, "query")
 OFFSETS = {("in", 0): 12}
@@ -30,6 +32,8 @@ class Frame:
         self.asked = asked
         self.fails = fails
 
+    sparkSession = None  # noqa: N815 - Spark's name
+
     def mapInArrow(self, function, schema):  # noqa: N802 - Spark's name
         return self
 
@@ -47,6 +51,7 @@ class Sinks:
         self.asked = []
         self.decided = -1
         self.fails = False
+        self.reads_batches = False
 
     def __call__(self, options, query_id, **_more):
         self.asked.append(("made", options.sink_id, query_id))
@@ -64,8 +69,12 @@ class Sinks:
         assert prepared == [PREPARED]
         self._decide(batch_id, fingerprint, offsets)
 
-    def write_batch(self, batch_id, _batches, fingerprint, offsets):
+    def write_batch(self, batch_id, batches, fingerprint, offsets):
+        self.asked.extend(batches if self.reads_batches else ())
         self._decide(batch_id, fingerprint, offsets)
+
+    def begin_batch(self, batch_id, fingerprint):
+        self.asked.append(("begin", batch_id, len(fingerprint)))
 
     def _decide(self, batch_id, fingerprint, offsets):
         assert offsets == OFFSETS
@@ -183,3 +192,81 @@ def test_what_spark_lets_go_of_is_closed_and_not_before(sinks, options, make):
     gc.collect()
     assert gone() is None
     assert sinks.news() == ["close"]
+
+
+# ---------------------------------------------------------------------------------------- tables
+
+
+class FromTable(Frame):
+    """What a table has of a batch."""
+
+    def collect(self):
+        self.asked.append("tasks from the table")
+        return [Row(pickle.dumps(tuple(PREPARED)))]
+
+    def toLocalIterator(self, *, prefetchPartitions):  # noqa: N802, N803 - Spark's names
+        assert prefetchPartitions
+        self.asked.append("rows from the table")
+        return iter(())
+
+
+class WithoutValue(Frame):
+    schema = StructType().add("account", BinaryType())
+
+
+def saving(asked, found=FromTable):
+    def save(rows, batch):
+        assert not isinstance(rows, FromTable)
+        asked.append(("save", *batch))
+        return found(asked) if found is FromTable else found
+
+    return save
+
+
+WRITES = {
+    single_transaction: ["rows from the table", ("decide", 3, 64)],
+    two_phase: ["tasks from the table", ("decide", 3, 64)],
+}
+
+
+@pytest.mark.parametrize("make", WRITES)
+def test_a_table_is_written_when_the_batch_was_begun_and_before_the_topic(sinks, options, make):
+    sinks.reads_batches = True
+    write = make(options, saving(sinks.asked))
+    write(WithoutValue(sinks.asked), 3)
+    assert [each for each in sinks.news() if each != ("recover", 3)] == [
+        MADE,
+        ("is_decided", 3, 64),
+        ("begin", 3, 64),
+        ("save", "query", 3),
+        *WRITES[make],
+    ]
+
+
+@pytest.mark.parametrize("make", WRITES)
+def test_what_is_decided_comes_neither_to_the_table_nor_to_the_topic(sinks, options, make):
+    sinks.decided = 3
+    write = make(options, saving(sinks.asked))
+    write(Frame(sinks.asked), 3)
+    assert sinks.news()[-1] == ("is_decided", 3, 64)
+
+
+@pytest.mark.parametrize("make", WRITES)
+def test_what_a_table_returns_is_to_be_rows_for_the_topic(sinks, options, make):
+    with pytest.raises(WrongUse, match="table returned NoneType, not a DataFrame: return the rows"):
+        make(options, saving(sinks.asked, None))(Frame(sinks.asked), 3)
+    assert sinks.news()[-2:] == [("save", "query", 3), "close"]
+    with pytest.raises(WrongRows, match="Required attribute 'value' not found"):
+        make(options, saving(sinks.asked, WithoutValue(sinks.asked)))(Frame(sinks.asked), 3)
+
+
+@pytest.mark.parametrize("make", WRITES)
+def test_a_table_that_fails_is_said_to_be_it(sinks, options, make):
+    def save(_rows, _batch):
+        raise PermissionError("not there")
+
+    with pytest.raises(
+        Raised, match=r"table raised PermissionError: not there \(test_foreach_batch"
+    ):
+        make(options, save)(Frame(sinks.asked), 3)
+    assert sinks.news()[-1] == "close"

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from kafka import KafkaConsumer, TopicPartition
 
 from examples import spark_data
 from tests.spark.command import start_command
+from tests.spark.movements import check_movements, committed
 
 RECORDS = 4000
 PATIENCE_S = 600
@@ -80,23 +79,6 @@ def command(barnabas, tmp_path_factory):
     return Command(tmp_path_factory.mktemp("command"), servers)
 
 
-def committed(servers: str, topic: str) -> list[dict]:
-    """Return all that a reader of committed records finds."""
-    consumer = KafkaConsumer(bootstrap_servers=servers, isolation_level="read_committed")
-    places = [TopicPartition(topic, index) for index in range(2)]
-    consumer.assign(places)
-    consumer.seek_to_beginning()
-    ends = consumer.end_offsets(places)
-    found: list[dict] = []
-    deadline = time.monotonic() + PATIENCE_S
-    while any(consumer.position(place) < ends[place] for place in places):
-        assert time.monotonic() < deadline, "readers wait behind a transaction that is open"
-        for records in consumer.poll(timeout_ms=200).values():
-            found += [json.loads(record.value) for record in records]
-    consumer.close()
-    return found
-
-
 def test_the_examples_stopped_in_the_middle_and_finished(command, barnabas, say):
     batches = stop_in_the_middle(command)
     code, output, errors = command.run(PIPELINES, "--once")
@@ -113,7 +95,7 @@ def test_the_examples_stopped_in_the_middle_and_finished(command, barnabas, say)
         assert sorted(set(numbers)) == numbers
         assert each[-1]["lag"] == 0
         assert sum(batch["scanned_rows"] for batch in each) <= rows
-    check_movements(committed(barnabas.bootstrap_servers, "movements"))
+    check_movements(committed(barnabas.bootstrap_servers, "movements"), RECORDS)
     check_orders(committed(barnabas.bootstrap_servers, "orders-by-country"))
     check_sessions(committed(barnabas.bootstrap_servers, "sessions"))
 
@@ -132,17 +114,6 @@ def stop_in_the_middle(command: Command) -> list[dict]:
             process.kill()
     assert (process.returncode, errors) == (0, "")
     return batches + [json.loads(line) for line in output.splitlines()]
-
-
-def check_movements(movements: list[dict]) -> None:
-    expected = []
-    for payment in spark_data.payments(RECORDS):
-        number, cents = payment.value["id"], payment.value["cents"]
-        expected.append((number, payment.value["from"], -cents))
-        expected.append((number, payment.value["to"], cents))
-    found = [(each["payment"], each["account"], each["cents"]) for each in movements]
-    assert sum(cents for _, _, cents in found) == 0
-    assert sorted(found) == sorted(expected)
 
 
 def check_orders(orders: list[dict]) -> None:

@@ -148,18 +148,33 @@ class Driver:
                 lambda decider: decider.commit(batch_id, prepared, end.fingerprint, end.offsets),
             )
             return
-        if self.kind == SINGLE:
-            sink = self._sink or SingleTransactionSink(self.options, query_id, self._cluster)
-            self._sink = sink
+        sink = self._made(batch_id)
+        if isinstance(sink, SingleTransactionSink):
             sink.write_batch(batch_id, self._rows(batch_id), end.fingerprint, end.offsets)
-            return
-        if self._sink is None:
-            self._sink = Decider(self.options, query_id, self._cluster, hears_alone=True)
-            self._sink.recover(batch_id)
-        decider = self._sink
-        assert isinstance(decider, Decider)
-        if not decider.is_decided(batch_id, end.fingerprint, end.topics):
-            decider.commit(batch_id, self._run_task(batch_id), end.fingerprint, end.offsets)
+        elif not sink.is_decided(batch_id, end.fingerprint, end.topics):
+            sink.commit(batch_id, self._run_task(batch_id), end.fingerprint, end.offsets)
+
+    def begin(self) -> None:
+        """What a sink does with the next batch before a table is written."""
+        if not self.files.is_planned(self.batch_id):
+            self.files.plan(self.batch_id)
+        self.is_first = True  # What is planned is not planned again.
+        end = checkpoint.batch_end(str(self.files.directory), self.batch_id)
+        sink = self._made(self.batch_id)
+        assert not sink.is_decided(self.batch_id, end.fingerprint, end.topics)
+        sink.begin_batch(self.batch_id, end.fingerprint)
+
+    def _made(self, batch_id: int) -> SingleTransactionSink | Decider:
+        """The sink, which recovers before its first batch."""
+        if self._sink is not None:
+            return self._sink
+        query_id = self.files.query_id
+        if self.kind == SINGLE:
+            self._sink = SingleTransactionSink(self.options, query_id, self._cluster)
+            return self._sink
+        self._sink = decider = Decider(self.options, query_id, self._cluster, hears_alone=True)
+        decider.recover(batch_id)
+        return decider
 
     def _rows(self, batch_id: int) -> list[EncodedBatch]:
         return [rows(self.options.topic or f"out-{batch_id}", f"{batch_id}")]

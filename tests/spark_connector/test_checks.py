@@ -3,7 +3,12 @@
 import pytest
 
 from barnabas.spark_connector import Pipeline, Sink, Source
-from barnabas.spark_connector.checks import check_columns, check_configuration, check_pipelines
+from barnabas.spark_connector.checks import (
+    check_columns,
+    check_configuration,
+    check_pipelines,
+    with_checked_table,
+)
 from barnabas.spark_connector.errors import WrongOption
 from barnabas.spark_connector.refusals import WrongUse
 
@@ -79,6 +84,17 @@ def test_a_pipeline_that_is_right(kind):
             {"options": {"newQeury": True}}, "pipeline a: .* did you mean newQuery", id="misspelt"
         ),
         pytest.param({"options": {"colour": "red"}}, "no option colour: there are", id="unknown"),
+        pytest.param({"table": "movements"}, "table= is 'movements', not a function", id="table"),
+        pytest.param(
+            {"kind": "stock", "table": print},
+            "pipeline a: kind='stock' cannot write a table, too: it has no ledger",
+            id="stock-table",
+        ),
+        pytest.param(
+            {"table": print, "trigger": {"continuous": "1 s"}},
+            "pipeline a: the continuous trigger cannot be exactly once",
+            id="table-continuous",
+        ),
         pytest.param({"topic": "in"}, "reads and writes the topic in", id="own-output"),
         pytest.param({"topic": "__spark_sink_ledger"}, "is the sink's ledger", id="ledger"),
         pytest.param(
@@ -103,6 +119,25 @@ def test_a_sink_that_is_wrong(sink, says):
 )
 def test_intervals_that_spark_takes(interval):
     check_pipelines([pipeline(trigger={"processingTime": interval})])
+
+
+class Frame:
+    """What a table has returned for the topic."""
+
+    sparkSession = None  # noqa: N815 - Spark's name
+
+    def __init__(self, *dtypes):
+        self.dtypes = dtypes
+
+
+def test_what_a_table_returns_for_the_topic_has_no_other_columns():
+    frame = Frame(*RIGHT)
+    sink = Sink(sink_id="a", topic="out", table=lambda _rows, _batch: frame)
+    assert with_checked_table(sink).table("rows", "batch") is frame
+    frame.dtypes = (*RIGHT, ("account", "int"))
+    with pytest.raises(WrongUse, match="the sink has no column 'account'"):
+        with_checked_table(sink).table("rows", "batch")
+    assert with_checked_table(Sink(sink_id="a")) == Sink(sink_id="a")
 
 
 def test_the_stock_sink_may_do_what_it_can():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from barnabas.spark import run as run_program
 from barnabas.spark_connector import Pipeline, Sink, Source
 from barnabas.spark_connector.command import main, pipelines_of
 from barnabas.spark_connector.failures import QueryFailed
@@ -143,6 +144,48 @@ def test_no_file(capsys, tmp_path):
         2,
         f"barnabas.spark: there is no file {tmp_path / 'none.py'}",
     )
+
+
+def end_of_program(capsys, *pipelines, arguments=()):
+    """Return the exit code of a file that ends with run(), and the line on standard error."""
+    with pytest.raises(SystemExit) as ended:
+        run_program(*pipelines, arguments=arguments)
+    (line,) = capsys.readouterr().err.splitlines()
+    return ended.value.code, line
+
+
+def test_a_program_is_given_pipelines_and_the_options_of_the_command(capsys, monkeypatch):
+    one = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="a", topic="out"))
+    assert end_of_program(capsys) == (2, "barnabas.spark: run() was given no Pipeline")
+    assert "run() was given str, not a Pipeline" in end_of_program(capsys, "a")[1]
+    shapeless = Pipeline(source=None, sink=Sink(sink_id="a"))
+    code, line = end_of_program(capsys, one, shapeless)
+    assert (code, "pipeline 2: the source= must be a Source(...)" in line) == (2, True)
+    assert "2 pipelines have the sink id 'a'" in end_of_program(capsys, one, one)[1]
+    arguments = ["--pipeline", "b"]
+    assert (
+        "there is no pipeline 'b'; there are a"
+        in end_of_program(capsys, one, arguments=arguments)[1]
+    )
+    code, line = end_of_program(capsys, one, arguments=["another.py"])
+    assert (code, "unrecognized arguments: another.py" in line) == (2, True)
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    for arguments in (["--master", "local[1]"], ["--conf", "a=b"], ["--packages", "a"], ["--ui"]):
+        code, line = end_of_program(capsys, one, arguments=arguments)
+        assert (code, line.partition(":")[2]) == (
+            2,
+            " --master, --packages, --conf and --ui are for spark-submit to say here: give it"
+            " options of its own",
+        )
+
+
+def test_where_the_connectors_jars_are(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(
+        "barnabas.spark_connector.command.jars_of_installed_spark",
+        lambda: [tmp_path / "one.jar", tmp_path / "two.jar"],
+    )
+    assert main(["jars"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path}/one.jar,{tmp_path}/two.jar\n"
 
 
 def test_two_pipelines_of_one_sink(file, capsys):

@@ -5,6 +5,7 @@ import pytest
 from barnabas.spark_connector.entries import (
     HISTORY_MAX,
     NO_ENTRY,
+    Begun,
     Entry,
     Listed,
     decode,
@@ -39,8 +40,11 @@ def test_an_entry_comes_back_as_it_was_written():
     home = Home("cluster", {"in": "id-1"})
     entry = entry._replace(incarnation=Incarnation(home, Home("other", {"out": "id-2"})))
     assert decode(encode(entry)) == entry
+    entry = entry._replace(begun=Begun(8, "g"))
+    assert decode(encode(entry)) == entry
     following = entry.followed_by(8, "g", (), is_pinned=True, record_count=3)
     assert following.incarnation == entry.incarnation
+    assert following.begun == Begun()
     assert decode(encode(following)) == following
     assert entry.before().incarnation == entry.incarnation
     assert json.loads(encode(entry))["version"] == 2

@@ -75,6 +75,15 @@ def test_the_jars_of_a_tested_version(monkeypatch, version):
     assert jars.jars_of_installed_spark() == ["the jars"]
 
 
+def test_a_connector_among_pysparks_own_jars_is_seen(monkeypatch, tmp_path):
+    monkeypatch.setattr(jars, "pyspark_jars", lambda: tmp_path)
+    assert not jars.has_connector()
+    (tmp_path / "spark-sql-kafka-0-10_2.13-4.2.0.jar").touch()
+    assert jars.has_connector()
+    monkeypatch.setattr(jars, "pyspark_jars", lambda: None)
+    assert not jars.has_connector()
+
+
 def test_another_version_is_told_what_to_do(monkeypatch):
     monkeypatch.setattr(jars, "pyspark_version", lambda: "4.9.1")
     with pytest.raises(Refusal, match=r"4\.9\.1.*spark-sql-kafka-0-10_2\.13:4\.9\.1"):

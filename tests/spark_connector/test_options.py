@@ -28,6 +28,9 @@ def test_names_are_recognised_in_the_case_that_spark_passes_on():
     assert (options.transaction_timeout_ms, options.new_query) == (5000, True)
     assert SinkOptions.parse(given | {"acceptlostbatch": "7"}).accepted_batch_id == 7
     assert SinkOptions.parse(given | {"acceptids": " a-B, c_D "}).accepted_ids == {"a-B", "c_D"}
+    assert (options.accepted_plan, options.accepted_batch_id) == (None, None)
+    accepting = SinkOptions.parse(given | {"acceptnewplan": "7", "acceptLostBatch": "0"})
+    assert (accepting.accepted_plan, accepting.accepted_batch_id) == (7, 0)
 
 
 def test_options_travel_to_tasks():

@@ -151,6 +151,13 @@ def test_what_is_left_of_a_report(text, sentence):
         (WORKER, "a Python worker process died"),
         ("Caused by: java.io.IOException: No space left on device", "a disk is full"),
         ("[AVRO_NOT_LOADED_SQL_FUNCTIONS_UNUSABLE] Cannot call the TO_AVRO", "with --packages"),
+        (
+            UDF.replace(
+                "ValueError: no amount in record 5",
+                "ModuleNotFoundError: No module named 'barnabas'",
+            ),
+            "the Python of Spark's workers has no package barnabas",
+        ),
         ("java.lang.OutOfMemoryError: Java heap space", "spark.driver.memory"),
         ("TimeoutException: Timed out waiting for a node assignment. Call: x", "did not answer"),
     ],

@@ -10,13 +10,17 @@ from tests.tidy.source import sources
 
 # Accepted because files written for Kafka have them: with one broker there is nothing to choose.
 NOTHING_TO_CHOOSE = {
-    "authorizer.class.name",
     "default.replication.factor",
     "offsets.topic.replication.factor",
     "transaction.state.log.min.isr",
     "transaction.state.log.replication.factor",
 }
 
+# A certificate is not replaced while the broker runs, so neither is one of another name.
+NOT_REPLACED = {"ssl.allow.dn.changes", "ssl.allow.san.changes"}
+
+# Read before there is a configuration: the loader looks values up with them.
+BY_THE_LOADER = {"config.providers"}
 
 # Read by name: groups have settings of their own, and these are what holds for the others.
 FOR_GROUPS = {name for name in FIELD_NAMES if name.startswith("group.consumer.")}
@@ -31,9 +35,21 @@ def attributes_read():
     }
 
 
+def read_by_name():
+    """Keys that listeners may have for themselves are read by the key's name."""
+    return {
+        node.value
+        for source in (*sources("broker/security"), *sources("broker/tls"))
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
 def test_every_setting_is_read():
     of_topics = {synonym for key in TOPIC_CONFIGS.values() for synonym in key.synonyms}
-    accepted = of_topics | NOTHING_TO_CHOOSE | FOR_GROUPS
+    accepted = (
+        of_topics | NOTHING_TO_CHOOSE | NOT_REPLACED | FOR_GROUPS | BY_THE_LOADER | read_by_name()
+    )
     read = attributes_read()
     unread = {name for name, field in FIELD_NAMES.items() if field not in read}
     assert unread - accepted == set()

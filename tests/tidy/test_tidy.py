@@ -35,13 +35,15 @@ MAY_OPEN = {
     "broker/cli/configuration.py",
     "broker/cli/directory_copy.py",
     "broker/runtime/process_usage.py",
+    "broker/tls/client.py",
+    "broker/tls/stores.py",
 }
 
 # Started by name, not imported: commands, the pytest plugin, `python -m`; and what tests and
 # users import.
 ENTRY_POINTS = re.compile(
     r"barnabas\.(broker\.cli\.\w+|broker\.testing\.pytest_plugin|broker\.config\.reference"
-    r"|protocol\.messages\.\w+|storage\.check|testing"
+    r"|broker\.tls\.client|protocol\.messages\.\w+|storage\.check|testing"
     r"|spark\.(data_source|foreach_batch)|(\w+\.)*__main__)"
 )
 

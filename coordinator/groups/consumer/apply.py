@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.coordinator.decision import Record
+from barnabas.coordinator.groups.commands import TopicsImage
 from barnabas.coordinator.groups.consumer import records
 from barnabas.coordinator.groups.consumer.group import NO_ASSIGNMENT, ConsumerGroup, Resolved
 from barnabas.protocol.messages.consumer_group_current_member_assignment_record import (
@@ -139,6 +140,14 @@ class TopicsMatched:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicsShown:
+    """The group's regular expressions are to be resolved against what a member sees."""
+
+    group_id: str
+    topics: TopicsImage
+
+
+@dataclass(frozen=True, slots=True)
 class JoinExpected:
     """A member of the classic protocol was told to join again, or has done so."""
 
@@ -166,6 +175,10 @@ def _topics_matched(group: ConsumerGroup, what: TopicsMatched) -> None:
     group.topics_matched = what.version
 
 
+def _topics_shown(group: ConsumerGroup, what: TopicsShown) -> None:
+    group.topics_shown = what.topics
+
+
 def _join_expected(group: ConsumerGroup, what: JoinExpected) -> None:
     if what.expected and what.member_id in group.members:
         group.expected_to_join.add(what.member_id)
@@ -176,5 +189,6 @@ def _join_expected(group: ConsumerGroup, what: JoinExpected) -> None:
 CHANGERS: Final[Mapping[type, Callable[[GroupTable, Any], None]]] = {
     TopicsSeen: _changed(_topics_seen),
     TopicsMatched: _changed(_topics_matched),
+    TopicsShown: _changed(_topics_shown),
     JoinExpected: _changed(_join_expected),
 }

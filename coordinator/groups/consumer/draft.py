@@ -9,7 +9,7 @@ from barnabas.coordinator.decision import Decision, Effect, Now, Record, Schedul
 from barnabas.coordinator.groups.commands import TopicsImage
 from barnabas.coordinator.groups.config import ConsumerTimes, GroupConfig
 from barnabas.coordinator.groups.consumer import patterns, records, timers
-from barnabas.coordinator.groups.consumer.apply import TopicsSeen
+from barnabas.coordinator.groups.consumer.apply import TopicsSeen, TopicsShown
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.consumer.member import NO_PARTITIONS, Member, Owned, Partitions
 from barnabas.coordinator.groups.consumer.reconcile import Step, reconciled
@@ -122,6 +122,8 @@ class Draft:
             wait_ms = 0 if age_ms is None or age_ms < 0 else max(0, REGEX_PAUSE_MS - age_ms)
             timer = Timer(group.group_id, timers.REGEX)
             self.effects.append(Schedule(timer, self.now.tick_ms + wait_ms))
+            if group.topics_shown is not self.topics:
+                self.changes.append(TopicsShown(group.group_id, self.topics))
 
     def refresh_epoch(self, change: Change, *, subscription_changed: bool) -> None:
         """Begin a new epoch if the subscription has changed, or the topics in it have."""

@@ -43,9 +43,13 @@ def _is_due(name: str, member: Member) -> bool:
 
 
 def _resolve(draft: Draft) -> Decision:
-    """Compare the group's regular expressions with all topics; a new epoch if that changes them."""
+    """Compare the group's regular expressions with all topics; a new epoch if that changes them.
+
+    With all that the member sees that last asked for it, as in Kafka.
+    """
     group, topics = draft.group, draft.topics
-    found = patterns.matching(sorted(group.regexes()), list(topics.names()))
+    shown = group.topics_shown or topics
+    found = patterns.matching(sorted(group.regexes()), list(shown.names()))
     if not found:
         return NOTHING
     version = topics.version()

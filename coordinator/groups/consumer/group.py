@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from barnabas.coordinator.decision import Effect, Now, Record
+from barnabas.coordinator.groups.commands import TopicsImage
 from barnabas.coordinator.groups.consumer import records
 from barnabas.coordinator.groups.consumer.member import NO_PARTITIONS, Member, Partitions
 from barnabas.coordinator.groups.group import CONSUMER, Identity
@@ -54,6 +55,8 @@ class ConsumerGroup:
         """The state of all topics that ``metadata_hash`` was last compared with."""
         self.topics_matched: int | None = None
         """The state of all topics that the regular expressions were last compared with."""
+        self.topics_shown: TopicsImage | None = None
+        """What the member sees that last asked for that; regular expressions find nothing else."""
         self.expected_to_join: set[str] = set()
         """Members of the classic protocol that were told to join again."""
 

@@ -3,19 +3,25 @@
 from barnabas.spark_connector import (
     CONNECTOR_JARS,
     TESTED_SPARK_VERSIONS,
+    Batch,
     Pipeline,
     Sink,
     Source,
+    decided,
     read,
     read_stream,
+    run,
 )
 
 __all__ = [
     "CONNECTOR_JARS",
     "TESTED_SPARK_VERSIONS",
+    "Batch",
     "Pipeline",
     "Sink",
     "Source",
+    "decided",
     "read",
     "read_stream",
+    "run",
 ]

@@ -11,6 +11,7 @@ from tests.attack.scenarios import (
     held,
     http,
     liars,
+    logins,
     readers,
     stalls,
 )
@@ -18,6 +19,7 @@ from tests.attack.scenarios import (
 ALL: tuple[Scenario | DirectoryScenario, ...] = (
     *frames.SCENARIOS,
     *connections.SCENARIOS,
+    *logins.SCENARIOS,
     *held.SCENARIOS,
     *stalls.SCENARIOS,
     *arrays.SCENARIOS,

@@ -72,7 +72,7 @@ def test_latin_1_is_read_where_utf_8_fails(tmp_path):
         ("num.partitons=3", "unknown key num.partitons, did you mean num.partitions?"),
         ("zzz=3", "unknown key zzz"),
         ("num.partitions", "--override num.partitions: must be key=value"),
-        ("listeners=SSL://:9093", "only PLAINTEXT listeners are available"),
+        ("listeners=X://:9093", "Listener name X is missing in listener.security.protocol.map"),
         ("log.dirs=/a,/b", "Several data directories are not supported"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What one broker answers about directories, producers, replicas, quotas, users and access control.
+"""What one broker answers about directories, producers, replicas, quotas and access control.
 
 The answers themselves are compared with Apache Kafka's in tests/interop; here is what needs a look
 inside, and what Kafka cannot be asked for.
@@ -21,12 +21,6 @@ from barnabas.protocol.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
-from barnabas.protocol.messages.alter_user_scram_credentials import (
-    ALTER_USER_SCRAM_CREDENTIALS,
-    AlterUserScramCredentialsRequest,
-    ScramCredentialDeletion,
-    ScramCredentialUpsertion,
-)
 from barnabas.protocol.messages.create_acls import CREATE_ACLS, AclCreation, CreateAclsRequest
 from barnabas.protocol.messages.delete_acls import DELETE_ACLS, DeleteAclsFilter, DeleteAclsRequest
 from barnabas.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
@@ -44,11 +38,6 @@ from barnabas.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
     DescribeProducersRequest,
     TopicRequest,
-)
-from barnabas.protocol.messages.describe_user_scram_credentials import (
-    DESCRIBE_USER_SCRAM_CREDENTIALS,
-    DescribeUserScramCredentialsRequest,
-    UserName,
 )
 from barnabas.protocol.messages.elect_leaders import (
     ELECT_LEADERS,
@@ -230,7 +219,7 @@ async def test_only_the_assignment_that_is_can_be_asked_for(administration, repl
     assert (listed.error_code, listed.topics) == (0, [])
 
 
-# ------------------------------------------------------------------------------ quotas and users
+# ---------------------------------------------------------------------------------------- quotas
 
 
 async def alter_quota(administration, *operations):
@@ -241,16 +230,94 @@ async def alter_quota(administration, *operations):
     return result.error_code, result.error_message
 
 
-async def test_a_quota_is_refused_not_stored(administration):
-    remove = ("producer_byte_rate", 0.0, True)
-    assert await alter_quota(administration, remove) == (0, None)
-    code, message = await alter_quota(administration, remove, ("consumer_byte_rate", 5.0, False))
-    assert (code, message) == (
-        ErrorCode.POLICY_VIOLATION,
-        "This broker has no quotas: it would limit nobody.",
-    )
-    response = await administration.ask(DESCRIBE_CLIENT_QUOTAS, DescribeClientQuotasRequest(), 1)
-    assert (response.error_code, response.entries) == (0, [])
+async def described(administration, *components, strict=False):
+    request = DescribeClientQuotasRequest([ComponentData(*each) for each in components], strict)
+    response = await administration.ask(DESCRIBE_CLIENT_QUOTAS, request, 1)
+    assert response.error_code == 0
+    return {
+        tuple((each.entity_type, each.entity_name) for each in entry.entity): {
+            value.key: value.value for value in entry.values
+        }
+        for entry in response.entries
+    }
+
+
+async def test_quotas_are_set_and_removed(administration):
+    bytes_in, bytes_out = ("producer_byte_rate", 5.0, False), ("consumer_byte_rate", 7.0, False)
+    assert await alter_quota(administration, bytes_in, bytes_out) == (0, None)
+    assert await described(administration) == {
+        (("user", "u"),): {"producer_byte_rate": 5.0, "consumer_byte_rate": 7.0}
+    }
+    assert await alter_quota(administration, ("producer_byte_rate", 0.0, True)) == (0, None)
+    # Not there: no error, as in Kafka.
+    assert await alter_quota(administration, ("no_such_key", 0.0, True)) == (0, None)
+    assert await described(administration) == {(("user", "u"),): {"consumer_byte_rate": 7.0}}
+
+
+@pytest.mark.parametrize(
+    ("entity", "key", "value"),
+    [
+        ([("user", "u")], "producer_byte_rate", 0.0),
+        ([("user", "u")], "producer_byte_rate", 0.5),
+        ([("user", "u")], "producer_byte_rate", float("nan")),
+        ([("user", "u")], "request_percentage", float("inf")),
+        ([("user", "u")], "request_percentage", -1.0),
+        ([("user", "u")], "no_such_key", 1.0),
+        ([("user", "u")], "connection_creation_rate", 1.0),
+        ([("ip", "10.0.0.1")], "producer_byte_rate", 1.0),
+        ([("ip", "no.such.host.example")], "connection_creation_rate", 1.0),
+        ([("ip", "10.0.0.1"), ("user", "u")], "connection_creation_rate", 1.0),
+        ([("nobody", "u")], "producer_byte_rate", 1.0),
+        ([("user", "")], "producer_byte_rate", 1.0),
+        ([("user", "u"), ("user", "v")], "producer_byte_rate", 1.0),
+        ([], "producer_byte_rate", 1.0),
+    ],
+)
+async def test_quotas_that_cannot_be(administration, entity, key, value):
+    entry = EntryData([EntityData(*each) for each in entity], [OpData(key, value)])
+    request = AlterClientQuotasRequest([entry])
+    (result,) = (await administration.ask(ALTER_CLIENT_QUOTAS, request, 1)).entries
+    assert result.error_code == ErrorCode.INVALID_REQUEST
+    assert await described(administration) == {}
+
+
+async def test_a_key_given_twice_and_a_trial(administration):
+    twice = [("producer_byte_rate", 5.0, False), ("producer_byte_rate", 6.0, False)]
+    assert (await alter_quota(administration, *twice))[0] == ErrorCode.INVALID_REQUEST
+    entry = EntryData([EntityData("user", "u")], [OpData("request_percentage", 0.5)])
+    request = AlterClientQuotasRequest([entry], validate_only=True)
+    (result,) = (await administration.ask(ALTER_CLIENT_QUOTAS, request, 1)).entries
+    assert result.error_code == 0
+    assert await described(administration) == {}
+
+
+async def test_filters_of_quotas(administration):
+    entities = {
+        "u": [("user", "u")],
+        "any user": [("user", None)],
+        "u as c": [("client-id", "c"), ("user", "u")],
+        "c": [("client-id", "c")],
+        "an address": [("ip", "10.0.0.1")],
+    }
+    for each in entities.values():
+        key = "connection_creation_rate" if each[0][0] == "ip" else "producer_byte_rate"
+        entry = EntryData([EntityData(*pair) for pair in each], [OpData(key, 1.0)])
+        request = AlterClientQuotasRequest([entry])
+        (result,) = (await administration.ask(ALTER_CLIENT_QUOTAS, request, 1)).entries
+        assert result.error_code == 0, result.error_message
+
+    async def found(*components, strict=False):
+        keys = await described(administration, *components, strict=strict)
+        return {name for name, each in entities.items() if tuple(each) in keys}
+
+    assert await found() == set(entities)
+    assert await found(strict=True) == set()
+    assert await found(("user", 0, "u")) == {"u", "u as c"}
+    assert await found(("user", 0, "u"), strict=True) == {"u"}
+    assert await found(("user", 1, None)) == {"any user"}
+    assert await found(("user", 2, None)) == {"u", "any user", "u as c"}
+    assert await found(("user", 0, "u"), ("client-id", 0, "c"), strict=True) == {"u as c"}
+    assert await found(("ip", 2, None)) == {"an address"}
 
 
 @pytest.mark.parametrize(
@@ -266,23 +333,6 @@ async def test_a_filter_that_makes_no_sense(administration, component, code, mes
     response = await administration.ask(DESCRIBE_CLIENT_QUOTAS, request, 1)
     assert (response.error_code, response.error_message) == (code, message)
     assert response.entries is None
-
-
-async def test_a_credential_is_refused_not_stored(administration):
-    request = AlterUserScramCredentialsRequest(
-        [ScramCredentialDeletion("b", 1)],
-        [ScramCredentialUpsertion("a", 2, 4096, b"salt", b"password")],
-    )
-    response = await administration.ask(ALTER_USER_SCRAM_CREDENTIALS, request, 0)
-    assert [(each.user, each.error_code) for each in response.results] == [
-        ("a", ErrorCode.UNSUPPORTED_SASL_MECHANISM),
-        ("b", ErrorCode.RESOURCE_NOT_FOUND),
-    ]
-    assert "would protect nothing" in response.results[0].error_message
-    described = await administration.ask(
-        DESCRIBE_USER_SCRAM_CREDENTIALS, DescribeUserScramCredentialsRequest([UserName("a")]), 0
-    )
-    assert [each.error_code for each in described.results] == [ErrorCode.RESOURCE_NOT_FOUND]
 
 
 # --------------------------------------------------------------------------------- access control

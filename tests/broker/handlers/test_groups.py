@@ -19,6 +19,7 @@ from barnabas.broker.handlers.group_administration import (
     list_groups,
 )
 from barnabas.broker.handlers.groups import heartbeat, join_group, leave_group, sync_group
+from barnabas.broker.security.access import OPEN
 from barnabas.protocol.client import NEED_DATA, ClientConnection
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
@@ -257,7 +258,10 @@ def test_groups_are_listed_described_and_deleted(alone, member):
 
 
 CONTEXT = SimpleNamespace(
-    api_version=5, client_id="client", connection=SimpleNamespace(peer_host="host")
+    access=OPEN,
+    api_version=5,
+    client_id="client",
+    connection=SimpleNamespace(peer_host="host"),
 )
 HOST = SimpleNamespace(
     config=SimpleNamespace(group_min_session_timeout_ms=1, group_max_session_timeout_ms=100_000)
@@ -298,12 +302,12 @@ def test_a_heartbeat_is_welcome_while_groups_are_loaded():
     )
 
 
-def test_groups_that_are_being_loaded_are_not_listed():
+async def test_groups_that_are_being_loaded_are_not_listed():
     loading = coordinator(ErrorCode.NONE, is_loading=True)
-    code = list_groups(loading, CONTEXT, ListGroupsRequest()).error_code
+    code = (await list_groups(loading, CONTEXT, ListGroupsRequest())).error_code
     assert code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     nothing = coordinator(ErrorCode.NONE, is_coordinator=lambda: False)
-    assert list_groups(nothing, CONTEXT, ListGroupsRequest()).groups == []
+    assert (await list_groups(nothing, CONTEXT, ListGroupsRequest())).groups == []
 
 
 def test_a_member_says_no_more_about_itself_than_the_limit(monkeypatch):

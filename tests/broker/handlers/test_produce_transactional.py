@@ -6,7 +6,6 @@ import threading
 
 import pytest
 
-from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.handlers.produce_shortcut import ProduceShortcut
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.end_txn import END_TXN
@@ -16,6 +15,7 @@ from barnabas.protocol.records import iterate_batches
 from barnabas.storage.journal import CommitGroup
 from barnabas.testing import Broker
 from tests.broker.data_plane import PRODUCE_VERSIONS, Named, Wire, batch, values
+from tests.broker.held_markers import Markers
 from tests.broker.raw_producer import RawProducer
 from tests.waiting import wait_until
 
@@ -419,25 +419,6 @@ def test_a_plain_batch_beside_its_producers_open_transaction_p4(wire, topic, pro
 def markers(monkeypatch):
     """``markers.stop()``: no marker can be written until ``markers.go_on()``."""
     return Markers(monkeypatch)
-
-
-class Markers:
-    def __init__(self, monkeypatch):
-        self._patch = monkeypatch
-        self._write = MarkerWriter.write
-        self._stopped = False
-
-    def stop(self):
-        self._stopped = True
-        self._patch.setattr(MarkerWriter, "write", lambda *given: self._written(*given))  # noqa: PLW0108 - a function, to be bound
-
-    def go_on(self):
-        self._stopped = False
-
-    def _written(self, writer, topic, index, marker):
-        if self._stopped:
-            return ErrorCode.KAFKA_STORAGE_ERROR
-        return self._write(writer, topic, index, marker)
 
 
 def waiting_broker(wait_ms=ALWAYS_MS, **settings):

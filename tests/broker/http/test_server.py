@@ -12,9 +12,11 @@ import socket
 import pytest
 
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.http import server as http_server
-from barnabas.broker.http.message import Answer, text
-from barnabas.broker.http.server import ANSWERED_MAX, ASKING_MAX, HttpServer
+from barnabas.broker.http import connection as http_connection
+from barnabas.broker.http.answer import Answer, text
+from barnabas.broker.http.guard import HostCheck
+from barnabas.broker.http.server import ANSWERED_MAX, ASKING_MAX, PROBES_MAX, HttpServer
+from barnabas.broker.http.site import Site
 from barnabas.broker.network.socket_server import ListenError
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.server import BrokerServer
@@ -64,7 +66,8 @@ class Pages:
     """``async with Pages(a=page) as address:`` an HTTP port with pages of a test."""
 
     def __init__(self, **pages):
-        self.server = HttpServer("127.0.0.1", 0, {f"/{name}": page for name, page in pages.items()})
+        site = Site({f"/{name}": page for name, page in pages.items()}, HostCheck(()), None)
+        self.server = HttpServer("127.0.0.1", 0, site.answer)
 
     async def __aenter__(self):
         await self.server.start(BrokerConfig())
@@ -88,9 +91,12 @@ async def test_a_broker_that_is_well():
             assert await get_json(address, alias) == (status, ready)
 
 
+CLOSING = b" HTTP/1.1\r\nConnection: close\r\n\r\n"
+
+
 async def test_metrics_in_pieces():
     async with Broker(config=HTTP) as broker:
-        answer = await ask(broker.server.http.address, b"GET /metrics HTTP/1.1\r\n\r\n")
+        answer = await ask(broker.server.http.address, b"GET /metrics" + CLOSING)
         head, _, body = answer.partition(b"\r\n\r\n")
         assert b"Transfer-Encoding: chunked" in head
         size, _, rest = body.partition(b"\r\n")
@@ -197,12 +203,14 @@ async def test_a_taken_port_is_an_error_only_for_who_asked_for_it(caplog, monkey
 @pytest.mark.parametrize(
     ("data", "status"),
     [
-        (b"GET /nothing HTTP/1.1\r\n\r\n", b"404"),
-        (b"DELETE /metrics HTTP/1.1\r\n\r\n", b"405"),
+        (b"GET /nothing" + CLOSING, b"404"),
+        (b"DELETE /livez" + CLOSING, b"405"),
+        (b"POST /livez HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", b"501"),
+        (b"GET /livez HTTP/1.1\r\n\r\nGET /livez HTTP/1.1\r\n\r\n", b"200"),
         (b"\x16\x03\x01\x02\x00\x01\r\n\r\n", b"400"),
         (b"GET /livez HTTP/1.1\r\nX: " + b"x" * 9000 + b"\r\n\r\n", b"431"),
     ],
-    ids=["404", "405", "400", "431"],
+    ids=["404", "405", "501", "two at once", "400", "431"],
 )
 async def test_bad_input_is_answered_and_closed(data, status):
     async with Pages(livez=lambda: text(200, "ok")) as address:
@@ -211,20 +219,20 @@ async def test_bad_input_is_answered_and_closed(data, status):
 
 async def test_a_head_request_has_no_body():
     async with Pages(livez=lambda: text(200, "ok")) as address:
-        answer = await ask(address, b"HEAD /livez HTTP/1.1\r\n\r\n")
+        answer = await ask(address, b"HEAD /livez" + CLOSING)
         assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
         assert answer.endswith(b"\r\n\r\n")
         assert b"ok\n" not in answer
 
 
 async def test_who_asks_too_slowly_is_told_so(monkeypatch):
-    monkeypatch.setattr(http_server, "QUESTION_SECONDS", 0.05)
+    monkeypatch.setattr(http_connection, "QUESTION_SECONDS", 0.05)
     async with Pages() as address:
         assert (await ask(address, b"GET /livez HT")).split()[1] == b"408"
 
 
 async def test_who_reads_too_slowly_is_cut_off(monkeypatch, caplog):
-    monkeypatch.setattr(http_server, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(http_connection, "ANSWER_SECONDS", 0.2)
     taken = []
 
     def body():
@@ -268,7 +276,9 @@ async def test_questions_that_never_end_keep_no_probe_out():
                     dripping.append(asyncio.ensure_future(drip(writer)))
                 if number % 50 == 49:
                     assert await status_of(address) == 200
-                    assert len(server.server._connections) <= ASKING_MAX + ANSWERED_MAX
+                    assert len(server.server._connections) <= (
+                        ASKING_MAX + ANSWERED_MAX + PROBES_MAX
+                    )
             for _ in range(5):
                 assert await status_of(address) == 200
         finally:
@@ -333,9 +343,63 @@ async def test_an_error_in_a_page_cuts_the_answer_and_is_logged(caplog, kind):
     async with Pages(broken=lambda: Answer(200, "text/plain", body())) as address:
         with caplog.at_level(logging.ERROR):
             try:
-                answer = await ask(address, b"GET /broken HTTP/1.1\r\n\r\n")
+                answer = await ask(address, b"GET /broken" + CLOSING)
             except ConnectionError:
                 answer = b""
         assert not answer.endswith(b"0\r\n\r\n")
     (record,) = caplog.records
     assert record.exc_info[0] is kind
+
+
+async def read_answer(reader):
+    """One answer with a Content-Length: its status and body."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode()
+    length = int(re.search(r"Content-Length: (\d+)", head)[1])
+    return int(head.split()[1]), head, await reader.readexactly(length)
+
+
+async def test_one_connection_asks_again_and_again():
+    async with Pages(livez=lambda: text(200, "ok")) as address:
+        reader, writer = await asyncio.open_connection(*address)
+        for _ in range(5):
+            writer.write(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            status, head, body = await read_answer(reader)
+            assert (status, body) == (200, b"ok\n")
+            assert "Connection: keep-alive" in head
+        writer.close()
+
+
+async def test_an_idle_connection_is_closed_without_a_word(monkeypatch):
+    monkeypatch.setattr(http_connection, "IDLE_SECONDS", 0.05)
+    async with Pages(livez=lambda: text(200, "ok")) as address:
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(b"GET /livez HTTP/1.1\r\n\r\n")
+        await read_answer(reader)
+        assert await reader.read() == b""
+        writer.close()
+
+
+async def test_tabs_that_are_left_open_keep_no_probe_out():
+    server = Pages(livez=lambda: text(200, "ok"), other=lambda: text(200, "ok"))
+    async with server as address:
+        held = []
+        for _ in range(3 * ASKING_MAX):
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(b"GET /other HTTP/1.1\r\n\r\n")
+            await read_answer(reader)
+            held.append(writer)
+            assert await status_of(address) == 200
+        assert len(server.server._connections) <= ASKING_MAX + 1
+        for writer in held:
+            writer.close()
+
+
+async def test_a_client_that_waits_for_permission_to_send_a_body():
+    async with Pages(livez=lambda: text(200, "ok")) as address:
+        reader, writer = await asyncio.open_connection(*address)
+        head = b"POST /livez HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+        writer.write(head)
+        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        writer.write(b"ab")
+        assert (await read_answer(reader))[0] == 405
+        writer.close()

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from barnabas.broker.config.broker_config import BROKER_CONFIGS
+from barnabas.broker.http.connection import ANSWER_SECONDS, QUESTION_SECONDS
 from barnabas.broker.http.pages import pages
-from barnabas.broker.http.server import ANSWER_SECONDS, ANSWERED_MAX, ASKING_MAX, QUESTION_SECONDS
+from barnabas.broker.http.server import ANSWERED_MAX, ASKING_MAX, PROBES_MAX
 from barnabas.testing import Broker
 from tests.broker.metrics.committing import commit
 
@@ -46,7 +47,8 @@ def test_its_settings_and_limits_are_true():
     listener = BROKER_CONFIGS["barnabas.http.listener"]
     assert f"`{listener.default_text}` unless `{listener.name}` says otherwise" in PAGE
     assert "`barnabas.metrics.partitions=false`" in PAGE
-    assert f"{ASKING_MAX} connections at a time may be asking and {ANSWERED_MAX} reading" in PAGE
     assert f"{QUESTION_SECONDS:.0f} s to ask and {ANSWER_SECONDS:.0f} s to read" in PAGE
+    assert f"{ASKING_MAX} connections at a time may be asking, {ANSWERED_MAX} reading" in PAGE
+    assert f"and {PROBES_MAX} more reading what probes" in PAGE
     for path in re.findall(r"`(docker/[^`]+)`", PAGE):
         assert (ROOT / path).exists()

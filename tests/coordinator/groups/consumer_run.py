@@ -371,7 +371,7 @@ def hard(group: Any) -> Any:
     return {
         name: value
         for name, value in vars(group).items()
-        if name not in {"topics_seen", "topics_matched", "expected_to_join"}
+        if name not in {"topics_seen", "topics_matched", "topics_shown", "expected_to_join"}
     }
 
 

@@ -12,8 +12,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from barnabas.storage.metastore.interface import (
     PRODUCER_ID_BLOCK,
+    AclRow,
     IdentityMismatch,
     MetaStore,
+    QuotaRow,
+    ScramRow,
     TopicExists,
     TopicNotFound,
 )
@@ -297,3 +300,62 @@ AgainstAModel.TestCase.settings = settings(
     suppress_health_check=[HealthCheck.too_slow],
 )
 TestAgainstAModel = AgainstAModel.TestCase
+
+
+# ----------------------------------------------------------------------------- access and quotas
+
+READ_ORDERS = AclRow(2, "orders", 3, "User:alice", "*", 3, 3)
+WRITE_ORDERS = AclRow(2, "orders", 3, "User:alice", "*", 4, 3)
+SCRAM = ScramRow("alice", "SCRAM-SHA-256", b"salt", b"stored", b"server", 4096)
+QUOTA = QuotaRow("user=alice", "producer_byte_rate", 1000.0)
+
+
+def test_acls_come_and_go_one_by_one_and_in_one_commit(opener):
+    store = opener()
+    store.change_acls([READ_ORDERS, WRITE_ORDERS], [])
+    assert set(store.load().acls) == {READ_ORDERS, WRITE_ORDERS}
+    store.close()
+    store = opener()
+    store.change_acls([], [READ_ORDERS])
+    assert store.load().acls == (WRITE_ORDERS,)
+    store.change_acls([READ_ORDERS], [WRITE_ORDERS])
+    store.close()
+    store = opener()
+    assert store.load().acls == (READ_ORDERS,)
+    store.close()
+
+
+def test_credentials_are_set_and_deleted(store):
+    other = ScramRow("alice", "SCRAM-SHA-512", b"s", b"k", b"v", 8192)
+    store.change_scram_credentials([SCRAM, other], [])
+    changed = ScramRow("alice", "SCRAM-SHA-256", b"new", b"stored", b"server", 4096)
+    store.change_scram_credentials([changed], [("bob", "SCRAM-SHA-256")])
+    assert store.load().scram_credentials == (changed, other)
+    store.change_scram_credentials([], [("alice", "SCRAM-SHA-512")])
+    assert store.load().scram_credentials == (changed,)
+
+
+def test_quotas_are_set_and_removed(store):
+    store.change_quotas([QUOTA, QuotaRow("", "request_percentage", 0.5)], [])
+    store.change_quotas([QuotaRow("user=alice", "producer_byte_rate", 2.0)], [("x", "y")])
+    assert store.load().quotas == (
+        QuotaRow("", "request_percentage", 0.5),
+        QuotaRow("user=alice", "producer_byte_rate", 2.0),
+    )
+    store.change_quotas([], [("", "request_percentage"), ("user=alice", "producer_byte_rate")])
+    assert store.load().quotas == ()
+
+
+def test_a_secret_is_made_once(opener):
+    store = opener()
+    assert store.keep_secret("one", b"first") == b"first"
+    assert store.keep_secret("one", b"second") == b"first"
+    assert store.keep_secret("two", b"\0second") == b"\0second"
+    store.close()
+    store = opener()
+    assert store.keep_secret("one", b"third") == b"first"
+    store.close()
+
+
+def test_secrets_do_not_show():
+    assert "stored" not in repr(SCRAM)

@@ -9,7 +9,12 @@ import pytest
 
 from barnabas.storage.io import LocalFile
 from barnabas.storage.metastore.commit_count import CommitCount
-from barnabas.storage.metastore.interface import MetaStoreError, MetaStoreRefused, TopicExists
+from barnabas.storage.metastore.interface import (
+    AclRow,
+    MetaStoreError,
+    MetaStoreRefused,
+    TopicExists,
+)
 from barnabas.storage.metastore.sqlite import FILE_NAME, MEMORY, SqliteMetaStore
 
 
@@ -67,6 +72,30 @@ def test_a_store_from_before_groups_had_settings(tmp_path):
     store = open_store(tmp_path / FILE_NAME)
     assert store.load().group_configs == {}
     store.set_group_configs("g", {"x": "1"})
+    store.close()
+
+
+def test_a_store_from_before_access_control(tmp_path):
+    open_store(tmp_path / FILE_NAME).close()
+    connection = sqlite3.connect(tmp_path / FILE_NAME)
+    for table in ("acls", "scram_credentials", "quotas"):
+        connection.execute(f"DROP TABLE {table}")
+        connection.execute("DELETE FROM digests WHERE name = ?", (table,))
+    connection.commit()
+    connection.close()
+    store = open_store(tmp_path / FILE_NAME)
+    store.change_acls([AclRow(2, "t", 3, "User:a", "*", 3, 3)], [])
+    store.close()
+    store = open_store(tmp_path / FILE_NAME)
+    assert len(store.load().acls) == 1
+    store.close()
+
+
+def test_the_file_is_for_its_owner_alone(tmp_path):
+    store = open_store(tmp_path / FILE_NAME)
+    store.change_acls([], [])
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes[FILE_NAME] == modes[f"{FILE_NAME}-wal"] == 0o600
     store.close()
 
 

@@ -1,0 +1,32 @@
+"""Changes of partitions, counted against their client's quota (KIP-599)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.broker.security.quotas import told_ms
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.broker.api.dispatch import RequestContext
+
+
+class Mutations:
+    """What one request changes: so many partitions, in the order in which it says so."""
+
+    def __init__(self, context: RequestContext, *, strict_since: int) -> None:
+        """From version ``strict_since`` on a client understands a refusal; before, it is slowed."""
+        self._quota = context.quota
+        self._strict = context.api_version >= strict_since
+        self.throttle_time_ms = 0
+        """What the answer is to say."""
+
+    def count(self, partitions: int) -> None:
+        """Count partitions that are to change; raises KafkaError THROTTLING_QUOTA_EXCEEDED."""
+        if self._quota is None:
+            return
+        throttle_ms = self._quota.mutated(partitions, strict=self._strict)
+        if throttle_ms is None:
+            self.throttle_time_ms = told_ms(self._quota.mutations_owed_ms())
+            raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+        self.throttle_time_ms = max(self.throttle_time_ms, told_ms(throttle_ms))

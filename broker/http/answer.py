@@ -1,0 +1,98 @@
+"""Answers over HTTP/1: what they say, and how that is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+REASONS: Final[Mapping[int, str]] = {
+    200: "OK",
+    201: "Created",
+    204: "No Content",
+    304: "Not Modified",
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    408: "Request Timeout",
+    409: "Conflict",
+    413: "Content Too Large",
+    415: "Unsupported Media Type",
+    421: "Misdirected Request",
+    429: "Too Many Requests",
+    431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
+    501: "Not Implemented",
+    503: "Service Unavailable",
+}
+
+Piece: TypeAlias = str | bytes
+
+_ALWAYS: Final[Mapping[str, str]] = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""What every answer says unless it says otherwise."""
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+LAST_CHUNK: Final = b"0\r\n\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer; a body that is a tuple is there whole, another one comes piece by piece."""
+
+    status: int
+    content_type: str
+    body: tuple[Piece, ...] | Iterable[Piece]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def text(status: int, words: str, headers: Mapping[str, str] | None = None) -> Answer:
+    """Return an answer of one line."""
+    return Answer(status, "text/plain; charset=utf-8", (words + "\n",), headers or {})
+
+
+def json_answer(status: int, content: object) -> Answer:
+    """Return an answer in JSON."""
+    return Answer(status, "application/json", (json.dumps(content, indent=2) + "\n",))
+
+
+class Framing:
+    """How one answer is written to its client."""
+
+    __slots__ = ("chunked", "keeps_alive")
+
+    def __init__(self, *, keeps_alive: bool) -> None:
+        self.chunked = False
+        """Whether the length of the body is not known before its end."""
+        self.keeps_alive = keeps_alive
+        """Whether another request may follow on the connection."""
+
+    def head(self, answer: Answer, size_bytes: int | None) -> bytes:
+        """Return the head of an answer; ``size_bytes`` of its body, None where it is not known."""
+        headers = {"Content-Type": answer.content_type, **_ALWAYS, **answer.headers}
+        if size_bytes is not None:
+            headers["Content-Length"] = str(size_bytes)
+        elif self.chunked:
+            headers["Transfer-Encoding"] = "chunked"
+        headers["Connection"] = "keep-alive" if self.keeps_alive else "close"
+        lines = [f"HTTP/1.1 {answer.status} {REASONS[answer.status]}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
+
+    def piece(self, piece: Piece) -> bytes:
+        """Return a piece of a body; an empty one would end a body in chunks and is left out."""
+        data = piece.encode() if isinstance(piece, str) else piece
+        if not self.chunked or not data:
+            return data
+        return b"%x\r\n%b\r\n" % (len(data), data)
+
+    @property
+    def end(self) -> bytes:
+        """Return what stands behind the last piece."""
+        return LAST_CHUNK if self.chunked else b""

@@ -1,0 +1,230 @@
+"""One connection to the HTTP port: requests in turn, each with its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final, Protocol, cast
+
+from barnabas.broker.http.answer import CONTINUE, Answer, Framing, Piece, text
+from barnabas.broker.http.request import BadRequest, Request, RequestReader
+
+logger = logging.getLogger("barnabas.broker.http")
+
+QUESTION_SECONDS: Final = 5.0
+"""How long a client may take to send a request."""
+IDLE_SECONDS: Final = 15.0
+"""How long it may take to begin with the next one."""
+ANSWER_SECONDS: Final = 30.0
+"""How long a client may take to read the answer."""
+
+
+class Port(Protocol):
+    """The HTTP port, as its connections know it."""
+
+    def opened(self, connection: HttpConnection) -> None:
+        """Admit a connection, at the cost of another one if need be."""
+
+    def asked(self, connection: HttpConnection, request: Request | None) -> None:
+        """Take note that a connection is being answered."""
+
+    def answered(self, connection: HttpConnection) -> None:
+        """Take note that a connection waits for its next request."""
+
+    def closed(self, connection: HttpConnection) -> None:
+        """Forget a connection."""
+
+    def wants_a_turn(self, connection: HttpConnection) -> None:
+        """Have the next piece of a long answer made, after those of others."""
+
+    def answer(self, request: Request, peer_host: str) -> Answer | Awaitable[Answer]:
+        """Return the answer to a request, or what will."""
+
+
+class HttpConnection(asyncio.Protocol):
+    """Reads a request, has it answered, writes the answer, and so on."""
+
+    def __init__(self, port: Port) -> None:
+        self._port = port
+        self._transport: asyncio.Transport
+        self._deadline: asyncio.TimerHandle | None = None
+        self._reader = RequestReader()
+        self._answering: asyncio.Task[None] | None = None
+        self._body: Iterator[Piece] | None = None
+        self._framing: Framing | None = None
+        """Of the answer that is being made; None between requests."""
+        self._is_told_to_continue = False
+        self._reader_is_slow = False
+        self._is_over = False
+        self.host = "?"
+
+    # ------------------------------------------------------------------------------- transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take a slot, the oldest one's if need be."""
+        self._transport = cast("asyncio.Transport", transport)
+        self.host = str((transport.get_extra_info("peername") or "?")[0])
+        self._port.opened(self)
+        self._set_deadline(QUESTION_SECONDS, self._too_slow)
+
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
+        """Leave."""
+        self._is_over = True
+        self._body = None
+        if self._deadline is not None:
+            self._deadline.cancel()
+        if self._answering is not None:
+            self._answering.cancel()
+        self._port.closed(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Handle the request if it is whole now."""
+        if self._is_over or self._framing is not None:
+            # Nobody may send the next request before this one is answered.
+            self._no_more()
+            return
+        is_first = not self._reader.has_begun
+        self._reader.receive(data)
+        try:
+            request = self._reader.next_request()
+        except BadRequest as refused:
+            self._refuse(refused)
+            return
+        if request is not None:
+            self._handle(request)
+        elif is_first:
+            self._set_deadline(QUESTION_SECONDS, self._too_slow)
+        if request is None and self._reader.awaits_permission and not self._is_told_to_continue:
+            self._is_told_to_continue = True
+            self._transport.write(CONTINUE)
+
+    def eof_received(self) -> bool:
+        """Go on with the answer, if it is known which."""
+        if self._framing is not None:
+            self._framing.keeps_alive = False
+            return True
+        return False
+
+    def pause_writing(self) -> None:
+        """Make no more of the answer while it is not read."""
+        self._reader_is_slow = True
+
+    def resume_writing(self) -> None:
+        """Go on."""
+        self._reader_is_slow = False
+        self._go_on()
+
+    def abort(self) -> None:
+        """Close at once: a cut answer is not taken for a whole one."""
+        self._is_over = True
+        self._body = None
+        self._transport.abort()
+
+    def send_piece(self) -> None:
+        """Make the next piece of the answer."""
+        body, framing = self._body, self._framing
+        if body is None or framing is None or self._reader_is_slow:
+            return
+        try:
+            piece = next(body)
+        except StopIteration:
+            self._finish(framing.end)
+        except Exception as error:  # noqa: BLE001  the top frame: a bug ends this answer, no more
+            self._failed(error)
+        else:
+            self._transport.write(framing.piece(piece))
+            self._go_on()
+
+    # ------------------------------------------------------------------------------ the answer
+
+    def _handle(self, request: Request) -> None:
+        self._is_told_to_continue = False
+        self._framing = Framing(keeps_alive=request.keeps_alive and not self._reader.has_begun)
+        self._port.asked(self, request)
+        self._set_deadline(ANSWER_SECONDS, self.abort)
+        try:
+            answer = self._port.answer(request, self.host)
+        except Exception as error:  # noqa: BLE001  the top frame: a bug ends this answer, no more
+            self._failed(error)
+            return
+        if isinstance(answer, Answer):
+            self._send(answer, request)
+        else:
+            self._answering = asyncio.ensure_future(self._answer_later(answer, request))
+
+    async def _answer_later(self, pending: Awaitable[Answer], request: Request) -> None:
+        try:
+            answer = await pending
+        except Exception as error:  # noqa: BLE001  the top frame: a bug ends this answer, no more
+            self._failed(error)
+        else:
+            self._answering = None
+            self._send(answer, request)
+
+    def _refuse(self, refused: BadRequest) -> None:
+        """Answer what is no request, and hang up: where the next one begins is not known."""
+        self._framing = Framing(keeps_alive=False)
+        self._port.asked(self, None)
+        self._send(text(refused.status, str(refused), refused.headers), None)
+
+    def _too_slow(self) -> None:
+        self._refuse(BadRequest(408, "the request took too long"))
+
+    def _send(self, answer: Answer, request: Request | None) -> None:
+        framing = self._framing
+        if self._is_over or framing is None:
+            return
+        self._set_deadline(ANSWER_SECONDS, self.abort)
+        is_whole = isinstance(answer.body, tuple)
+        framing.chunked = not is_whole and not (request is not None and request.is_old)
+        is_head = request is not None and request.method == "HEAD"
+        if isinstance(answer.body, tuple):
+            data = b"".join(framing.piece(piece) for piece in answer.body)
+            head = framing.head(answer, len(data))
+            self._finish(head if is_head else head + data)
+            return
+        if not framing.chunked:
+            framing.keeps_alive = False  # The end of the connection is the end of the body.
+        head = framing.head(answer, None)
+        if is_head:
+            self._finish(head)
+            return
+        self._transport.write(head)
+        self._body = iter(answer.body)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._body is not None and not self._reader_is_slow:
+            self._port.wants_a_turn(self)
+
+    def _finish(self, rest: bytes) -> None:
+        framing = self._framing
+        assert framing is not None
+        self._body = None
+        self._transport.write(rest)
+        if not framing.keeps_alive:
+            self._is_over = True
+            self._transport.close()
+            return
+        self._framing = None
+        self._port.answered(self)
+        self._set_deadline(IDLE_SECONDS, self._transport.close)
+
+    def _failed(self, error: Exception) -> None:
+        logger.error("http request failed", exc_info=error)
+        self.abort()
+
+    # --------------------------------------------------------------------------------- private
+
+    def _no_more(self) -> None:
+        """Take no second request: it is dropped, and the client sees the connection close."""
+        if self._framing is not None:
+            self._framing.keeps_alive = False
+        if not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def _set_deadline(self, seconds: float, then: Callable[[], None]) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = asyncio.get_running_loop().call_later(seconds, then)

@@ -1,0 +1,79 @@
+"""Which requests a web page of somebody else's could have had a browser make.
+
+A page of any site may send requests to an address within its visitor's reach, and a site whose name
+suddenly stands for 127.0.0.1 may even read the answers (DNS rebinding). Programs are not concerned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import ip_address
+from typing import Final
+
+from barnabas.broker.http.request import BadRequest, Request
+
+PROBES: Final = frozenset(("/livez", "/readyz", "/health", "/healthz"))
+"""What is alive and ready: asked by pod address or name, and nothing in it to hide."""
+WITHOUT_HOST_CHECK: Final = PROBES | {"/metrics"}
+"""Prometheus asks by the name of a service, which nobody here knows."""
+_SAFE: Final = frozenset(("GET", "HEAD"))
+
+
+class HostCheck:
+    """Which names this port may be called by.
+
+    An address is no name that somebody could have made stand for this machine, so any will do.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = frozenset(name.lower().rstrip(".") for name in names if name)
+
+    def check(self, request: Request) -> None:
+        """Raise BadRequest for a request to a name that is not this port's."""
+        host = request.headers.get("host")
+        if host is None or request.path in WITHOUT_HOST_CHECK or self._allows(host):
+            return
+        raise BadRequest(
+            421,
+            f"the host {_printable(host)} is not known here; barnabas.http.allowed.hosts lists "
+            "names that are",
+        )
+
+    def _allows(self, host: str) -> bool:
+        name = _name_of(host)
+        if name == "localhost" or name.endswith(".localhost") or name in self._names:
+            return True
+        try:
+            ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+
+def check_origin(request: Request) -> None:
+    """Raise BadRequest for a change that a page of another site has asked for.
+
+    Browsers say where a request comes from; what says nothing is no browser.
+    """
+    if request.method in _SAFE:
+        return
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        if site in {"same-origin", "none"}:
+            return
+        raise BadRequest(403, "a page of another site may change nothing here")
+    origin = request.headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
+        raise BadRequest(403, "a page of another site may change nothing here")
+
+
+def _name_of(host: str) -> str:
+    """Return a host without its port."""
+    name = host.strip().lower()
+    if name.startswith("["):
+        return name[1:].partition("]")[0]
+    return name.partition(":")[0].rstrip(".")
+
+
+def _printable(text: str) -> str:
+    return "".join(each if each.isprintable() else "?" for each in text[:80])

@@ -1,0 +1,183 @@
+"""Requests over HTTP/1: bytes in, whole requests out, without any I/O.
+
+Rules of this file:
+
+* **Whatever is not plainly right is refused.** There is no need to understand what others might
+  have meant: a body has a Content-Length or is none, a header is there once if two would differ.
+* **Nothing is unbounded**: heads, the number of headers, bodies, the parts of a query.
+* **A path is split before it is decoded**, so a name with a slash in it is one part.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+HEAD_BYTES_MAX: Final = 8 * 1024
+"""Longest head of a request; browsers' cookies are what makes one long."""
+BODY_BYTES_MAX: Final = 1024 * 1024
+HEAD_END: Final = b"\r\n\r\n"
+HEADERS_MAX: Final = 64
+QUERY_FIELDS_MAX: Final = 64
+
+METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"))
+_REQUEST_LINE: Final = re.compile(rb"([A-Z]{1,16}) (\S{1,4096}) HTTP/1\.([01])")
+_HEADER: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n\0]*)")
+_LENGTH: Final = re.compile(r"[0-9]{1,10}")
+_ONCE: Final = frozenset(("host", "content-length", "content-type", "authorization", "origin"))
+"""Headers of which a second one would make a request mean two things."""
+
+
+class BadRequest(Exception):
+    """A request that is refused; ``status`` says how."""
+
+    def __init__(self, status: int, reason: str, **headers: str) -> None:
+        self.status = status
+        self.headers = headers
+        super().__init__(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One whole request."""
+
+    method: str
+    parts: tuple[str, ...]
+    """The path: its parts, decoded; none of the root."""
+    query: Mapping[str, str] = field(default_factory=dict)
+    """Of a field that is there twice the last value."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """By name in lower case; values of one that is there twice with a comma between."""
+    body: bytes = b""
+    is_old: bool = False
+    """Whether it is HTTP/1.0: no chunks, one request for each connection."""
+
+    @property
+    def path(self) -> str:
+        """The path as text: for pages whose parts are words."""
+        return "/" + "/".join(self.parts)
+
+    @property
+    def keeps_alive(self) -> bool:
+        """Whether the client goes on with this connection."""
+        return not self.is_old and "close" not in self.headers.get("connection", "").lower()
+
+    @property
+    def cookies(self) -> dict[str, str]:
+        """Return what the client was told to send back."""
+        pairs = (each.partition("=") for each in self.headers.get("cookie", "").split(";"))
+        return {name.strip(): value.strip() for name, equals, value in pairs if equals}
+
+
+class RequestReader:
+    """The requests of one connection, one at a time."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._head: Request | None = None
+        self._body_bytes = 0
+
+    def receive(self, data: bytes) -> None:
+        """Take bytes that have come in. Take the request out before receiving more."""
+        self._data += data
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a part of a request is here."""
+        return bool(self._data) or self._head is not None
+
+    @property
+    def awaits_permission(self) -> bool:
+        """Whether the client waits to be told to send its body."""
+        head = self._head
+        return (
+            head is not None
+            and len(self._data) < self._body_bytes
+            and head.headers.get("expect", "").lower() == "100-continue"
+        )
+
+    def next_request(self) -> Request | None:
+        """Return the request that is here as a whole; raises BadRequest, and is of no use then."""
+        if self._head is None and not self._read_head():
+            return None
+        head = self._head
+        assert head is not None
+        if len(self._data) < self._body_bytes:
+            return None
+        body = bytes(self._data[: self._body_bytes])
+        del self._data[: self._body_bytes]
+        self._head = None
+        return Request(head.method, head.parts, head.query, head.headers, body, head.is_old)
+
+    def _read_head(self) -> bool:
+        end = self._data.find(HEAD_END, 0, HEAD_BYTES_MAX + len(HEAD_END))
+        if end < 0:
+            if len(self._data) > HEAD_BYTES_MAX:
+                raise BadRequest(431, f"a request's head has at most {HEAD_BYTES_MAX} bytes")
+            return False
+        head = bytes(self._data[: end + len(HEAD_END)])
+        del self._data[: end + len(HEAD_END)]
+        self._head = parse_head(head)
+        self._body_bytes = _body_bytes(self._head)
+        return True
+
+
+def parse_head(head: bytes) -> Request:
+    """Read the head of a request, its empty line included; raises BadRequest."""
+    lines = head.removesuffix(HEAD_END).split(b"\r\n")
+    match = _REQUEST_LINE.fullmatch(lines[0])
+    if match is None:
+        raise BadRequest(400, "not an HTTP/1 request")
+    if len(lines) - 1 > HEADERS_MAX:
+        raise BadRequest(431, "too many headers")
+    headers: dict[str, str] = {}
+    for line in lines[1:]:
+        header = _HEADER.fullmatch(line)
+        if header is None:
+            raise BadRequest(400, "malformed header")
+        name, value = header[1].decode().lower(), header[2].decode("latin-1").rstrip(" \t")
+        if name in headers:
+            if name in _ONCE:
+                raise BadRequest(400, f"{name} is there twice")
+            value = f"{headers[name]}, {value}"
+        headers[name] = value
+    method, target, minor = match[1].decode(), match[2], match[3]
+    if method not in METHODS:
+        raise BadRequest(405, "no such method", Allow=", ".join(sorted(METHODS)))
+    parts, query = _target(target)
+    return Request(method, parts, query, headers, is_old=minor == b"0")
+
+
+def _target(target: bytes) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Read path and query out of a target, with or without a host before it."""
+    try:
+        split = urlsplit(target.decode("ascii"))
+        if not split.path.startswith("/") and (split.path or not split.netloc):
+            raise BadRequest(400, "malformed target")
+        raw = split.path.strip("/")
+        parts = tuple(unquote(each, errors="strict") for each in raw.split("/")) if raw else ()
+        fields = parse_qsl(
+            split.query,
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=QUERY_FIELDS_MAX,
+        )
+    except ValueError as error:
+        raise BadRequest(400, "malformed target") from error
+    if any("\0" in each for each in parts):
+        raise BadRequest(400, "malformed target")
+    return parts, dict(fields)
+
+
+def _body_bytes(head: Request) -> int:
+    if "transfer-encoding" in head.headers:
+        raise BadRequest(501, "a body needs a Content-Length here")
+    text = head.headers.get("content-length", "0")
+    if not _LENGTH.fullmatch(text):
+        raise BadRequest(400, "malformed Content-Length")
+    if int(text) > BODY_BYTES_MAX:
+        raise BadRequest(413, f"a body has at most {BODY_BYTES_MAX} bytes")
+    return int(text)

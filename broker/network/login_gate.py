@@ -1,0 +1,120 @@
+"""What stands between a connection's frames and its handlers until its client has logged in.
+
+The rules are those of ``broker/security/login.py``; here they meet frames: requests that come too
+early, bare tokens of SASL's first handshake, and how long a failure is held back.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final, Protocol
+
+from barnabas.broker.api.dispatch import CloseConnection, LastChunks, Routes
+from barnabas.broker.api.refusals import refusal_or_nothing
+from barnabas.broker.network.framing import Chunks, answers_flexibly, encoded
+from barnabas.broker.security.login import (
+    API_VERSIONS_KEY,
+    AUTHENTICATE_KEY,
+    LoggedIn,
+    Login,
+    LoginFailed,
+    Next,
+    Outcome,
+    State,
+    Verdict,
+)
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.frame import MIN_FRAME_BYTES
+from barnabas.protocol.header import decode_request_header
+
+if TYPE_CHECKING:
+    from barnabas.broker.runtime.clock import Clock
+
+EARLY_REQUEST_BYTES: Final = 4096
+"""Most of a request before the login that is no token: these name a client or a mechanism."""
+LOGIN_FIRST: Final = "the client has not logged in"
+_LENGTH: Final = struct.Struct(">i")
+_KEY: Final = struct.Struct(">h")
+
+
+class Door(Protocol):
+    """The connection, as its gate knows it."""
+
+    def logged_in(self, outcome: LoggedIn) -> int:
+        """Serve the client as who it has proved to be."""
+
+    def take_token(self, token: bytes) -> Outcome:
+        """Take the next token of the login under way; raises CloseConnection."""
+
+    def login_failed(self, failed: LoginFailed) -> float:
+        """Take note of a failed login; return for how many ms its answer is to be held back."""
+
+
+class LoginGate:
+    """Judges the requests of one connection by the login that is under way."""
+
+    def __init__(self, login: Login, door: Door, routes: Routes, clock: Clock) -> None:
+        self.login = login
+        self._door = door
+        self._routes = routes
+        self._clock = clock
+
+    def judge(self, frame: memoryview) -> Chunks | LastChunks | None:
+        """Return what is answered in place of a handler; None: the request is to be handled.
+
+        Raises CloseConnection where there is no answer.
+        """
+        login = self.login
+        if login.raw and login.state is State.CHOSEN:
+            return self._take_token(frame)
+        if len(frame) < MIN_FRAME_BYTES:
+            raise CloseConnection(f"a frame of {len(frame)} bytes is no request")
+        key = _KEY.unpack_from(frame)[0]
+        if key != AUTHENTICATE_KEY and len(frame) > EARLY_REQUEST_BYTES:
+            raise CloseConnection(f"a request of {len(frame)} bytes before the login")
+        match login.judge(key):
+            case Verdict.SERVED:
+                self._note_versions(key, frame)
+                return None
+            case Verdict.REFUSED:
+                return self._refuse(key, frame)
+            case _:
+                raise CloseConnection(LOGIN_FIRST)
+
+    def _note_versions(self, key: int, frame: memoryview) -> None:
+        """One ApiVersions is allowed; one of an unknown version says so, and may be repeated."""
+        if key == API_VERSIONS_KEY:
+            route = self._routes.get(key)
+            header, _ = decode_request_header(frame)
+            if route is not None and header.api_version <= route.max_version:
+                self.login.versions_answered()
+
+    def _take_token(self, frame: memoryview) -> Chunks | LastChunks:
+        """Take a bare token; the answer is one too, and a failure has none."""
+        outcome = self._door.take_token(bytes(frame))
+        if isinstance(outcome, Next):
+            return [_LENGTH.pack(len(outcome.token)), outcome.token]
+        if isinstance(outcome, LoggedIn):
+            self._door.logged_in(outcome)
+            return [_LENGTH.pack(len(outcome.token)), outcome.token]
+        return LastChunks(self._clock, self._door.login_failed(outcome), [])
+
+    def _refuse(self, key: int, frame: memoryview) -> LastChunks:
+        """Refuse what may not be asked in the middle of a login, in the form of its API."""
+        self.login.state = State.FAILED
+        header, position = decode_request_header(frame)
+        route, version = self._routes.get(key), header.api_version
+        if route is None or not route.min_version <= version <= route.max_version:
+            raise CloseConnection(LOGIN_FIRST)
+        request = route.api.decode_request(frame, position, version)
+        error = KafkaError(ErrorCode.ILLEGAL_SASL_STATE)
+        response = refusal_or_nothing(route, request, error)
+        chunks, _ = encoded(
+            route.api.encode_response,
+            response,
+            version,
+            header.correlation_id,
+            answers_flexibly(route, version),
+        )
+        failed = LoginFailed(error.code, "", detail=f"{route.name} in the middle of a login")
+        return LastChunks(self._clock, self._door.login_failed(failed), chunks)

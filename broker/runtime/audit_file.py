@@ -1,0 +1,101 @@
+"""Where the audit log goes: a file of its own, written by a thread, or among the other log lines.
+
+The event loop never waits for the file's disk. When more lines wait than may, the newest are left
+out, and their number is logged. A file that was moved away (logrotate) is made again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from logging.handlers import QueueHandler, QueueListener, WatchedFileHandler
+from queue import Full, Queue
+from typing import Final, NamedTuple
+
+WAITING_MAX: Final = 10_000
+"""Lines that may wait for the disk."""
+
+logger = logging.getLogger("barnabas.broker.runtime.audit_file")
+
+
+class AuditOutput(NamedTuple):
+    """Takes lines until it is closed."""
+
+    write: Callable[[str], None]
+    close: Callable[[], None]
+
+
+def audit_output(path: str) -> AuditOutput:
+    """Return what writes lines to a file, or to the log where ``path`` is empty; raises OSError."""
+    if not path:
+        log = logging.getLogger("barnabas.audit")
+        return AuditOutput(lambda line: log.info("%s", line), lambda: None)
+    os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    lines: Queue[logging.LogRecord] = Queue(WAITING_MAX)
+    # None of the loggers that clients may switch off.
+    log = logging.Logger("barnabas.audit")  # noqa: LOG001
+    waiting = _Waiting(lines)
+    log.addHandler(waiting)
+    listener = QueueListener(lines, _File(path))
+    listener.start()
+
+    def close() -> None:
+        listener.stop()
+        for handler in listener.handlers:
+            handler.close()
+
+    return AuditOutput(lambda line: log.info("%s", line), close)
+
+
+class _Waiting(QueueHandler):
+    """Lines on their way to the thread that writes them."""
+
+    def __init__(self, lines: Queue[logging.LogRecord]) -> None:
+        super().__init__(lines)
+        self._left_out = 0
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        """Queue a line, or count it where there is no room."""
+        try:
+            self.queue.put_nowait(record)
+        except Full:
+            self._left_out += 1
+            return
+        if self._left_out:
+            logger.error("audit lines left out, the disk is slow count=%d", self._left_out)
+            self._left_out = 0
+
+
+class _File(WatchedFileHandler):
+    """The file; what keeps a line from being written is logged, once until it is over."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, encoding="utf-8", errors="backslashreplace")
+        self._error: BaseException | None = None
+        self._is_broken = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        error = self._error_of(record)
+        if error is None and self._is_broken:
+            logger.info("audit log is written again path=%s", self.baseFilename)
+        elif error is not None and not self._is_broken:
+            logger.error("audit log cannot be written path=%s: %s", self.baseFilename, error)
+        self._is_broken = error is not None
+
+    def _error_of(self, record: logging.LogRecord) -> BaseException | None:
+        self._error = None
+        super().emit(record)
+        return self._error
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802  logging's name
+        """Note what has kept a line from being written."""
+        self._error = sys.exception()
+
+    def close(self) -> None:
+        """Close the file; what it could not take is lost, which was logged."""
+        with suppress(OSError):
+            super().close()

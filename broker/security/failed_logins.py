@@ -1,0 +1,70 @@
+"""What slows guessing down: failed logins are answered late, and an address has only so many.
+
+Rules of this file:
+
+* **The limit is on guesses, not on their answers.** Whoever guesses need not wait for the answer
+  that is late. An address that has used up its failures is not listened to: its connections are
+  closed without a word, which clients take for a reason to come again, where an error would tell
+  good ones behind the same address to give up.
+* **What slows others down must not be a burden here.** Few answers are held back at a time, the
+  rest leaves at once; addresses are remembered up to a limit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from barnabas.broker.runtime.clock import Clock
+
+ADDRESSES_MAX: Final = 10_000
+"""Addresses that are remembered; then the one that has not failed for longest is forgotten."""
+PERIOD_S: Final = 60.0
+
+
+class FailedLogins:
+    """Counts the failed logins of one broker."""
+
+    def __init__(self, clock: Clock, *, per_address: int, held_back: int, delay_ms: float) -> None:
+        """``per_address``: failures in a minute; ``held_back``: answers that are late at a time."""
+        self.count = 0
+        """How many logins have failed so far."""
+        self._clock = clock
+        self._per_address = per_address
+        self._held_back_max = held_back
+        self._delay_ms = delay_ms
+        self._held_back = 0
+        # How many failures an address has left, and when that was so; the latest one last.
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def may_try(self, address: str) -> bool:
+        """Whether an address, or network, has failures left."""
+        return self._left_of(address) >= 1
+
+    def failed(self, address: str) -> None:
+        """Take note of a failure."""
+        self.count += 1
+        left = max(0.0, self._left_of(address) - 1)
+        self._left.pop(address, None)
+        if len(self._left) >= ADDRESSES_MAX:
+            del self._left[next(iter(self._left))]
+        self._left[address] = left, self._clock.monotonic()
+
+    def hold_back(self) -> float:
+        """Return for how many milliseconds the answer to a failure is to be held back."""
+        if self._held_back >= self._held_back_max:
+            return 0
+        self._held_back += 1
+        self._clock.call_later(self._delay_ms, self._release)
+        return self._delay_ms
+
+    def _release(self) -> None:
+        self._held_back -= 1
+
+    def _left_of(self, address: str) -> float:
+        known = self._left.get(address)
+        if known is None:
+            return self._per_address
+        left, seen = known
+        left += (self._clock.monotonic() - seen) * self._per_address / PERIOD_S
+        return min(left, self._per_address)

@@ -1,0 +1,199 @@
+"""The SASL login of one connection: which request may come next, and what a token leads to.
+
+Pure: requests and tokens come in, verdicts and outcomes go out; time is an argument. The states
+and what each admits are Apache Kafka 4.3.0's (measured):
+
+| state | ApiVersions | SaslHandshake | SaslAuthenticate | any other |
+|---|---|---|---|---|
+| NEW | served, once | served | closed | closed |
+| CHOSEN (handshake v1) | refused | refused | the mechanism's step | refused |
+| CHOSEN (handshake v0) | frames are bare tokens until the exchange is over | | | |
+| EXPIRED | closed | served: logs in again | closed | closed |
+| FAILED | nothing more is handled | | | |
+
+"Refused" is ILLEGAL_SASL_STATE in the form of the request's own API, then the connection closes;
+"closed" is without an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+from typing import Final, NamedTuple, TypeAlias
+
+from barnabas.broker.security.principals import Principal, user
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.sasl.exchange import Accepted, SaslFailed, ServerExchange
+
+HANDSHAKE_KEY: Final = 17
+API_VERSIONS_KEY: Final = 18
+AUTHENTICATE_KEY: Final = 36
+
+SAME_MECHANISM: Final = "SASL mechanism cannot be changed during re-authentication"
+
+USER_LOGGED: Final = 64
+REASON_LOGGED: Final = 200
+"""Characters of what a client has sent that come into the log."""
+
+NewExchange: TypeAlias = Callable[[], ServerExchange]
+
+
+class State(Enum):
+    """Where a login stands."""
+
+    NEW = auto()
+    CHOSEN = auto()
+    EXPIRED = auto()
+    FAILED = auto()
+    COMPLETE = auto()
+
+
+class Verdict(Enum):
+    """What becomes of a request."""
+
+    SERVED = auto()
+    REFUSED = auto()
+    CLOSED = auto()
+
+
+class Next(NamedTuple):
+    """The exchange goes on."""
+
+    token: bytes
+
+
+class LoggedIn(NamedTuple):
+    """The client is who it says."""
+
+    token: bytes
+    principal: Principal
+    mechanism: str
+    expires_ms: int | None
+    """When the credential ends, in milliseconds since the epoch."""
+
+
+class LoginFailed(NamedTuple):
+    """The client is not let in: the answer says so, after a delay, and the connection closes."""
+
+    code: ErrorCode
+    message: str
+    user: str = ""
+    """Who was to log in, as far as that is known."""
+    detail: str = ""
+    """What is wrong in more words than the client hears."""
+
+    @property
+    def described(self) -> str:
+        """What the log says: no more than is needed, and nothing that is not printable."""
+        words = self.detail or self.message or self.code.name
+        user = f" user={self.user[:USER_LOGGED]!a}" if self.user else ""
+        return f"{user} reason={_printable(words[:REASON_LOGGED])}".lstrip()
+
+
+Outcome: TypeAlias = Next | LoggedIn | LoginFailed
+
+
+class Earlier(NamedTuple):
+    """The login that a re-authentication repeats (KIP-368)."""
+
+    principal: Principal
+    mechanism: str
+
+
+class Login:
+    """The state of one login."""
+
+    __slots__ = (
+        "_asked_versions",
+        "_exchange",
+        "_mechanisms",
+        "earlier",
+        "mechanism",
+        "raw",
+        "state",
+    )
+
+    def __init__(
+        self,
+        mechanisms: Mapping[str, NewExchange],
+        earlier: Earlier | None = None,
+        *,
+        is_expired: bool = False,
+    ) -> None:
+        """``mechanisms`` are those of the listener; ``earlier``: what a repetition must be like."""
+        self._mechanisms = mechanisms
+        self._exchange: ServerExchange | None = None
+        self._asked_versions = False
+        self.earlier = earlier
+        self.mechanism = ""
+        self.raw = False
+        """Whether frames are bare tokens: the handshake was of version 0."""
+        self.state = State.EXPIRED if is_expired else State.NEW
+
+    def judge(self, api_key: int) -> Verdict:
+        """Return what becomes of a request of an API; call it once for each."""
+        if self.state is State.CHOSEN:
+            return Verdict.SERVED if api_key == AUTHENTICATE_KEY else Verdict.REFUSED
+        if self.state not in {State.NEW, State.EXPIRED}:
+            return Verdict.CLOSED
+        if api_key == HANDSHAKE_KEY:
+            return Verdict.SERVED
+        if api_key == API_VERSIONS_KEY and self.state is State.NEW and not self._asked_versions:
+            return Verdict.SERVED
+        return Verdict.CLOSED
+
+    def versions_answered(self) -> None:
+        """Take note that ApiVersions was answered; one of an unknown version does not count."""
+        self._asked_versions = True
+
+    @property
+    def mechanism_names(self) -> list[str]:
+        """The mechanisms that a client may choose."""
+        return list(self._mechanisms)
+
+    def choose(self, mechanism: str, version: int) -> LoginFailed | None:
+        """Begin an exchange; the handshake's version says in what form tokens come."""
+        new = self._mechanisms.get(mechanism)
+        if new is None:
+            self.state = State.FAILED
+            code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
+            return LoginFailed(code, "", detail=f"mechanism {mechanism[:20]} is not offered")
+        self.mechanism = mechanism
+        self.raw = version == 0
+        self.state = State.CHOSEN
+        self._exchange = new()
+        return None
+
+    def step(self, token: bytes) -> Outcome:
+        """Take the client's next token."""
+        exchange = self._exchange
+        assert exchange is not None, "no mechanism was chosen"
+        if self.earlier is not None and self.mechanism != self.earlier.mechanism:
+            return self._failed(SAME_MECHANISM)
+        try:
+            found = exchange.step(token)
+        except SaslFailed as error:
+            return self._failed(str(error), error.user, error.detail)
+        if not isinstance(found, Accepted):
+            return Next(found.token)
+        principal = user(found.user)
+        if self.earlier is not None and principal != self.earlier.principal:
+            earlier = self.earlier.principal
+            message = (
+                f"Cannot change principals during re-authentication from {earlier.kind}."
+                f"{earlier.name}: {principal.kind}.{principal.name}"
+            )
+            return self._failed(message, found.user)
+        self.state = State.COMPLETE
+        self._exchange = None
+        return LoggedIn(found.token, principal, self.mechanism, found.expires_ms)
+
+    def _failed(self, message: str, user_name: str = "", detail: str = "") -> LoginFailed:
+        self.state = State.FAILED
+        self._exchange = None
+        code = ErrorCode.SASL_AUTHENTICATION_FAILED
+        return LoginFailed(code, message, user_name, detail)
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in text)

@@ -1,0 +1,41 @@
+"""The users of PLAIN: those that a listener's JAAS configuration lists."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Mapping
+from typing import Final
+
+_USER: Final = "user_"
+
+
+class PlainUsers:
+    """User names, and for each what proves that a password is theirs."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        """``options`` are those of the login module; ``user_NAME`` is the password of NAME.
+
+        Its ``username`` and ``password`` are the broker's own, for connections to others.
+        """
+        self._key = secrets.token_bytes(32)
+        self._digests = {
+            name.removeprefix(_USER): self._digest(password)
+            for name, password in options.items()
+            if name.startswith(_USER)
+        }
+
+    def __len__(self) -> int:
+        return len(self._digests)
+
+    def verify(self, user: str, password: str) -> bool:
+        """Whether a password is a user's, in a time that tells neither users nor passwords.
+
+        Digests of one length are compared, and for a user that there is not, too.
+        """
+        known = self._digests.get(user)
+        is_same = hmac.compare_digest(known or self._key, self._digest(password))
+        return is_same and known is not None
+
+    def _digest(self, password: str) -> bytes:
+        return hmac.digest(self._key, password.encode(), "sha256")

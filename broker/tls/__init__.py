@@ -1,0 +1,1 @@
+"""TLS for both ends: key stores, certificates, contexts. ``ssl`` is imported where it is needed."""

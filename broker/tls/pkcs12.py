@@ -1,0 +1,51 @@
+"""PKCS12 (RFC 7292), which keytool writes. ``cryptography`` is imported for such a store only."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Pkcs12Refused(Exception):
+    """A store that cannot be opened."""
+
+    def __init__(self, reason: str, *, wants_password: bool = False) -> None:
+        """``wants_password``: there is no password, and it takes one."""
+        super().__init__(reason)
+        self.wants_password = wants_password
+
+
+class Pkcs12Store(NamedTuple):
+    """What is in a store; the key is open."""
+
+    key_pem: str | None
+    chain: list[bytes]
+    """The certificate of the key in DER, if there is one."""
+    others: list[bytes]
+
+
+def read_pkcs12(data: bytes, password: str | None) -> Pkcs12Store:
+    """Open a store; raises Pkcs12Refused."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.serialization import pkcs12
+
+    try:
+        store = pkcs12.load_pkcs12(data, password.encode() if password else None)
+        der = serialization.Encoding.DER
+        own = [] if store.cert is None else [store.cert.certificate.public_bytes(der)]
+        others = [each.certificate.public_bytes(der) for each in store.additional_certs]
+        key_pem = None
+        if store.key is not None:
+            key_pem = store.key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            ).decode()
+    except UnsupportedAlgorithm as error:
+        raise Pkcs12Refused(f"it is encrypted in a way that cannot be read: {error}") from None
+    except (ValueError, TypeError):
+        # The library tells a wrong password and a damaged store apart as little as Java does.
+        if not password:
+            raise Pkcs12Refused("it takes a password to read it", wants_password=True) from None
+        raise Pkcs12Refused("the password is wrong, or it is no PKCS12 store") from None
+    return Pkcs12Store(key_pem, own, others)

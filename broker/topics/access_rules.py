@@ -1,0 +1,77 @@
+"""Changes of the ACLs, one at a time with all other changes of metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.broker.security.acls import Acl, AclFilter
+    from barnabas.broker.security.authorizer import Authorizer
+    from barnabas.broker.topics.changes import Changes
+    from barnabas.storage.metastore.interface import MetaStore
+
+ACLS_MAX: Final = 100_000
+"""ACLs that there may be: they are in memory, and one more must not fill it."""
+
+
+class AccessRules:
+    """The ACLs of one broker; everything raises KafkaError SECURITY_DISABLED where it has none."""
+
+    def __init__(
+        self, authorizer: Authorizer | None, metastore: MetaStore, changes: Changes
+    ) -> None:
+        self._authorizer = authorizer
+        self._metastore = metastore
+        self._changes = changes
+
+    @property
+    def are_enforced(self) -> bool:
+        """Return whether there is access control."""
+        return self._authorizer is not None
+
+    @property
+    def authorizer(self) -> Authorizer:
+        """Return what decides by them."""
+        if self._authorizer is None:
+            raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+        return self._authorizer
+
+    def matching(self, wanted: AclFilter) -> list[Acl]:
+        """Return the ACLs that a filter means."""
+        return self.authorizer.matching(wanted)
+
+    async def add(self, acls: Sequence[Acl]) -> None:
+        """Add ACLs, all or none; in force when this returns."""
+        authorizer = self.authorizer
+
+        async def change() -> None:
+            if len(authorizer.acls) + len(acls) > ACLS_MAX:
+                raise KafkaError(
+                    ErrorCode.POLICY_VIOLATION, f"There may be no more than {ACLS_MAX} ACLs."
+                )
+            authorizer.change(self._metastore, acls, [])
+
+        await self._changes.run(change)
+
+    async def remove(self, filters: Sequence[AclFilter], most: int) -> list[list[Acl]]:
+        """Remove what filters mean, all or none; return it by filter.
+
+        Raises KafkaError INVALID_REQUEST where that is more than ``most`` ACLs.
+        """
+        authorizer = self.authorizer
+
+        async def change() -> list[list[Acl]]:
+            found = [authorizer.matching(wanted) for wanted in filters]
+            doomed = list(dict.fromkeys(acl for acls in found for acl in acls))
+            if len(doomed) > most:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"The filters match {len(doomed)} ACLs; at most {most} go in one request.",
+                )
+            authorizer.change(self._metastore, [], doomed)
+            return found
+
+        return await self._changes.run(change)

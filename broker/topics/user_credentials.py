@@ -1,0 +1,73 @@
+"""Changes of the users of SCRAM, one at a time with all other changes of metadata.
+
+A login does not outlive what it was proved by: when a credential is changed or deleted, sessions
+that were begun with it end at once, before the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from barnabas.broker.security.scram_users import USERS_MAX, Owner, ScramUsers
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.storage.metastore.interface import ScramRow
+
+if TYPE_CHECKING:
+    from barnabas.broker.security.session import Session
+    from barnabas.broker.topics.changes import Changes
+    from barnabas.storage.metastore.interface import MetaStore
+
+EndSessions: TypeAlias = Callable[[Callable[["Session"], bool]], None]
+
+
+class UserCredentials:
+    """The users of one broker, as clients see and change them."""
+
+    def __init__(self, users: ScramUsers, metastore: MetaStore, changes: Changes) -> None:
+        self.users = users
+        self._metastore = metastore
+        self._changes = changes
+
+    async def alter(
+        self,
+        upserted: Mapping[str, ScramRow],
+        deleted: Mapping[str, Owner],
+        end_sessions: EndSessions,
+    ) -> dict[str, KafkaError]:
+        """Set and delete credentials, one of each user, in one commit; in force when this returns.
+
+        Returns the errors of users who cannot be changed; the others are. ``end_sessions`` closes
+        the connections whose session is one of those that it is told.
+        """
+
+        async def change() -> dict[str, KafkaError]:
+            errors = {
+                name: KafkaError(
+                    ErrorCode.RESOURCE_NOT_FOUND,
+                    "Attempt to delete a user credential that does not exist",
+                )
+                for name, owner in deleted.items()
+                if owner not in self.users
+            }
+            gone = [owner for name, owner in deleted.items() if name not in errors]
+            self._check_number(list(upserted.values()))
+            ended = self.users.change(self._metastore, list(upserted.values()), gone)
+            if ended:
+                end_sessions(lambda session: _owner_of(session) in ended)
+            return errors
+
+        return await self._changes.run(change)
+
+    def _check_number(self, upserted: Sequence[ScramRow]) -> None:
+        new = sum(Owner(row.user, row.mechanism) not in self.users for row in upserted)
+        if new and len(self.users) + new > USERS_MAX:
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION, f"There may be no more than {USERS_MAX} credentials."
+            )
+
+
+def _owner_of(session: Session) -> Owner | None:
+    if session.mechanism is None:
+        return None
+    return Owner(session.principal.name, session.mechanism)

@@ -1,0 +1,36 @@
+"""Answers over HTTP/1, as they are written."""
+
+from barnabas.broker.http.answer import LAST_CHUNK, Answer, Framing, text
+
+
+def test_an_answer_on_the_wire():
+    answer = text(405, "only GET", {"Allow": "GET"})
+    assert Framing(keeps_alive=False).head(answer, 9) == (
+        b"HTTP/1.1 405 Method Not Allowed\r\n"
+        b"Content-Type: text/plain; charset=utf-8\r\n"
+        b"Cache-Control: no-store\r\n"
+        b"X-Content-Type-Options: nosniff\r\n"
+        b"Referrer-Policy: no-referrer\r\n"
+        b"Cross-Origin-Resource-Policy: same-origin\r\n"
+        b"Allow: GET\r\n"
+        b"Content-Length: 9\r\n"
+        b"Connection: close\r\n\r\n"
+    )
+
+
+def test_a_body_whose_length_is_not_known():
+    framing = Framing(keeps_alive=True)
+    framing.chunked = True
+    head = framing.head(Answer(200, "text/plain", iter(())), None)
+    assert b"Transfer-Encoding: chunked\r\n" in head
+    assert b"Connection: keep-alive\r\n" in head
+    assert framing.piece("é" * 8) == b"10\r\n" + "é".encode() * 8 + b"\r\n"
+    assert framing.piece(b"") == b""
+    assert framing.end == LAST_CHUNK
+
+
+def test_an_old_client_gets_no_chunks():
+    framing = Framing(keeps_alive=False)
+    assert b"chunked" not in framing.head(Answer(200, "text/plain", iter(())), None)
+    assert framing.piece("ab") == b"ab"
+    assert framing.end == b""

@@ -1,0 +1,181 @@
+"""Who may ask over HTTP where others can reach the port."""
+
+import asyncio
+import base64
+import json
+from typing import ClassVar
+
+import pytest
+
+from barnabas.broker.http import login as module
+from barnabas.broker.http.answer import Answer
+from barnabas.broker.http.login import HttpLogin, NoPasswords, is_loopback
+from barnabas.broker.http.request import Request
+from barnabas.broker.security.access import Access, Generation
+from barnabas.broker.security.operations import Operation
+from barnabas.testing import Broker
+from tests.broker.http.test_server import ask
+
+BOTH_LOOPS = True
+
+
+class Users:
+    """Two users, and how many were asked for at a time."""
+
+    passwords: ClassVar = {"alice": "secret", "bob": "b"}
+
+    def __init__(self):
+        self.at_once = self.most_at_once = 0
+
+    async def verify(self, name, password):
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(0.01)
+        self.at_once -= 1
+        return self.passwords.get(name) == password
+
+
+class OnlyAlice:
+    """Lets one user do everything, another describe only."""
+
+    def may(self, principal, host, operation, resource_type, name, *, quiet):
+        return principal == "User:alice" or operation is Operation.DESCRIBE
+
+
+class Audit:
+    def __init__(self):
+        self.failed = []
+
+    def login_failed(self, user, host, listener, mechanism, reason):
+        self.failed.append((user, host, listener, mechanism))
+
+
+def login(token="t0ken", passwords=None, audit=None):
+    return HttpLogin(
+        token=token,
+        passwords=Users() if passwords is None else passwords,
+        new_access=lambda who, host: Access(str(who), host, OnlyAlice(), Generation()),
+        audit=audit or Audit(),
+        delay_s=0.01,
+    )
+
+
+def request(path="metrics", authorization=None):
+    headers = {} if authorization is None else {"authorization": authorization}
+    return Request("GET", (path,), headers=headers)
+
+
+def basic(text):
+    return "Basic " + base64.b64encode(text.encode()).decode()
+
+
+async def judged(door, asked):
+    verdict = door.judge(asked, "10.0.0.1")
+    if verdict is None or isinstance(verdict, Answer):
+        return verdict
+    return await verdict
+
+
+async def status(door, asked):
+    answer = await judged(door, asked)
+    return 200 if answer is None else answer.status
+
+
+@pytest.mark.parametrize(
+    ("authorization", "expected"),
+    [
+        (None, 401),
+        ("Bearer t0ken", 200),
+        ("bearer  t0ken", 200),
+        ("Bearer wrong", 401),
+        ("Bearer", 401),
+        ("Bearer tökén", 401),
+        (basic("alice:secret"), 200),
+        (basic("alice:wrong"), 401),
+        (basic("nobody:secret"), 401),
+        (basic("alice:"), 401),
+        (basic(":secret"), 401),
+        (basic("alice"), 401),
+        ("Basic !!!", 401),
+        ("Basic " + "A" * 5000, 401),
+        ("Digest x", 401),
+    ],
+)
+async def test_who_is_let_in(authorization, expected):
+    assert await status(login(), request(authorization=authorization)) == expected
+
+
+@pytest.mark.parametrize("path", ["livez", "readyz", "health", "healthz"])
+async def test_probes_need_not_prove_anything(path):
+    assert await status(login(token=None, passwords=NoPasswords()), request(path)) == 200
+
+
+async def test_a_user_needs_a_right_for_each_page():
+    door = login()
+    assert await status(door, request("metrics", basic("bob:b"))) == 200
+    assert await status(door, request("config", basic("bob:b"))) == 403
+    assert await status(door, request("config", basic("alice:secret"))) == 200
+
+
+async def test_what_to_do_is_said_and_failures_are_noted():
+    answer = await judged(login(token=None, passwords=NoPasswords()), request())
+    assert answer.status == 401
+    assert "barnabas.http.bearer.token" in answer.body[0]
+    assert answer.headers["WWW-Authenticate"].startswith("Basic ")
+    audit = Audit()
+    await judged(login(audit=audit), request(authorization=basic("bob:x")))
+    await judged(login(audit=audit), request(authorization="Bearer x"))
+    assert audit.failed == [
+        ("bob", "10.0.0.1", "http", "password"),
+        ("", "10.0.0.1", "http", "token"),
+    ]
+
+
+async def test_guessing_in_parallel_is_bounded(monkeypatch):
+    monkeypatch.setattr(module, "ATTEMPTS_MAX", 4)
+    users = Users()
+    door = login(passwords=users)
+    asked = [judged(door, request(authorization=basic(f"alice:{n}"))) for n in range(40)]
+    answers = await asyncio.gather(*asked)
+    assert users.most_at_once <= 4
+    assert {answer.status for answer in answers} == {401, 429}
+    assert await status(door, request(authorization=basic("alice:secret"))) == 200
+
+
+@pytest.mark.parametrize(
+    ("addresses", "expected"),
+    [
+        (["127.0.0.1"], True),
+        (["127.0.0.1", "::1"], True),
+        (["0.0.0.0", "::"], False),
+        (["127.0.0.1", "10.0.0.1"], False),
+    ],
+)
+def test_what_this_machine_alone_can_reach(addresses, expected):
+    assert is_loopback(addresses) is expected
+
+
+@pytest.mark.parametrize(("token", "statuses"), [("t0ken", (401, 200)), (None, (401, 401))])
+async def test_a_port_that_others_can_reach(token, statuses):
+    config = {"barnabas.http.listener": "0.0.0.0:0"}
+    if token:
+        config["barnabas.http.bearer.token"] = token
+    async with Broker(config=config) as broker:
+        port = broker.server.http.address[1]
+        found = []
+        for headers in ("", f"Authorization: Bearer {token}\r\n"):
+            head = f"GET /config HTTP/1.0\r\n{headers}\r\n"
+            answer = await ask(("127.0.0.1", port), head.encode())
+            found.append(int(answer.split()[1]))
+        assert tuple(found) == statuses
+        ready = await ask(("127.0.0.1", port), b"GET /readyz HTTP/1.0\r\n\r\n")
+        assert json.loads(ready.partition(b"\r\n\r\n")[2])["status"] == "ok"
+
+
+async def test_a_name_that_suddenly_stands_for_this_machine():
+    """DNS rebinding: the attacker's page asks its own name, which is 127.0.0.1 by now."""
+    async with Broker(config={"barnabas.http.listener": "127.0.0.1:0"}) as broker:
+        address = broker.server.http.address
+        for host, expected in (("attacker.example", b"421"), ("localhost", b"200")):
+            head = f"GET /config HTTP/1.0\r\nHost: {host}:{address[1]}\r\n\r\n"
+            assert (await ask(address, head.encode())).split()[1] == expected

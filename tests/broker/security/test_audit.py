@@ -1,0 +1,172 @@
+"""What the audit log says, about whom, and that it is neither flooded nor waited for."""
+
+import json
+import logging
+import time
+
+import pytest
+
+from barnabas.broker.runtime import audit_file
+from barnabas.broker.runtime.audit_file import audit_output
+from barnabas.broker.runtime.clock import ManualClock
+from barnabas.broker.security import audit as module
+from barnabas.broker.security.audit import LINES_PER_SECOND, AuditLog
+from barnabas.broker.security.operations import Operation, ResourceType
+from barnabas.testing import Broker
+from tests.broker.security.test_listeners import ANY_ACL, DESCRIBE_ACLS, SECURE, Wire
+
+TOPIC = ResourceType.TOPIC
+
+
+@pytest.fixture
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+def lines():
+    return []
+
+
+@pytest.fixture
+def audit(clock, lines):
+    return AuditLog(clock, lambda line: lines.append(json.loads(line)))
+
+
+def decide(audit, operation=Operation.WRITE, *, allowed=False, name="orders", who="User:bob"):
+    audit.decided(who, "10.0.0.1", operation, TOPIC, name, allowed=allowed, rule="a rule")
+
+
+def test_a_denial_says_who_from_where_and_what(audit, lines, clock):
+    decide(audit)
+    (line,) = lines
+    assert line.pop("time").endswith("Z")
+    assert line == {
+        "event": "denied",
+        "principal": "User:bob",
+        "host": "10.0.0.1",
+        "operation": "WRITE",
+        "resource": "Topic:LITERAL:orders",
+        "rule": "a rule",
+    }
+
+
+def test_what_is_allowed_is_an_event_where_it_changes_something(audit, lines, clock):
+    for operation in (Operation.READ, Operation.WRITE, Operation.DESCRIBE):
+        decide(audit, operation, allowed=True)
+    assert lines == []
+    decide(audit, Operation.DELETE, allowed=True)
+    assert [each["event"] for each in lines] == ["allowed"]
+    all_of_it = AuditLog(clock, lambda line: lines.append(json.loads(line)), allowed_too=True)
+    decide(all_of_it, Operation.READ, allowed=True)
+    assert len(lines) == 2
+
+
+def test_one_who_asks_without_end_does_not_hide_the_others(audit, lines, clock):
+    for number in range(LINES_PER_SECOND + 7):
+        decide(audit, name=f"t{number}")
+    decide(audit, who="User:carol")
+    assert len(lines) == LINES_PER_SECOND + 1
+    clock.advance(seconds=1)
+    decide(audit)
+    assert {key: lines[-2][key] for key in ("event", "about", "count")} == {
+        "event": "suppressed",
+        "about": "User:bob",
+        "count": 7,
+    }
+    assert lines[-1]["event"] == "denied"
+
+
+def test_who_is_counted_is_bounded(audit, lines, monkeypatch):
+    monkeypatch.setattr(module, "FOLLOWED_MAX", 2)
+    for number in range(100):
+        decide(audit, who=f"User:u{number}")
+    assert len(audit._lines) <= 3
+    assert len(lines) == 2 + LINES_PER_SECOND
+
+
+def test_names_of_clients_cannot_forge_lines(audit, lines, clock):
+    audit.login_failed('x\n{"event":"allowed"}' + "y" * 1000, "h", "L", "PLAIN", "bad\u2028")
+    (line,) = lines
+    assert line["event"] == "login failed"
+    assert len(line["user"]) < 300
+    raw = []
+    AuditLog(clock, raw.append).login_failed("a\nb\u2028", "h", "L", "PLAIN", "r")
+    assert raw[0].isascii()
+    assert raw[0].isprintable()
+
+
+# ---------------------------------------------------------------------------------------- the file
+
+
+def test_lines_go_to_a_file_for_its_owner_alone_that_may_be_moved_away(tmp_path):
+    path = tmp_path / "audit.log"
+    output = audit_output(str(path))
+    output.write("one")
+    until(lambda: path.read_text() == "one\n")
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.rename(tmp_path / "audit.log.1")
+    output.write("two")
+    until(lambda: path.exists() and path.read_text() == "two\n")
+    output.close()
+
+
+def until(condition):
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_disk_that_cannot_be_written_is_said_once(tmp_path, caplog):
+    output = audit_output("/dev/full")
+    for _ in range(5):
+        output.write("x")
+    output.close()
+    said = [each.message for each in caplog.records if "audit log cannot" in each.message]
+    assert said == [
+        "audit log cannot be written path=/dev/full: [Errno 28] No space left on device"
+    ]
+
+
+def test_a_disk_that_is_slow_costs_lines_and_no_time(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(audit_file, "WAITING_MAX", 3)
+    monkeypatch.setattr(audit_file._File, "emit", lambda *_: time.sleep(0.3))
+    output = audit_output(str(tmp_path / "log"))
+    begun = time.monotonic()
+    for _ in range(50):
+        output.write("x")
+    assert time.monotonic() - begun < 0.2
+    time.sleep(0.7)
+    output.write("x")
+    output.close()
+    assert "audit lines left out, the disk is slow" in caplog.text
+
+
+def test_without_a_file_they_are_among_the_other_lines(caplog):
+    caplog.set_level(logging.INFO, "barnabas.audit")
+    output = audit_output("")
+    output.write("one")
+    output.close()
+    assert [each.message for each in caplog.records if each.name == "barnabas.audit"] == ["one"]
+
+
+def test_a_broker_writes_logins_and_denials(tmp_path):
+    path = tmp_path / "audit.log"
+    with Broker(config=SECURE | {"barnabas.audit.log": str(path)}) as broker:
+        with Wire(broker) as wire:
+            wire.log_in(b"\0bob\0b")
+            wire.ask(DESCRIBE_ACLS, 3, ANY_ACL)
+        with Wire(broker) as wire:
+            wire.log_in(b"\0alice\0wrong")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [each["event"] for each in lines] == ["logged in", "denied", "login failed"]
+    assert lines[0]["principal"] == lines[1]["principal"] == "User:bob"
+    assert lines[0]["listener"] == lines[2]["listener"] == "SASL_PLAINTEXT"
+    assert lines[1]["resource"] == "Cluster:LITERAL:kafka-cluster"
+
+
+def test_a_file_that_cannot_be_opened_stops_the_start(tmp_path):
+    config = {"barnabas.audit.log": str(tmp_path / "no" / "log")}
+    with pytest.raises(Exception, match=r"barnabas\.audit\.log: No such file or directory"):
+        Broker(config=config).__enter__()

@@ -1,0 +1,302 @@
+"""A client that has used more than it may: what it is told, and that it is not served meanwhile."""
+
+import socket
+import time
+
+import pytest
+
+from barnabas.protocol.client import NEED_DATA, ClientConnection
+from barnabas.protocol.messages.alter_client_quotas import (
+    ALTER_CLIENT_QUOTAS,
+    AlterClientQuotasRequest,
+    EntityData,
+    EntryData,
+    OpData,
+)
+from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
+from barnabas.protocol.messages.create_partitions import (
+    CREATE_PARTITIONS,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.delete_topics import (
+    DELETE_TOPICS,
+    DeleteTopicsRequest,
+    DeleteTopicState,
+)
+from barnabas.protocol.messages.fetch import FETCH
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
+from barnabas.protocol.messages.produce import (
+    PRODUCE,
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from barnabas.testing import Broker
+from tests.broker.data_plane import Named, batch, fetch_request
+
+LIMIT = 1000.0
+EVERYTHING = MetadataRequest(topics=[])
+
+
+class Client:
+    """One connection to a broker."""
+
+    def __init__(self, broker, client_id):
+        self.socket = socket.create_connection(broker.address, 20)
+        self.connection = ClientConnection(client_id)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, api, version, request, **kwargs):
+        _, chunks = self.connection.request(api, version, request, **kwargs)
+        self.socket.sendall(b"".join(map(bytes, chunks)))
+
+    def receive(self, timeout=20):
+        self.socket.settimeout(timeout)
+        while (answer := self.connection.next_response()) is NEED_DATA:
+            data = self.socket.recv(65536)
+            assert data, "the broker hung up"
+            self.connection.receive_data(data)
+        return answer[1]
+
+    def ask(self, api, version, request):
+        self.send(api, version, request)
+        return self.receive()
+
+    def is_silent(self):
+        """Whether nothing comes back for a moment."""
+        try:
+            self.receive(timeout=0.2)
+        except TimeoutError:
+            return True
+        return False
+
+
+@pytest.fixture
+def broker():
+    with Broker() as broker:
+        broker.create_topic("t")
+        yield broker
+
+
+def limit(broker, key, value=LIMIT, client_id="limited"):
+    entry = EntryData([EntityData("client-id", client_id)], [OpData(key, value or 0.0, not value)])
+    with Client(broker, "admin") as admin:
+        answer = admin.ask(ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest([entry]))
+    assert [each.error_code for each in answer.entries] == [0]
+
+
+def produce(size, acks=-1):
+    records = batch(b"x" * size)
+    return ProduceRequest(
+        acks=acks,
+        timeout_ms=10_000,
+        topic_data=[TopicProduceData("t", partition_data=[PartitionProduceData(0, records)])],
+    )
+
+
+def test_a_producer_is_told_and_not_served_until_it_has_waited(broker):
+    limit(broker, "producer_byte_rate")
+    with Client(broker, "limited") as client, Client(broker, "other") as other:
+        answer = client.ask(PRODUCE, 9, produce(15_000))
+        # Written all the same, and answered at once.
+        assert answer.responses[0].partition_responses[0].error_code == 0
+        assert 4_500 < answer.throttle_time_ms < 5_500
+        client.send(METADATA, 12, EVERYTHING)
+        assert client.is_silent()
+        assert other.ask(METADATA, 12, EVERYTHING).brokers
+        broker.clock.advance(seconds=6)
+        assert client.receive().brokers
+
+
+def test_what_is_sent_without_an_answer_counts_too(broker):
+    limit(broker, "producer_byte_rate")
+    with Client(broker, "limited") as client:
+        client.send(PRODUCE, 9, produce(15_000, acks=0), expects_response=False)
+        client.send(METADATA, 12, EVERYTHING)
+        assert client.is_silent()
+        broker.clock.advance(seconds=6)
+        assert client.receive().brokers
+
+
+def test_a_debt_is_carried_by_a_new_connection(broker):
+    limit(broker, "producer_byte_rate")
+    with Client(broker, "limited") as client:
+        client.ask(PRODUCE, 9, produce(15_000))
+    with Client(broker, "limited") as client:
+        assert client.ask(PRODUCE, 9, produce(10)).throttle_time_ms > 4_000
+
+
+@pytest.mark.parametrize("size", [10, 20_000])
+def test_a_limit_counts_at_once_and_so_does_its_end(broker, size):
+    with Client(broker, "limited") as client:
+        for _ in range(3):  # The shortcut knows this request by now.
+            assert client.ask(PRODUCE, 9, produce(size)).throttle_time_ms == 0
+        limit(broker, "producer_byte_rate", 1.0)
+        assert client.ask(PRODUCE, 9, produce(size)).throttle_time_ms > 0
+        broker.clock.advance(hours=10)
+        limit(broker, "producer_byte_rate", None)
+        for _ in range(3):
+            assert client.ask(PRODUCE, 9, produce(size)).throttle_time_ms == 0
+
+
+def test_time_counts_for_every_request_and_throttles_for_a_second_at_most(broker):
+    limit(broker, "request_percentage", 0.0001)
+    with Client(broker, "limited") as client:
+        answers = [client.ask(API_VERSIONS, 3, ApiVersionsRequest("c", "1"))]
+        assert answers[0].throttle_time_ms == 1000
+        client.send(METADATA, 12, EVERYTHING)
+        assert client.is_silent()
+        broker.clock.advance(seconds=1)
+        assert client.receive().throttle_time_ms == 1000
+
+
+def fetched(answer):
+    return [each.records for topic in answer.responses for each in topic.partitions]
+
+
+def fetch(session=(0, 0), wait_ms=0, **settings):
+    return fetch_request(12, (Named("t"), (0, 0)), session=session, max_wait_ms=wait_ms, **settings)
+
+
+def filled(broker, size, count):
+    with Client(broker, "other") as other:
+        for _ in range(count):
+            other.ask(PRODUCE, 9, produce(size))
+
+
+def test_a_reader_gets_nothing_beyond_its_limit_and_all_of_it_later(broker):
+    filled(broker, 4000, 4)
+    limit(broker, "consumer_byte_rate")
+    with Client(broker, "limited") as client:
+        answer = client.ask(FETCH, 12, fetch())
+        assert 8_000 < sum(map(len, fetched(answer))) <= 10_000  # Of 16,000: what windows allow.
+        assert answer.session_id > 0
+        assert answer.throttle_time_ms == 0
+        refused = client.ask(FETCH, 12, fetch())
+        assert refused.responses == []
+        assert refused.session_id == 0
+        assert refused.error_code == 0
+        assert refused.throttle_time_ms > 5_000
+        client.send(FETCH, 12, fetch())
+        assert client.is_silent()
+        broker.clock.advance(seconds=12)
+        assert fetched(client.receive()) == fetched(answer)
+    assert broker.call(lambda: len(broker.server.fetch_sessions)) == 2
+
+
+def test_a_session_goes_on_after_its_reader_has_waited(broker):
+    filled(broker, 4000, 4)
+    limit(broker, "consumer_byte_rate")
+    with Client(broker, "limited") as client:
+        first = client.ask(FETCH, 12, fetch())
+        session = first.session_id
+        refused = client.ask(FETCH, 12, fetch(session=(session, 1)))
+        assert (refused.error_code, refused.session_id, refused.responses) == (0, session, [])
+        broker.clock.advance(seconds=12)
+        again = client.ask(FETCH, 12, fetch(session=(session, 2)))
+        assert fetched(again) == fetched(first)
+
+
+def test_a_fetch_that_was_parked_counts_too(broker):
+    filled(broker, 9000, 1)
+    limit(broker, "consumer_byte_rate")
+    with Client(broker, "limited") as client:
+        assert fetched(client.ask(FETCH, 12, fetch()))
+        client.send(FETCH, 12, fetch_request(12, (Named("t"), (0, 1)), max_wait_ms=20_000))
+        assert client.is_silent()
+        filled(broker, 9000, 1)
+        refused = client.receive()
+        assert refused.responses == []
+        assert refused.throttle_time_ms > 5_000
+
+
+def new_topics(*names, partitions=1, validate_only=False):
+    return CreateTopicsRequest(
+        [CreatableTopic(name, partitions, 1) for name in names], 10_000, validate_only
+    )
+
+
+def about(milliseconds):
+    """Real time passes, too."""
+    return pytest.approx(milliseconds, abs=900)
+
+
+def test_who_changes_too_many_partitions_is_refused(broker):
+    limit(broker, "controller_mutation_rate", 1.0)
+    with Client(broker, "limited") as client:
+        answer = client.ask(CREATE_TOPICS, 7, new_topics("many", partitions=20))
+        assert [each.error_code for each in answer.topics] == [0]
+        assert answer.throttle_time_ms == about(9_000)
+    with Client(broker, "limited") as client:  # Not muted itself, but it has the same debt.
+        answer = client.ask(CREATE_TOPICS, 7, new_topics("refused"))
+        assert [each.error_code for each in answer.topics] == [89]
+        assert answer.throttle_time_ms == about(9_000)
+        broker.clock.advance(seconds=9)
+        answer = client.ask(CREATE_TOPICS, 7, new_topics("next", partitions=3))
+        assert [each.error_code for each in answer.topics] == [0]
+        assert answer.throttle_time_ms == about(3_000)
+        broker.clock.advance(seconds=3)
+        answer = client.ask(DELETE_TOPICS, 6, DeleteTopicsRequest([DeleteTopicState("many")]))
+        assert [each.error_code for each in answer.responses] == [0]
+        assert answer.throttle_time_ms == about(20_000)
+    with Client(broker, "limited") as client:
+        grow = CreatePartitionsRequest([CreatePartitionsTopic("next", 5, None)], 10_000)
+        answer = client.ask(CREATE_PARTITIONS, 3, grow)
+        assert [each.error_code for each in answer.results] == [89]
+    with Client(broker, "limited") as client:
+        broker.clock.advance(seconds=20)
+        answer = client.ask(CREATE_PARTITIONS, 3, grow)
+        assert [each.error_code for each in answer.results] == [0]
+        assert answer.throttle_time_ms == about(2_000)
+    assert broker.call(lambda: broker.server.catalogue.topic("refused")) is None
+
+
+def test_an_old_client_is_slowed_where_a_new_one_is_refused(broker):
+    limit(broker, "controller_mutation_rate", 1.0)
+    with Client(broker, "limited") as client:
+        assert client.ask(CREATE_TOPICS, 5, new_topics("many", partitions=20)).throttle_time_ms
+    with Client(broker, "limited") as client:
+        answer = client.ask(CREATE_TOPICS, 5, new_topics("more", partitions=2))
+        assert [each.error_code for each in answer.topics] == [0]
+        assert answer.throttle_time_ms > 2_000
+
+
+def test_what_is_only_checked_or_refused_does_not_count(broker):
+    limit(broker, "controller_mutation_rate", 1.0)
+    with Client(broker, "limited") as client:
+        checked = new_topics("many", partitions=500, validate_only=True)
+        assert client.ask(CREATE_TOPICS, 7, checked).throttle_time_ms == 0
+        answer = client.ask(CREATE_TOPICS, 7, new_topics("t", "bad name", partitions=500))
+        assert [each.error_code for each in answer.topics] == [36, 17]
+        assert answer.throttle_time_ms == 0
+
+
+def test_a_throttled_client_that_leaves_leaves_nothing_behind(broker):
+    limit(broker, "producer_byte_rate")
+    with Client(broker, "limited") as client:
+        client.ask(PRODUCE, 9, produce(15_000))
+    deadline = time.monotonic() + 10
+    while broker.call(lambda: len(broker.server.sockets.connections)):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    broker.clock.advance(seconds=60)
+
+
+def test_a_broker_stops_while_a_client_is_throttled(broker):
+    limit(broker, "producer_byte_rate")
+    with Client(broker, "limited") as client:
+        client.ask(PRODUCE, 9, produce(15_000))
+        begun = time.monotonic()
+        broker.stop()
+        assert time.monotonic() - begun < 5

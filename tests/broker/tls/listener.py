@@ -1,0 +1,49 @@
+"""A listener with TLS, without a broker."""
+
+from __future__ import annotations
+
+import ssl
+from functools import cache
+
+from barnabas.broker.security.access import OPEN
+from barnabas.broker.security.certificate_names import CertificateNames
+from barnabas.broker.security.listeners import ListenerSecurity
+from barnabas.broker.security.tls import ListenerTls
+from barnabas.broker.tls.server import ServerSettings
+from barnabas.broker.tls.stores import KeyStoreSettings, TrustStoreSettings
+from tests.broker.tls.authority import Authority, Credential
+from tests.broker.tls.handshakes import anyone
+from tests.broker.toy import ToyTls
+
+AUTHORITY = Authority()
+
+
+@cache
+def broker_credential() -> Credential:
+    return AUTHORITY.issue("CN=localhost,O=Barn")
+
+
+def listener_tls(*, client_auth: str = "none", rules: str = "DEFAULT", credential=None):
+    own = credential or broker_credential()
+    settings = ServerSettings(
+        key_store=KeyStoreSettings(type="PEM", key=own.key_pem(), certificate_chain=own.chain_pem),
+        trust_store=TrustStoreSettings(type="PEM", certificates=AUTHORITY.root_pem),
+        client_auth=client_auth,
+    )
+    return ListenerTls("SECURE", settings, CertificateNames(rules))
+
+
+def toy_tls(**options) -> ToyTls:
+    security = ListenerSecurity(
+        mechanisms={},
+        max_receive_bytes=0,
+        new_access=lambda _who, _host: OPEN,
+        tls=listener_tls(**options),
+    )
+    return ToyTls(security, trusting_context())
+
+
+def trusting_context() -> ssl.SSLContext:
+    context = anyone(verify_mode=ssl.CERT_REQUIRED)
+    context.load_verify_locations(cadata=AUTHORITY.root_pem)
+    return context

@@ -1,0 +1,79 @@
+"""Both brokers with access control: users log in by PLAIN on one listener, the other is the tests'.
+
+On the PLAINTEXT listener everybody is a super user, so that a broker can be watched and set up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.counterparts.apache_kafka import ApacheKafka
+from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.broker_process import HOST, BrokerProcess
+from tests.counterparts.probe import free_port
+
+MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+PASSWORD = "secret"
+ADMIN = "admin"
+"""A super user."""
+
+
+def access_settings(users: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The keys that both brokers take, but for their listeners; passwords by user."""
+    entries = " ".join(f'user_{name}="{word}"' for name, word in (users or {}).items())
+    return {
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": f"{MODULE} required {entries};",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": f"User:{ADMIN};User:ANONYMOUS",
+    }
+
+
+class Secured(BrokerProcess):
+    """What the two have in common."""
+
+    def __init__(
+        self, users: Mapping[str, str], directory: Path | None = None, **overrides: str
+    ) -> None:
+        super().__init__(directory, **overrides)
+        self.sasl_port = free_port()
+        self.overrides |= access_settings(users)
+
+    @property
+    def sasl_servers(self) -> str:
+        """Where users log in."""
+        return f"{HOST}:{self.sasl_port}"
+
+    @property
+    def sasl_address(self) -> tuple[str, int]:
+        """The same as host and port."""
+        return HOST, self.sasl_port
+
+
+class SecuredKafka(Secured, ApacheKafka):
+    """Apache Kafka with StandardAuthorizer."""
+
+    def _properties(self) -> dict[str, str]:
+        properties = super()._properties()
+        properties["listeners"] += f",SASL_PLAINTEXT://{self.sasl_servers}"
+        protocols = ("CONTROLLER:PLAINTEXT", "PLAINTEXT:PLAINTEXT", "SASL_PLAINTEXT:SASL_PLAINTEXT")
+        properties["listener.security.protocol.map"] = ",".join(protocols)
+        return properties
+
+
+class SecuredBarnabas(Secured, BarnabasProcess):
+    """Barnabas likewise."""
+
+    def command(self) -> list[str]:
+        listeners = f"PLAINTEXT://{HOST}:{self.port},SASL_PLAINTEXT://{self.sasl_servers}"
+        return [*super().command(), f"--override=listeners={listeners}"]
+
+
+def client_settings(user: str, password: str = PASSWORD) -> dict[str, str]:
+    """What Java's clients and Spark need to log in."""
+    return {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": f'{MODULE} required username="{user}" password="{password}";',
+    }

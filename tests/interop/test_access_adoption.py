@@ -1,0 +1,131 @@
+"""Users, ACLs and quotas of a stopped Apache Kafka are there in Barnabas, those that were left."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.messages.alter_client_quotas import (
+    ALTER_CLIENT_QUOTAS,
+    AlterClientQuotasRequest,
+    EntityData,
+    EntryData,
+    OpData,
+)
+from barnabas.protocol.messages.alter_user_scram_credentials import (
+    ALTER_USER_SCRAM_CREDENTIALS,
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from barnabas.protocol.messages.create_acls import CREATE_ACLS, AclCreation, CreateAclsRequest
+from barnabas.protocol.messages.delete_acls import DELETE_ACLS, DeleteAclsFilter, DeleteAclsRequest
+from barnabas.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
+from barnabas.protocol.messages.describe_client_quotas import (
+    DESCRIBE_CLIENT_QUOTAS,
+    DescribeClientQuotasRequest,
+)
+from barnabas.storage.io import LocalFileSystem
+from barnabas.storage.kraft_metadata import read_kraft_metadata
+from tests.counterparts.apache_kafka import ApacheKafka
+from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.wire_client import WireClient
+
+CONTROLLED = {
+    "authorizer_class_name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super_users": "User:ANONYMOUS",
+}
+ACLS = [
+    AclCreation(2, "orders", 3, "User:alice", "*", 3, 3),
+    AclCreation(2, "orders", 3, "User:alice", "10.1.2.3", 4, 3),
+    AclCreation(2, "ord", 4, "User:bob", "*", 2, 2),
+    AclCreation(5, "*", 3, "User:*", "*", 4, 3),
+]
+REMOVED = DeleteAclsFilter(2, "orders", 3, "User:alice", "*", 3, 3)
+
+
+def scram(user: str, mechanism: int) -> ScramCredentialUpsertion:
+    name = {1: "sha256", 2: "sha512"}[mechanism]
+    salted = hashlib.pbkdf2_hmac(name, b"secret", b"salt", 4096)
+    return ScramCredentialUpsertion(user, mechanism, 4096, b"salt", salted)
+
+
+def quota(key: str, value: float | None, *entity: tuple[str, str | None]) -> EntryData:
+    operation = OpData(key, value or 0.0, value is None)
+    return EntryData([EntityData(*each) for each in entity], [operation])
+
+
+def administer(client: WireClient) -> None:
+    created = client.ask(CREATE_ACLS, CreateAclsRequest(ACLS), 3)
+    assert {each.error_code for each in created.results} == {0}
+    deleted = client.ask(DELETE_ACLS, DeleteAclsRequest([REMOVED]), 3)
+    assert len(deleted.filter_results[0].matching_acls) == 1
+    for request in (
+        AlterUserScramCredentialsRequest([], [scram("alice", 1)]),
+        AlterUserScramCredentialsRequest([], [scram("bob", 2)]),
+        AlterUserScramCredentialsRequest([], [scram("gone", 1)]),
+        AlterUserScramCredentialsRequest([ScramCredentialDeletion("gone", 1)], []),
+    ):
+        altered = client.ask(ALTER_USER_SCRAM_CREDENTIALS, request, 0)
+        assert {each.error_code for each in altered.results} == {0}
+    for entries in (
+        [
+            quota("producer_byte_rate", 1000.0, ("user", "alice")),
+            quota("request_percentage", 12.5, ("user", None), ("client-id", "app")),
+            quota("consumer_byte_rate", 5.0, ("client-id", None)),
+            quota("connection_creation_rate", 7.0, ("ip", "10.0.0.1")),
+        ],
+        [quota("consumer_byte_rate", None, ("client-id", None))],
+    ):
+        answer = client.ask(ALTER_CLIENT_QUOTAS, AlterClientQuotasRequest(entries), 1)
+        assert {each.error_code for each in answer.entries} == {0}
+
+
+def seen(client: WireClient) -> tuple[Any, Any]:
+    """What a client sees of ACLs and quotas."""
+    acls = client.ask(DESCRIBE_ACLS, DescribeAclsRequest(1, None, 1, None, None, 1, 1), 3)
+    assert acls.error_code == 0
+    quotas = client.ask(DESCRIBE_CLIENT_QUOTAS, DescribeClientQuotasRequest(), 1)
+    assert quotas.error_code == 0
+    return (
+        {
+            (each.resource_type, each.resource_name, each.pattern_type, *vars_of(acl))
+            for each in acls.resources
+            for acl in each.acls
+        },
+        {
+            (frozenset((part.entity_type, part.entity_name) for part in each.entity), value.key): (
+                value.value
+            )
+            for each in quotas.entries
+            for value in each.values
+        },
+    )
+
+
+def vars_of(acl: Any) -> tuple[Any, ...]:
+    return acl.principal, acl.host, acl.operation, acl.permission_type
+
+
+@pytest.mark.parametrize("snapshots", [False, True])
+def test_users_acls_and_quotas_of_a_stopped_kafka(tmp_path, snapshots):
+    interval = {"metadata_log_max_snapshot_interval_ms": "1"} if snapshots else {}
+    with ApacheKafka(tmp_path / "kafka", **CONTROLLED, **interval) as kafka:
+        with WireClient(kafka) as client:
+            administer(client)
+            before = seen(client)
+        kafka.terminate()
+        directory = kafka.data_directory
+        found = read_kraft_metadata(LocalFileSystem(), str(directory))
+        assert found is not None
+        assert set(found.scram_credentials) == {("alice", 1), ("bob", 2)}
+        assert len(found.acls) == len(ACLS) - 1
+        with BarnabasProcess(tmp_path / "b", log_dirs=str(directory), **CONTROLLED) as barnabas:
+            with WireClient(barnabas) as client:
+                assert seen(client) == before
+            barnabas.terminate()
+            barnabas.start()
+            with WireClient(barnabas) as client:
+                assert seen(client) == before

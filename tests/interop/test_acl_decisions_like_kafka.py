@@ -1,0 +1,155 @@
+"""Random ACLs decide here as StandardAuthorizer decides in Apache Kafka 4.3.0.
+
+What a user may do is read from the bit fields of KIP-430, which name every operation, and from
+InitProducerId, which asks for any topic that may be written to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from barnabas.broker.security.operations import (
+    CLUSTER_NAME,
+    SUPPORTED,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
+from barnabas.protocol.messages.create_acls import AclCreation
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.delete_acls import (
+    DELETE_ACLS,
+    DeleteAclsFilter,
+    DeleteAclsRequest,
+)
+from barnabas.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
+from barnabas.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
+from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from barnabas.protocol.wire import ZERO_UUID
+from tests.broker.security.access_users import PASSWORD, UserClient, add_acls
+from tests.counterparts.secured import ADMIN, Secured, SecuredBarnabas, SecuredKafka
+from tests.counterparts.wire_client import WireClient
+from tests.interop.comparison import NOT_LEADER_YET
+from tests.seeds import SEED
+from tests.waiting import wait_until
+
+ROUNDS = 60
+USERS = ("ann", "bea")
+NAMES = ("a", "ab", "abc", "b", "c")
+HOSTS = ("*", "*", "*", "127.0.0.1", "10.0.0.1")
+ANY = 1
+
+
+def random_acl(random: Random) -> AclCreation:
+    """One that both brokers take."""
+    kind = random.choice([*4 * [ResourceType.TOPIC], *list(ResourceType)[1:4]])
+    name, pattern = random.choice(["*", *NAMES]), random.choice([*PatternType])
+    if kind is ResourceType.CLUSTER:
+        name, pattern = CLUSTER_NAME, PatternType.LITERAL
+    return AclCreation(
+        kind,
+        name,
+        pattern,
+        random.choice(["User:ann", "User:ann", "User:bea", "User:*", "User:somebody"]),
+        random.choice(HOSTS),
+        random.choice([Operation.ALL, *SUPPORTED[kind]]),
+        random.choice([Permission.ALLOW, Permission.ALLOW, Permission.DENY]),
+    )
+
+
+class Decider:
+    """One broker, whose ACLs are replaced again and again."""
+
+    def __init__(self, broker: Secured) -> None:
+        self._client = WireClient(broker)
+        topics = [CreatableTopic(name, 1, 1) for name in NAMES]
+        made = self._client.ask(CREATE_TOPICS, CreateTopicsRequest(topics, 60_000), 7)
+        assert not any(topic.error_code for topic in made.topics)
+        for kind in (0, 1):
+            request = FindCoordinatorRequest("a", kind)
+            wait_until(lambda r=request: not self._client.ask(FIND_COORDINATOR, r, 3).error_code)
+        self._users = {user: UserClient(broker.sasl_address, user) for user in USERS}
+
+    def close(self) -> None:
+        for client in (self._client, *self._users.values()):
+            client.close()
+
+    def _count(self) -> int:
+        request = DescribeAclsRequest(ANY, None, ANY, None, None, ANY, ANY)
+        found = self._client.ask(DESCRIBE_ACLS, request, 3).resources
+        return sum(len(resource.acls) for resource in found)
+
+    def use(self, acls: list[AclCreation]) -> None:
+        """Have these ACLs and no others."""
+        everything = DeleteAclsFilter(ANY, None, ANY, None, None, ANY, ANY)
+        self._client.ask(DELETE_ACLS, DeleteAclsRequest([everything]), 3)
+        wait_until(lambda: self._count() == 0)
+        if acls:
+            add_acls(self._client, acls)
+        count = len({repr(each) for each in acls})
+        wait_until(lambda: self._count() == count)
+
+    def decisions(self) -> dict[str, Any]:
+        """What each user may do now."""
+        found: dict[str, Any] = {}
+        for user, client in self._users.items():
+            cluster = client.ask(DESCRIBE_CLUSTER, DescribeClusterRequest(True), 1)
+            found[f"{user} cluster"] = cluster.cluster_authorized_operations
+            asked = [MetadataRequestTopic(ZERO_UUID, name) for name in NAMES]
+            for topic in client.ask(
+                METADATA, MetadataRequest(asked, False, False, True), 10
+            ).topics:
+                code = 0 if topic.error_code in NOT_LEADER_YET else topic.error_code
+                found[f"{user} topic {topic.name}"] = code, topic.topic_authorized_operations
+            for group in client.ask(
+                DESCRIBE_GROUPS, DescribeGroupsRequest([*NAMES], True), 5
+            ).groups:
+                place = f"{user} group {group.group_id}"
+                found[place] = group.error_code, group.authorized_operations
+            found[f"{user} idempotent"] = self._init(client, None)
+            for name in NAMES:
+                found[f"{user} id {name}"] = self._init(client, name)
+        return found
+
+    @staticmethod
+    def _init(client: UserClient, transactional_id: str | None) -> int:
+        """Whether a producer is denied; whether its coordinator is ready is another matter."""
+        request = InitProducerIdRequest(transactional_id, 60_000)
+        code: int = client.ask(INIT_PRODUCER_ID, request, 4).error_code
+        return code if code in {31, 53} else 0
+
+
+@pytest.fixture(scope="module")
+def deciders() -> Iterator[list[Decider]]:
+    users = dict.fromkeys((ADMIN, *USERS), PASSWORD)
+    with SecuredBarnabas(users) as ours, SecuredKafka(users) as theirs:
+        both = [Decider(ours), Decider(theirs)]
+        yield both
+        for decider in both:
+            decider.close()
+
+
+def test_random_acls_decide_alike(deciders):
+    random = Random(SEED)
+    seen: set[Any] = set()
+    for number in range(ROUNDS):
+        acls = [random_acl(random) for _ in range(random.randrange(1, 15))]
+        answers = []
+        for decider in deciders:
+            decider.use(acls)
+            answers.append(decider.decisions())
+        assert answers[0] == answers[1], (number, acls)
+        seen |= {repr(answer) for answer in answers[0].values()}
+    assert len(seen) > 20, "the rounds decide too little"

@@ -1,0 +1,240 @@
+"""Real clients log in by every mechanism: who is let in works, who is not hears what Apache Kafka
+would say."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import PIPE
+from typing import Self
+
+import confluent_kafka
+import pytest
+
+from barnabas.protocol.messages.alter_user_scram_credentials import (
+    ALTER_USER_SCRAM_CREDENTIALS,
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+)
+from barnabas.testing import Broker
+from tests.broker.metrics.scrape import scrape
+from tests.broker.security.wire import Wire
+from tests.counterparts.kafka_tools import CONFIGS, CONSOLE_CONSUMER, run_tool, tool_command
+from tests.interop.login_clients import CLIENTS, LET_IN, ConfluentKafka, KafkaConsole, Login
+from tests.interop.secured import (
+    MECHANISMS,
+    USERS,
+    SecuredBarnabas,
+    SecuredBroker,
+    SecuredKafka,
+)
+from tests.interop.test_logins_like_kafka import create_scram_users
+from tests.issuer import rsa_key, token
+
+GOOD = {
+    "PLAIN": Login("PLAIN", "alice", USERS["alice"]),
+    "SCRAM-SHA-256": Login("SCRAM-SHA-256", "scram", "secret"),
+    "SCRAM-SHA-512": Login("SCRAM-SHA-512", "scram", "secret"),
+    "OAUTHBEARER": Login("OAUTHBEARER", "alice", token=token()),
+}
+BAD = {
+    "PLAIN": Login("PLAIN", "alice", "wrong"),
+    "PLAIN of nobody": Login("PLAIN", "nobody", "wrong"),
+    "SCRAM-SHA-256": Login("SCRAM-SHA-256", "scram", "wrong"),
+    "SCRAM-SHA-256 of nobody": Login("SCRAM-SHA-256", "nobody", "wrong"),
+    "SCRAM-SHA-512": Login("SCRAM-SHA-512", "scram", "wrong"),
+    "OAUTHBEARER": Login("OAUTHBEARER", "alice", token=token(key=rsa_key("mine"))),
+}
+# See login_clients.Kcat.
+KCAT_CANNOT = {"SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"}
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory) -> Iterator[tuple[SecuredBroker, SecuredBroker]]:
+    """Barnabas and Apache Kafka, with the same users."""
+    directory = tmp_path_factory.mktemp("clients")
+    with SecuredBarnabas(directory / "ours") as ours, SecuredKafka(directory / "theirs") as theirs:
+        create_scram_users(ours)
+        create_scram_users(theirs)
+        yield ours, theirs
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_who_logs_in_writes_and_reads(brokers, client, mechanism, topic, tmp_path):
+    ours, theirs = brokers
+    login = GOOD[mechanism]
+    if client == "kcat" and mechanism in KCAT_CANNOT:
+        for broker in (ours, theirs):
+            said = CLIENTS[client].refusal(broker.servers(), login, tmp_path)
+            assert "SASL authentication error" in said
+        return
+    value = CLIENTS[client].round_trip(ours.servers(), login, topic, tmp_path)
+    assert value == f"from {client}".encode()
+
+
+@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_who_is_not_let_in_hears_what_kafka_says(brokers, client, case, tmp_path):
+    ours, theirs = (
+        CLIENTS[client].refusal(broker.servers(), BAD[case], tmp_path) for broker in brokers
+    )
+    assert ours == theirs
+    assert ours != LET_IN
+
+
+# ---------------------------------------------------------------------------- users by Kafka's tool
+
+
+def configs(broker: SecuredBroker, file: Path, *arguments: str) -> str:
+    result = run_tool(
+        CONFIGS,
+        *("--bootstrap-server", broker.servers(), "--command-config", str(file)),
+        *("--entity-type", "users", *arguments),
+    )
+    assert result.exit_code == 0, result.output
+    return result.output.strip()
+
+
+def test_users_by_kafka_configs(brokers, tmp_path):
+    file, _ = KafkaConsole().settings(GOOD["SCRAM-SHA-256"], tmp_path)
+    said = []
+    for broker in brokers:
+        carol = ("--entity-name", "carol")
+        password = "SCRAM-SHA-256=[iterations=8192,password=first],SCRAM-SHA-512=[password=first]"
+        refused = run_tool(
+            CONFIGS,
+            *("--bootstrap-server", broker.servers(), "--command-config", str(file)),
+            *("--entity-type", "users", *carol, "--alter", "--add-config", password),
+        )
+        assert "altered twice in the same request" in refused.output
+        steps = [
+            ("--alter", "--add-config", "SCRAM-SHA-256=[iterations=8192,password=first]"),
+            ("--alter", "--add-config", "SCRAM-SHA-512=[password=first]"),
+            ("--describe",),
+        ]
+        said.append([sorted_words(configs(broker, file, *carol, *step)) for step in steps])
+        for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+            login = Login(mechanism, "carol", "first")
+            assert ConfluentKafka().round_trip(broker.servers(), login, "by-carol", tmp_path)
+        configs(broker, file, *carol, "--alter", "--delete-config", "SCRAM-SHA-256")
+        assert "SASL authentication error" in ConfluentKafka().refusal(
+            broker.servers(), Login("SCRAM-SHA-256", "carol", "first"), tmp_path
+        )
+        said[-1].append(sorted_words(configs(broker, file, *carol, "--describe")))
+    ours, theirs = said
+    assert ours == theirs
+    assert "SCRAM-SHA-256=iterations=8192" in ours[2]
+    assert "SCRAM-SHA-512=iterations=4096" in ours[3]
+
+
+def sorted_words(text: str) -> list[str]:
+    """Make the mechanisms of a user come in one order; Apache Kafka has none."""
+    return sorted(text.replace(",", " ").split())
+
+
+# ----------------------------------------------------------------- logins that end and are repeated
+
+LIFETIME_S = 5
+
+
+@pytest.fixture
+def ending(tmp_path) -> Iterator[Broker]:
+    """A broker in this process, whose logins hold for five seconds."""
+    settings = {
+        "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+        "barnabas.scram.credentials": "SCRAM-SHA-256=[name=scram,password=secret]",
+        "connections.max.reauth.ms": str(LIFETIME_S * 1000),
+    }
+    with Broker(config=settings, storage=tmp_path / "data") as broker:
+        broker.create_topic("t")
+        yield broker
+
+
+class Feeder:
+    """Writes a number twice a second through one producer, whose logins end as well."""
+
+    def __init__(self, broker: Broker) -> None:
+        settings = ConfluentKafka().settings(broker.bootstrap_servers, GOOD["SCRAM-SHA-256"])
+        self.errors: list[str] = []
+        self._producer = confluent_kafka.Producer(
+            settings | {"error_cb": lambda error: self.errors.append(str(error))}
+        )
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        number = 0
+        while not self._ended.wait(0.5):
+            self._producer.produce("t", str(number).encode())
+            self._producer.poll(0)
+            number += 1
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        assert self._producer.flush(60) == 0
+
+
+def handshakes(broker: Broker) -> int:
+    routes = broker.server.routes
+    return next(route.requests for route in routes if route.name == "SaslHandshake")
+
+
+def connections(broker: Broker) -> int:
+    return int(scrape(broker)("barnabas_connections_accepted_total"))
+
+
+def test_java_and_librdkafka_log_in_again_on_the_same_connections(ending, tmp_path, caplog):
+    """Four lifetimes long: nothing is cut off, nothing is lost, and nobody connects anew."""
+    count = 4 * LIFETIME_S * 2
+    file, _ = KafkaConsole().settings(GOOD["SCRAM-SHA-256"], tmp_path)
+    command = tool_command(
+        CONSOLE_CONSUMER,
+        *("--bootstrap-server", ending.bootstrap_servers, "--command-config", str(file)),
+        *("--topic", "t", "--from-beginning", "--max-messages", str(count)),
+    )
+    with (
+        Feeder(ending) as feeder,
+        subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True) as java,
+    ):
+        deadline = time.monotonic() + 60
+        while handshakes(ending) < 4 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(2)
+        connected = connections(ending)
+        output, errors = java.communicate(timeout=120)
+        assert connections(ending) == connected
+    assert output.split() == [str(number) for number in range(count)], errors
+    assert feeder.errors == []
+    assert handshakes(ending) >= 3 * connected
+    assert "login does not hold" not in caplog.text
+
+
+def test_a_client_that_cannot_log_in_again_is_cut_off(ending):
+    """Its user is deleted: the session ends at once, and there is no other."""
+    settings = ConfluentKafka().settings(ending.bootstrap_servers, GOOD["SCRAM-SHA-256"])
+    heard: list[int] = []
+    producer = confluent_kafka.Producer(
+        settings | {"error_cb": lambda error: heard.append(error.code())}
+    )
+    producer.produce("t", b"before")
+    assert producer.flush(60) == 0
+
+    with Wire(ending) as admin:
+        admin.log_in_with_scram("scram", "secret")
+        request = AlterUserScramCredentialsRequest([ScramCredentialDeletion("scram", 1)], [])
+        (result,) = admin.ask(ALTER_USER_SCRAM_CREDENTIALS, 0, request).results
+        assert result.error_code == 0
+    deadline = time.monotonic() + 60
+    while confluent_kafka.KafkaError._AUTHENTICATION not in heard and time.monotonic() < deadline:
+        producer.poll(0.1)
+    assert confluent_kafka.KafkaError._AUTHENTICATION in heard

@@ -1,0 +1,41 @@
+"""The ledger's movements: what a reader of committed records finds, and what should be there."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from kafka import KafkaConsumer, TopicPartition
+
+from examples import spark_data
+
+PATIENCE_S = 600
+
+
+def committed(servers: str, topic: str) -> list[dict]:
+    """Return all that a reader of committed records finds."""
+    consumer = KafkaConsumer(bootstrap_servers=servers, isolation_level="read_committed")
+    places = [TopicPartition(topic, index) for index in range(2)]
+    consumer.assign(places)
+    consumer.seek_to_beginning()
+    ends = consumer.end_offsets(places)
+    found: list[dict] = []
+    deadline = time.monotonic() + PATIENCE_S
+    while any(consumer.position(place) < ends[place] for place in places):
+        assert time.monotonic() < deadline, "readers wait behind a transaction that is open"
+        for records in consumer.poll(timeout_ms=200).values():
+            found += [json.loads(record.value) for record in records]
+    consumer.close()
+    return found
+
+
+def check_movements(movements: list[dict], payments: int) -> None:
+    """Demand both movements of each payment, once."""
+    expected = []
+    for payment in spark_data.payments(payments):
+        number, cents = payment.value["id"], payment.value["cents"]
+        expected.append((number, payment.value["from"], -cents))
+        expected.append((number, payment.value["to"], cents))
+    found = [(each["payment"], each["account"], each["cents"]) for each in movements]
+    assert sum(cents for _, _, cents in found) == 0
+    assert sorted(found) == sorted(expected)

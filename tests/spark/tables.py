@@ -1,0 +1,98 @@
+"""The tables of pipelines that write a topic, too: read without Spark, and judged."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import kafka
+import pyarrow.dataset
+
+from barnabas.spark import decided
+from tests.counterparts.jars import delta_jars
+from tests.spark.job import PARQUET, TABLES, Job, expected_value
+from tests.spark.judge import PARTITIONS, PATIENCE_S
+
+
+class Row(NamedTuple):
+    query: str
+    batch: int
+    number: int
+    chance: float
+
+
+def delta_settings() -> dict[str, str]:
+    """Return the settings of a Spark that knows Delta, in one process."""
+    return {
+        "spark.driver.extraClassPath": ":".join(map(str, delta_jars())),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # Its 50 tasks for a log of a few entries are meant for a cluster.
+        "spark.databricks.delta.snapshotPartitions": "2",
+    }
+
+
+def rows_of(job: Job) -> list[Row]:
+    """Return all that a reader of the table finds."""
+    _sink, table = TABLES[job.sink]
+    files = job.table if table == PARQUET else files_of_delta(Path(job.table))
+    if not files or not Path(job.table).exists():
+        return []
+    found = pyarrow.dataset.dataset(files, format="parquet", partitioning="hive")
+    return [Row(*each.values()) for each in found.to_table(columns=list(Row._fields)).to_pylist()]
+
+
+def files_of_delta(table: Path) -> list[str]:
+    """Return the files that the table consists of, by its log."""
+    files: dict[str, None] = {}
+    for commit in sorted((table / "_delta_log").glob("*.json")):
+        for line in commit.read_text().splitlines():
+            action = json.loads(line)
+            if "add" in action:
+                files[action["add"]["path"]] = None
+            if "remove" in action:
+                del files[action["remove"]["path"]]
+    return [str(table / name) for name in files]
+
+
+def decided_rows(job: Job) -> list[Row]:
+    """Return the rows of the table that are decided, as SQL finds them."""
+    database = sqlite3.connect(":memory:")
+    database.execute(f"CREATE TABLE found ({', '.join(Row._fields)})")
+    database.executemany("INSERT INTO found VALUES (?, ?, ?, ?)", rows_of(job))
+    condition = decided(job.name, servers=job.servers)
+    return [Row(*each) for each in database.execute(f"SELECT * FROM found WHERE {condition}")]
+
+
+def judge_table(job: Job, records: int) -> None:
+    """Demand that the table has every result once, and the very rows that the topic has."""
+    assert Counter(row.number for row in decided_rows(job)) == Counter(range(records))
+    assert in_table(job) == in_topic(job)
+
+
+def in_table(job: Job) -> Counter[tuple[bytes, float]]:
+    """Return what of the table is decided, as the topic has it."""
+    return Counter((expected_value(row.number), row.chance) for row in decided_rows(job))
+
+
+def in_topic(job: Job) -> Counter[tuple[bytes, float]]:
+    """Return what readers of committed records find: values, and the chance that came with them."""
+    consumer = kafka.KafkaConsumer(
+        bootstrap_servers=job.servers, isolation_level="read_committed", fetch_max_wait_ms=20
+    )
+    places = [kafka.TopicPartition(job.output, each) for each in range(PARTITIONS)]
+    consumer.assign(places)
+    consumer.seek_to_beginning(*places)
+    ends = consumer.end_offsets(places)
+    found: Counter[tuple[bytes, float]] = Counter()
+    deadline = time.monotonic() + PATIENCE_S
+    while any(consumer.position(place) < end for place, end in ends.items()):
+        assert time.monotonic() < deadline, ends
+        for records in consumer.poll(timeout_ms=100).values():
+            found.update((record.value, float(record.key)) for record in records)
+    consumer.close()
+    return found
