@@ -8,7 +8,6 @@ least once. `auto` is `two_phase` where the broker offers two-phase commit (KIP-
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +17,7 @@ from barnabas.spark_connector.options import SERVERS, SinkOptions
 from barnabas.spark_connector.source import servers_or_default
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -89,34 +88,23 @@ def start(
         writer = writer.trigger(availableNow=True)
     elif sink.trigger:
         writer = writer.trigger(**sink.trigger)
-    options = sink.spark_options(checkpoint, source_servers)
-    if kind != STOCK:
-        options["runId"] = secrets.token_hex(8)
-    is_update = sink.output_mode == UPDATE
-    return _to(writer, frame.sparkSession, kind, options, is_update=is_update).start()
+    return _to(writer, kind, sink.spark_options(checkpoint, source_servers)).start()
 
 
-def _to(
-    writer: DataStreamWriter,
-    spark: SparkSession,
-    kind: str,
-    options: dict[str, str],
-    *,
-    is_update: bool,
-) -> DataStreamWriter:
+def _to(writer: DataStreamWriter, kind: str, options: dict[str, str]) -> DataStreamWriter:
     if kind == STOCK:
         return writer.format("kafka").options(**options)
-    # Spark has no update mode for data sources in Python; the protocol is the same.
-    if kind == SINGLE_TRANSACTION or (kind == TWO_PHASE and is_update):
-        from barnabas.spark_connector import foreach_batch
+    if kind not in {TWO_PHASE, SINGLE_TRANSACTION}:
+        raise WrongOption(
+            f"There is no kind of sink called {kind!r}; use one of {', '.join(KINDS)}."
+        )
+    # As a data source it would go through two more Python processes in every batch, and Spark has
+    # no update mode for those.
+    from barnabas.spark_connector import foreach_batch
 
-        is_single = kind == SINGLE_TRANSACTION
-        sink = foreach_batch.single_transaction if is_single else foreach_batch.two_phase
-        writer = writer.option("checkpointLocation", options["checkpointLocation"])
-        return writer.foreachBatch(sink(options))
-    if kind == TWO_PHASE:
-        from barnabas.spark_connector.data_source import BarnabasDataSource
-
-        spark.dataSource.register(BarnabasDataSource)
-        return writer.format(BarnabasDataSource.name()).options(**options)
-    raise WrongOption(f"There is no kind of sink called {kind!r}; use one of {', '.join(KINDS)}.")
+    made = {
+        TWO_PHASE: foreach_batch.two_phase,
+        SINGLE_TRANSACTION: foreach_batch.single_transaction,
+    }
+    writer = writer.option("checkpointLocation", options["checkpointLocation"])
+    return writer.foreachBatch(made[kind](options))

@@ -29,6 +29,13 @@ ValueError: no amount in record 5
 \tat org.apache.spark.api.python.BasePythonRunner
 """
 OF_A_USER = UDF.replace("/opt/pyspark/worker.py", "/jobs/my_pipeline.py")
+WORKER_AT_ITS_START = """Job aborted due to stage failure: Task 0 in stage 2.0 failed 1 times, \
+most recent failure: Lost task 0.0 in stage 2.0 (TID 4) (localhost executor driver): \
+java.io.EOFException
+\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)
+\tat org.apache.spark.api.python.PythonWorkerFactory.createWorker$1(PythonWorkerFactory.scala:188)
+\tat org.apache.spark.SparkEnv.createPythonWorker(SparkEnv.scala:182)
+"""
 WORKER = """Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent \
 failure: Lost task 0.0 (TID 8): org.apache.spark.SparkException: Python worker exited unexpectedly \
 (crashed). Consider setting 'spark.python.worker.faulthandler.enabled'
@@ -80,6 +87,7 @@ def test_what_is_left_of_a_report(text, sentence):
         ("o.a.k.common.errors.UnknownTopicOrPartitionException: This server", "does not exist"),
         ("o.kafka.common.errors.TimeoutException: Timeout of 60000ms expired", "did not answer"),
         (WORKER, "a Python worker process died"),
+        (WORKER_AT_ITS_START, "a Python worker process died"),
         ("java.lang.OutOfMemoryError: Java heap space", "spark.driver.memory"),
         ("TimeoutException: Timed out waiting for a node assignment. Call: x", "did not answer"),
     ],
