@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import time
 from types import TracebackType
@@ -118,6 +119,13 @@ class WireClient:
             self._connection.receive_data(data)
         response: Response = answer[1]
         return response
+
+    def has_answer(self, timeout_seconds: float) -> bool:
+        """Return whether there is something for `receive`, or comes within so long."""
+        if self._connection.has_received:
+            return True
+        readable, _, _ = select.select([self._socket], [], [], timeout_seconds)
+        return bool(readable)
 
     def version_of(self, api: Api[Any, Any], at_most: int | None = None) -> int:
         """Return the highest version of an API that both sides speak."""
