@@ -11,6 +11,7 @@ import platform
 import secrets
 import sys
 import warnings
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
@@ -179,6 +180,7 @@ class HadoopFiles:
         self._files.delete(self._at(name), False)
 
 
+@lru_cache(maxsize=8)
 def _files_of_spark(context: Any, location: str) -> Files:  # noqa: ANN401
     path = context._jvm.org.apache.hadoop.fs.Path(location)  # noqa: SLF001
     files = path.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001

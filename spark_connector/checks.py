@@ -35,9 +35,7 @@ _SAID_ELSEWHERE: Final = {
     "checkpointlocation": "--checkpoint",
     "path": "--checkpoint",
 }
-OWN_OPTIONS: Final = tuple(
-    each for each in SINK_OPTIONS if each.lower() not in _SAID_ELSEWHERE and each != "runId"
-)
+OWN_OPTIONS: Final = tuple(each for each in SINK_OPTIONS if each.lower() not in _SAID_ELSEWHERE)
 """What may be said of our sinks as an option; without effect on Spark's own."""
 
 # Options of the stock sink that would be accepted, and would change nothing.

@@ -10,7 +10,7 @@ import os
 import runpy
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -148,10 +148,7 @@ def _master(parsed: argparse.Namespace) -> str | None:
     """Return the master; None where spark-submit has said it, as it says all about Spark."""
     if is_submitted():
         if parsed.master or parsed.packages or parsed.conf or parsed.ui:
-            raise WrongUse(
-                "--master, --packages, --conf and --ui are for spark-submit to say here: give it"
-                " options of its own"
-            )
+            raise WrongUse("--master, --packages, --conf and --ui are for spark-submit to say here")
         return None
     master = str(parsed.master or LOCAL)
     check_master(master)

@@ -35,7 +35,6 @@ OWN_OPTIONS: Final = (
     "ledgerTopic",
     "newQuery",
     "acceptLostBatch",
-    "runId",
     "sourceServers",
     "acceptIds",
     "acceptNewPlan",
@@ -71,8 +70,6 @@ class SinkOptions:
     """Whether a query may begin with a sink id that another query has written with."""
     accepted_batch_id: int | None = None
     """The decided batch that goes on although a part of it was lost; see BatchInDoubt."""
-    run_id: str = ""
-    """Which start of the query this is: what workers keep from another one is not to be used."""
     source_servers: str = ""
     """The brokers that the source reads from; empty: the sink's."""
     accepted_ids: frozenset[str] = frozenset()
@@ -113,7 +110,6 @@ class SinkOptions:
             client_id=given.get(CLIENT_ID, "barnabas-spark"),
             new_query=_parsed(given, "newQuery", False, _boolean, "use true or false"),
             accepted_batch_id=_batch(given, "acceptLostBatch"),
-            run_id=given.get("runid", ""),
             source_servers=_source_servers(given),
             accepted_ids=frozenset(re.split(r"[,\s]+", given.get("acceptids", "").strip())) - {""},
             accepted_plan=_batch(given, "acceptNewPlan"),

@@ -83,7 +83,11 @@ _KNOWN: Final = (
         _BROKER_IS_SILENT,
     ),
     (
-        r"Python worker exited unexpectedly",
+        # The second: before it has said its first word.
+        (
+            r"Python worker exited unexpectedly|"
+            r"EOFException\n[^\n]+\n\s+at org\.apache\.spark\.api\.python\.PythonWorkerFactory"
+        ),
         (
             "a Python worker process died in the middle of a batch: it was killed, as the kernel"
             " does when memory runs out, or crashed; start again, the batch is run again"

@@ -6,8 +6,9 @@ import os
 import re
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from subprocess import Popen, TimeoutExpired
 from typing import TYPE_CHECKING, Any, Final
@@ -39,6 +40,10 @@ _ENDS_AT_ONCE_S: Final = 5.0
 """How long Spark may take to end, where it is waited for and where it is not; then it is killed."""
 LOCAL_SHUFFLE_PARTITIONS: Final = "8"
 """Spark's 200 are meant for a cluster: each is a task and a state store in every batch."""
+UNIX_SOCKETS: Final = "spark.python.unix.domain.socket.enabled"
+_SOCKET_DIRECTORY: Final = "spark.python.unix.domain.socket.dir"
+_SOCKET_DIRECTORY_MAX: Final = 61
+"""Spark puts names of 43 characters behind it, and takes addresses of 104."""
 
 
 def made_ready(master: str | None, given: Mapping[str, str]) -> dict[str, str]:
@@ -76,18 +81,29 @@ def spark_session(
     """
     if not log.is_verbose:
         quiet_pyspark()
+    from pyspark.sql import SparkSession
+
     java: Popen[bytes] | None = None
     context_of = _submitted
-    if master is not None:
-        configuration = _configuration(master, settings)
-        gateway = _launched(configuration, log)
-        java = gateway.proc
-        context_of = partial(_context, configuration, gateway, log)
+    with ExitStack() as stack:
+        if master is not None:
+            all_settings = dict(settings)
+            if master.startswith("local"):
+                all_settings = stack.enter_context(unix_sockets()) | all_settings
+            configuration = _configuration(master, all_settings)
+            gateway = _launched(configuration, log)
+            java = gateway.proc
+            context_of = partial(_context, configuration, gateway, log)
+        with _ending(java, log, master):
+            yield SparkSession(context_of())
+
+
+@contextmanager
+def _ending(java: Popen[bytes] | None, log: SparkLog, master: str | None) -> Iterator[None]:
+    """Stop Spark in the end, and say what has happened to it if it has stopped by itself."""
     ends_s = _ENDS_S
     try:
-        from pyspark.sql import SparkSession
-
-        yield SparkSession(context_of())
+        yield
     except NotStarted:
         raise
     except Exception as error:
@@ -99,6 +115,21 @@ def spark_session(
         raise
     finally:
         _end(java, ends_s)
+
+
+@contextmanager
+def unix_sockets() -> Iterator[dict[str, str]]:
+    """Settings for Unix sockets between Spark and its Python workers, where nobody else has access.
+
+    Over TCP every task with few rows waits 40 ms: Spark writes twice before it reads, and the
+    second write waits for an acknowledgement, which the worker's side delays. On a cluster the
+    directory would have to be on all machines.
+    """
+    with tempfile.TemporaryDirectory(prefix="barnabas-", ignore_cleanup_errors=True) as directory:
+        if len(directory) > _SOCKET_DIRECTORY_MAX:
+            yield {}
+        else:
+            yield {UNIX_SOCKETS: "true", _SOCKET_DIRECTORY: directory}
 
 
 def check_master(master: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import time
 from types import TracebackType
@@ -134,6 +135,13 @@ class WireClient:
         if login.versions_response is not None:
             self._introduce(login.versions_response)
         return login.lifetime_ms
+
+    def has_answer(self, timeout_seconds: float) -> bool:
+        """Return whether there is something for `receive`, or comes within so long."""
+        if self._connection.has_received:
+            return True
+        readable, _, _ = select.select([self._socket], [], [], timeout_seconds)
+        return bool(readable)
 
     def version_of(self, api: Api[Any, Any], at_most: int | None = None) -> int:
         """Return the highest version of an API that both sides speak."""

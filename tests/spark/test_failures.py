@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from examples import spark_data
+from tests.counterparts.spark import DAEMON
 from tests.interop.administration import admin
 from tests.spark.command import start_command
 from tests.waiting import wait_until
@@ -101,7 +102,7 @@ def java_of(driver: int) -> list[int]:
 def workers_of(driver: int) -> list[int]:
     """Return the Python workers of a driver, without the daemons that fork them."""
     (java,) = java_of(driver)
-    daemons = [pid for pid in children_of(java) if "pyspark.daemon" in command_of(pid)]
+    daemons = [pid for pid in children_of(java) if DAEMON in command_of(pid)]
     return [worker for daemon in daemons for worker in children_of(daemon)]
 
 

@@ -174,8 +174,7 @@ def test_a_program_is_given_pipelines_and_the_options_of_the_command(capsys, mon
         code, line = end_of_program(capsys, one, arguments=arguments)
         assert (code, line.partition(":")[2]) == (
             2,
-            " --master, --packages, --conf and --ui are for spark-submit to say here: give it"
-            " options of its own",
+            " --master, --packages, --conf and --ui are for spark-submit to say here",
         )
 
 

@@ -16,8 +16,6 @@ from tests.checkout import ROOT
 from tests.spark_connector.test_progress import report
 
 PAGE = (ROOT / "docs" / "spark.md").read_text()
-NOT_FOR_USERS = {"runId"}
-"""What the command gives the sink by itself."""
 
 
 def table(head):
@@ -55,7 +53,7 @@ def test_the_options_of_the_command():
 
 def test_the_options_of_the_sink():
     rows = {name: row for row in table("| Option | Default | |") for name in named(row[0])}
-    assert rows.keys() == {*OWN_OPTIONS, *KAFKA_OPTIONS} - NOT_FOR_USERS
+    assert rows.keys() == {*OWN_OPTIONS, *KAFKA_OPTIONS}
 
 
 @pytest.mark.parametrize(
@@ -90,7 +88,7 @@ def test_the_kinds_and_the_modes_and_the_formats():
     kinds = {name for row in table("| `kind` | Guarantee") for name in named(row[0])}
     assert kinds == set(KINDS)
     (modes,) = [row[1] for row in table("| `Sink` | |") if row[0] == "`output_mode=`"]
-    assert set(named(modes)) - set(KINDS) - {"foreachBatch"} == set(OUTPUT_MODES)
+    assert set(named(modes)) == set(OUTPUT_MODES)
     (formats,) = [row[1] for row in table("| Option | |") if row[0] == "`--format FORMAT`"]
     assert set(named(formats)) == set(FORMATS)
 

@@ -60,6 +60,13 @@ org.apache.kafka.common.config.ConfigException: Invalid value x for configuratio
 EXPIRED = """Caused by: org.apache.kafka.common.errors.TimeoutException: Expiring 8 record(s) for \
 out-1:120002 ms has passed since batch creation
 """
+WORKER_AT_ITS_START = """Job aborted due to stage failure: Task 0 in stage 2.0 failed 1 times, \
+most recent failure: Lost task 0.0 in stage 2.0 (TID 4) (localhost executor driver): \
+java.io.EOFException
+\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)
+\tat org.apache.spark.api.python.PythonWorkerFactory.createWorker$1(PythonWorkerFactory.scala:188)
+\tat org.apache.spark.SparkEnv.createPythonWorker(SparkEnv.scala:182)
+"""
 WORKER = """Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent \
 failure: Lost task 0.0 (TID 8): org.apache.spark.SparkException: Python worker exited unexpectedly \
 (crashed). Consider setting 'spark.python.worker.faulthandler.enabled'
@@ -158,6 +165,7 @@ def test_what_is_left_of_a_report(text, sentence):
             ),
             "the Python of Spark's workers has no package barnabas",
         ),
+        (WORKER_AT_ITS_START, "a Python worker process died"),
         ("java.lang.OutOfMemoryError: Java heap space", "spark.driver.memory"),
         ("TimeoutException: Timed out waiting for a node assignment. Call: x", "did not answer"),
     ],
