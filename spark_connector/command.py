@@ -147,10 +147,10 @@ def _show_jars() -> None:
 def _master(parsed: argparse.Namespace) -> str | None:
     """Return the master; None where spark-submit has said it, as it says all about Spark."""
     if is_submitted():
-        if parsed.master or parsed.packages or parsed.conf or parsed.ui:
+        if parsed.master is not None or parsed.packages or parsed.conf or parsed.ui:
             raise WrongUse("--master, --packages, --conf and --ui are for spark-submit to say here")
         return None
-    master = str(parsed.master or LOCAL)
+    master = LOCAL if parsed.master is None else str(parsed.master)
     check_master(master)
     return master
 
