@@ -51,6 +51,10 @@ class CheckpointMismatch(SinkError):
     """The checkpoint does not continue what the sink has written."""
 
 
+class CheckpointUnusable(SinkError):
+    """The checkpoint's files cannot be read, or none can be written beside them."""
+
+
 class Recreated(SinkError):
     """A topic or a cluster is another one than the checkpoint was written with."""
 

@@ -35,7 +35,6 @@ OWN_OPTIONS: Final = (
     "ledgerTopic",
     "newQuery",
     "acceptLostBatch",
-    "runId",
     "sourceServers",
     "acceptIds",
     "acceptNewPlan",
@@ -44,7 +43,7 @@ _SPARKS: Final = frozenset({"path", "queryname"})
 """Options of Spark's own that are near one of ours."""
 _NEARLY: Final = 0.8
 
-_KAFKA_OPTIONS: Final = (SERVERS, COMPRESSION, DELIVERY_TIMEOUT, REQUEST_TIMEOUT, CLIENT_ID)
+KAFKA_OPTIONS: Final = (SERVERS, COMPRESSION, DELIVERY_TIMEOUT, REQUEST_TIMEOUT, CLIENT_ID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +70,6 @@ class SinkOptions:
     """Whether a query may begin with a sink id that another query has written with."""
     accepted_batch_id: int | None = None
     """The decided batch that goes on although a part of it was lost; see BatchInDoubt."""
-    run_id: str = ""
-    """Which start of the query this is: what workers keep from another one is not to be used."""
     source_servers: str = ""
     """The brokers that the source reads from; empty: the sink's."""
     accepted_ids: frozenset[str] = frozenset()
@@ -113,7 +110,6 @@ class SinkOptions:
             client_id=given.get(CLIENT_ID, "barnabas-spark"),
             new_query=_parsed(given, "newQuery", False, _boolean, "use true or false"),
             accepted_batch_id=_batch(given, "acceptLostBatch"),
-            run_id=given.get("runid", ""),
             source_servers=_source_servers(given),
             accepted_ids=frozenset(re.split(r"[,\s]+", given.get("acceptids", "").strip())) - {""},
             accepted_plan=_batch(given, "acceptNewPlan"),
@@ -141,15 +137,15 @@ def _refuse_unknown(given: Mapping[str, str]) -> None:
                     f"The option {name} is not one of this sink's: did you mean {own[near[0]]}?"
                 )
             continue
-        if name in _KAFKA_OPTIONS:
+        if name in KAFKA_OPTIONS:
             continue
         if name.startswith(("kafka.security.", "kafka.sasl.", "kafka.ssl.")):
             raise WrongOption(
                 f"The option {name} is not supported yet: this sink speaks to brokers without "
                 "TLS and SASL only."
             )
-        near = get_close_matches(name, _KAFKA_OPTIONS, n=1)
-        hint = f": did you mean {near[0]}?" if near else f", which are {', '.join(_KAFKA_OPTIONS)}."
+        near = get_close_matches(name, KAFKA_OPTIONS, n=1)
+        hint = f": did you mean {near[0]}?" if near else f", which are {', '.join(KAFKA_OPTIONS)}."
         raise WrongOption(f"The option {name} is not one of this sink's{hint}")
 
 

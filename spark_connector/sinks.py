@@ -8,7 +8,6 @@ least once. `auto` is `two_phase` where the broker offers two-phase commit (KIP-
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +18,7 @@ from barnabas.spark_connector.source import servers_or_default
 from barnabas.spark_connector.table import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -28,8 +27,7 @@ TWO_PHASE: Final = "two_phase"
 SINGLE_TRANSACTION: Final = "single_transaction"
 STOCK: Final = "stock"
 KINDS: Final = (AUTO, TWO_PHASE, SINGLE_TRANSACTION, STOCK)
-UPDATE: Final = "update"
-OUTPUT_MODES: Final = ("append", UPDATE, "complete")
+OUTPUT_MODES: Final = ("append", "update", "complete")
 EXACTLY_ONCE: Final = (AUTO, TWO_PHASE, SINGLE_TRANSACTION)
 
 
@@ -92,30 +90,25 @@ def start(
         writer = writer.trigger(availableNow=True)
     elif sink.trigger:
         writer = writer.trigger(**sink.trigger)
-    options = sink.spark_options(checkpoint, source_servers)
-    if kind != STOCK:
-        options["runId"] = secrets.token_hex(8)
-    return _to(writer, frame.sparkSession, sink, kind, options).start()
+    return _to(writer, sink, kind, sink.spark_options(checkpoint, source_servers)).start()
 
 
 def _to(
-    writer: DataStreamWriter, spark: SparkSession, sink: Sink, kind: str, options: dict[str, str]
+    writer: DataStreamWriter, sink: Sink, kind: str, options: dict[str, str]
 ) -> DataStreamWriter:
     if kind == STOCK:
         return writer.format("kafka").options(**options)
-    # Spark has no update mode for data sources in Python, and they see a batch in its tasks only;
-    # the protocol is the same.
-    needs_function = sink.output_mode == UPDATE or sink.table is not None
-    if kind == SINGLE_TRANSACTION or (kind == TWO_PHASE and needs_function):
-        from barnabas.spark_connector import foreach_batch
+    if kind not in {TWO_PHASE, SINGLE_TRANSACTION}:
+        raise WrongOption(
+            f"There is no kind of sink called {kind!r}; use one of {', '.join(KINDS)}."
+        )
+    # As a data source it would go through two more Python processes in every batch; and Spark has
+    # no update mode for those, which see a batch in its tasks only.
+    from barnabas.spark_connector import foreach_batch
 
-        is_single = kind == SINGLE_TRANSACTION
-        function = foreach_batch.single_transaction if is_single else foreach_batch.two_phase
-        writer = writer.option("checkpointLocation", options["checkpointLocation"])
-        return writer.foreachBatch(function(options, sink.table))
-    if kind == TWO_PHASE:
-        from barnabas.spark_connector.data_source import BarnabasDataSource
-
-        spark.dataSource.register(BarnabasDataSource)
-        return writer.format(BarnabasDataSource.name()).options(**options)
-    raise WrongOption(f"There is no kind of sink called {kind!r}; use one of {', '.join(KINDS)}.")
+    made = {
+        TWO_PHASE: foreach_batch.two_phase,
+        SINGLE_TRANSACTION: foreach_batch.single_transaction,
+    }
+    writer = writer.option("checkpointLocation", options["checkpointLocation"])
+    return writer.foreachBatch(made[kind](options, sink.table))

@@ -5,6 +5,7 @@ Executors find this package as they find pyspark: installed into the same Python
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -60,6 +61,17 @@ def borrowed_cluster(options: SinkOptions) -> Iterator[Cluster]:
         cluster.close()
         raise
     _kept.append(_Kept(options, cluster))
+    _spare_garbage_collections()
+
+
+def _spare_garbage_collections() -> None:
+    """Leave what a worker has imported out of them: Spark collects garbage after every task.
+
+    That looked at each of those objects, and took as much of a core as writing a few rows does.
+    """
+    if not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()
 
 
 def encode(
