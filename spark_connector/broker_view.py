@@ -17,10 +17,10 @@ from barnabas.spark_connector.cluster import Cluster, NotYet
 from barnabas.spark_connector.errors import SinkError
 from barnabas.spark_connector.ledger import Ledger
 from barnabas.spark_connector.pipeline import Pipeline
-from barnabas.spark_connector.preflight import CLIENT_ID
+from barnabas.spark_connector.preflight import CLIENT_ID, cluster_of
 from barnabas.spark_connector.progress import Facts, Offsets, Report, topics_to_ask_for
 from barnabas.spark_connector.sinks import STOCK
-from barnabas.spark_connector.source import ISOLATION, Source, servers_or_default
+from barnabas.spark_connector.source import ISOLATION, Source
 from barnabas.spark_connector.source_ends import ends_of
 from barnabas.spark_connector.transaction_age import oldest_transaction_ms
 
@@ -36,22 +36,16 @@ class BrokerView(Closing):
     def __init__(self, pipeline: Pipeline) -> None:
         sink, source = pipeline.sink, pipeline.source
         self._sink_id = sink.sink_id
-        servers = servers_or_default(sink.servers)
-        self._sink = _cluster(servers)
+        self._sink = cluster_of(sink, PATIENCE_MS)
         self._ledger: Ledger | None = None
         self._reads = source.topics() if isinstance(source, Source) else []
         self._writes = [] if sink.topic is None else [sink.topic]
         self._isolation = "read_committed"
         if isinstance(source, Source):
-            servers = source.resolved_servers()
             self._isolation = source.spark_options()[ISOLATION].lower()
         if sink.kind != STOCK:
-            options = sink.sink_options()
-            self._ledger = Ledger(self._sink, options.ledger_topic)
-            # As the sink itself takes it where the source is a function.
-            is_said = not isinstance(source, Source) and options.source_servers
-            servers = options.source_servers if is_said else servers
-        self._source = _cluster(servers)
+            self._ledger = Ledger(self._sink, sink.sink_options().ledger_topic)
+        self._source = _source_of(pipeline)
         self._asks_again_at_s = 0.0
 
     def facts(self, report: Report) -> Facts:
@@ -105,7 +99,17 @@ class BrokerView(Closing):
             return None
 
 
-def _cluster(servers: str) -> Cluster:
+def _source_of(pipeline: Pipeline) -> Cluster:
+    """Return the brokers of the source; where it is a function, as the sink's options say."""
+    if isinstance(pipeline.source, Source):
+        return cluster_of(pipeline.source, PATIENCE_MS)
+    options = None if pipeline.sink.kind == STOCK else pipeline.sink.sink_options()
+    if options is None or options.reads_where_it_writes:
+        return cluster_of(pipeline.sink, PATIENCE_MS)
     return Cluster(
-        servers, client_id=CLIENT_ID, timeout_ms=PATIENCE_MS, request_timeout_ms=PATIENCE_MS
+        options.source_servers or options.bootstrap_servers,
+        client_id=CLIENT_ID,
+        timeout_ms=PATIENCE_MS,
+        request_timeout_ms=PATIENCE_MS,
+        security=options.source_security,
     )

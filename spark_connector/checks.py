@@ -18,6 +18,7 @@ from barnabas.spark_connector.errors import WrongOption
 from barnabas.spark_connector.options import OWN_OPTIONS as SINK_OPTIONS
 from barnabas.spark_connector.pipeline import Pipeline
 from barnabas.spark_connector.refusals import WrongUse
+from barnabas.spark_connector.security import KAFKA, OF_SOURCE
 from barnabas.spark_connector.sinks import EXACTLY_ONCE, KINDS, OUTPUT_MODES, STOCK, Sink
 from barnabas.spark_connector.source import ISOLATION, Source, servers_or_default
 from barnabas.spark_connector.table import Batch, rows_for_topic
@@ -144,10 +145,14 @@ def _check_pipeline(pipeline: Pipeline) -> None:
     _check_table(sink)
     check_trigger(sink.trigger, is_exactly_once=sink.kind in EXACTLY_ONCE)
     _check_options(sink)
+    sink.security()
     if isinstance(pipeline.source, Source):
         _check_source(pipeline.source, sink)
         if any(name.lower() == "sourceservers" for name in sink.options):
             raise WrongUse("the sink's option sourceServers is said with the source's servers=")
+        for name in sink.options:
+            if name.lower().startswith(OF_SOURCE):
+                raise WrongUse(f"the sink's option {name} is said with the source's options")
     if sink.kind in EXACTLY_ONCE:
         options = sink.sink_options()
         if options.topic == options.ledger_topic:
@@ -158,6 +163,7 @@ def _check_pipeline(pipeline: Pipeline) -> None:
 
 def _check_source(source: Source, sink: Sink) -> None:
     given = source.spark_options()
+    source.security()
     _refuse_misspelt(
         "source",
         [name for name in source.options if not name.lower().startswith("kafka.")],
@@ -240,7 +246,7 @@ def _check_options(sink: Sink) -> None:
                 f"the sink's option {name} has no effect: {_WITHOUT_EFFECT[name.lower()]}"
             )
     # What begins with kafka. is judged with the sink's other options.
-    own = [name for name in sink.options if not name.lower().startswith("kafka.")]
+    own = [name for name in sink.options if not name.lower().startswith((KAFKA, OF_SOURCE))]
     _refuse_misspelt("sink", own, [*OWN_OPTIONS, ASYNC_PROGRESS])
 
 

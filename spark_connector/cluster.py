@@ -15,7 +15,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable, Mapping
 from itertools import cycle
-from typing import Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from barnabas.broker.client.brokers import TRANSACTION
 from barnabas.broker.client.deadline import Deadline
@@ -28,6 +28,9 @@ from barnabas.spark_connector.connections import CONTROL, DATA, Connections, Not
 from barnabas.spark_connector.errors import NotAllowed, TopicMissing
 from barnabas.spark_connector.incarnation import Home
 from barnabas.spark_connector.options import SinkOptions
+
+if TYPE_CHECKING:
+    from barnabas.broker.client.security import ClientSecurity
 
 __all__ = ["CONTROL", "DATA", "Cluster", "NotYet", "TopicPartition", "connected", "name_of"]
 
@@ -67,23 +70,26 @@ class Cluster(Connections):
         client_id: str,
         timeout_ms: int,
         request_timeout_ms: int = 30_000,
+        security: ClientSecurity | None = None,
     ) -> None:
         super().__init__(
             bootstrap_servers,
             client_id=client_id,
             timeout_ms=timeout_ms,
             request_timeout_ms=request_timeout_ms,
+            security=security,
         )
         self._leaders: dict[str, dict[int, int]] = {}
         self._coordinators: dict[tuple[int, str], int] = {}
 
-    def another(self, bootstrap_servers: str) -> Cluster:
-        """Return one elsewhere that is asked in the same way; it is for the caller to close."""
+    def another(self, bootstrap_servers: str, security: ClientSecurity | None) -> Cluster:
+        """Return one elsewhere that is asked as patiently; it is for the caller to close."""
         return Cluster(
             bootstrap_servers,
             client_id=self._client_id,
             timeout_ms=self._timeout_ms,
             request_timeout_ms=self.request_timeout_ms,
+            security=security,
         )
 
     # ------------------------------------------------------------------------------------ asking
@@ -348,4 +354,5 @@ def connected(options: SinkOptions) -> Cluster:
         client_id=options.client_id,
         timeout_ms=options.delivery_timeout_ms,
         request_timeout_ms=options.request_timeout_ms,
+        security=options.security,
     )

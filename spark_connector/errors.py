@@ -27,6 +27,10 @@ class BrokerUnreachable(SinkError):
     """No answer, or none but errors that pass, for as long as the sink was told to wait."""
 
 
+class NotLetIn(BrokerUnreachable):
+    """No connection comes about with these settings of TLS and login, however often it is tried."""
+
+
 class NotAllowed(SinkError):
     """The broker refuses the request, however often it is repeated."""
 

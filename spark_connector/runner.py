@@ -178,17 +178,17 @@ def _started(
 
 def _start(plan: Plan, pipeline: Pipeline, frame: DataFrame, kind: str) -> StreamingQuery:
     """Start a query, as the one driver of its sink."""
-    source, sink = pipeline.source, pipeline.sink
+    sink = pipeline.sink
     checkpoint = checkpoint_of(plan.checkpoints, pipeline)
-    servers = source.resolved_servers() if isinstance(source, Source) else None
+    source = pipeline.source if isinstance(pipeline.source, Source) else None
     check_usable(checkpoint)
     if kind != STOCK:
-        options = sink.sink_options(checkpoint, servers)
-        topics = source.topics() if isinstance(source, Source) else []
+        options = sink.sink_options(checkpoint, source)
+        topics = [] if source is None else source.topics()
         take_the_sink(options, topics, is_two_phase=kind == TWO_PHASE)
     sink = with_checked_table(sink)
     with beginning():
-        return start(frame, sink, kind, checkpoint, once=plan.once, source_servers=servers)
+        return start(frame, sink, kind, checkpoint, once=plan.once, source=source)
 
 
 def _kind_of(pipeline: Pipeline) -> str:

@@ -64,6 +64,13 @@ _KNOWN: Final = (
         ),
     ),
     (
+        r"(?:SaslAuthentication|SslAuthentication|UnsupportedSaslMechanism)Exception: ([^\n]+)",
+        (
+            r"Spark's Kafka client was not let in: \1; the options kafka.security.*, kafka.sasl.*"
+            " and kafka.ssl.* say how to get in"
+        ),
+    ),
+    (
         r"UnknownTopicOrPartition|UNKNOWN_TOPIC_OR_PARTITION|This server does not host this",
         _TOPIC_IS_MISSING,
     ),

@@ -14,13 +14,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.spark_connector.errors import WrongOption
 from barnabas.spark_connector.options import SERVERS, SinkOptions
-from barnabas.spark_connector.source import servers_or_default
+from barnabas.spark_connector.security import (
+    KAFKA,
+    OF_SOURCE,
+    is_about_security,
+    security_of_options,
+)
+from barnabas.spark_connector.source import Source, servers_or_default
 from barnabas.spark_connector.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from barnabas.broker.client.security import ClientSecurity
 
 AUTO: Final = "auto"
 TWO_PHASE: Final = "two_phase"
@@ -49,13 +57,22 @@ class Sink:
     kind: str = AUTO
     output_mode: str = "append"
     trigger: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, object] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict, repr=False)
 
-    def spark_options(self, checkpoint: str, source_servers: str | None = None) -> dict[str, str]:
-        """Return the sink's options; ``source_servers`` are where the source is known to be."""
+    def security(self) -> ClientSecurity | None:
+        """Return how to get in at these brokers; raises WrongOption."""
+        return security_of_options(self.options)
+
+    def spark_options(self, checkpoint: str, source: Source | None = None) -> dict[str, str]:
+        """Return the sink's options; ``source`` is where the rows are known to be from."""
         given = {name: _text(value) for name, value in self.options.items()}
-        if source_servers is not None and self.kind != STOCK:
-            given["sourceServers"] = source_servers
+        if source is not None and self.kind != STOCK:
+            given["sourceServers"] = source.resolved_servers()
+            given |= {
+                f"{OF_SOURCE}{name.lower().removeprefix(KAFKA)}": _text(value)
+                for name, value in source.options.items()
+                if is_about_security(name.lower())
+            }
         given[SERVERS] = servers_or_default(self.servers)
         given["checkpointLocation"] = checkpoint
         if self.topic is not None:
@@ -65,10 +82,10 @@ class Sink:
         return given
 
     def sink_options(
-        self, checkpoint: str = "checkpoint", source_servers: str | None = None
+        self, checkpoint: str = "checkpoint", source: Source | None = None
     ) -> SinkOptions:
         """Return the options of an exactly-once sink, checked; raises WrongOption."""
-        return SinkOptions.parse(self.spark_options(checkpoint, source_servers))
+        return SinkOptions.parse(self.spark_options(checkpoint, source))
 
 
 def _text(value: object) -> str:
@@ -82,7 +99,7 @@ def start(
     checkpoint: str,
     *,
     once: bool,
-    source_servers: str | None = None,
+    source: Source | None = None,
 ) -> StreamingQuery:
     """Start the query that writes a stream; `kind` is the sink's, with `auto` decided."""
     writer = frame.writeStream.queryName(sink.sink_id).outputMode(sink.output_mode)
@@ -90,7 +107,7 @@ def start(
         writer = writer.trigger(availableNow=True)
     elif sink.trigger:
         writer = writer.trigger(**sink.trigger)
-    return _to(writer, sink, kind, sink.spark_options(checkpoint, source_servers)).start()
+    return _to(writer, sink, kind, sink.spark_options(checkpoint, source)).start()
 
 
 def _to(

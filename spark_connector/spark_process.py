@@ -17,6 +17,7 @@ from barnabas.spark_connector.class_path import with_connector
 from barnabas.spark_connector.java import java_home
 from barnabas.spark_connector.quiet import let_the_other_side_leave, quiet_pyspark
 from barnabas.spark_connector.refusals import Refusal, WrongUse
+from barnabas.spark_connector.security import SECRETS_OF_SPARK
 from barnabas.spark_connector.sentences import sentence_of
 from barnabas.spark_connector.spark_log import SparkLog
 from barnabas.spark_connector.stopping import within
@@ -144,6 +145,8 @@ def check_master(master: str) -> None:
 def settings_of(master: str, given: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of Spark: the user's, and ours where there is none."""
     ours = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    # Otherwise plans, Spark's UI and its event log show private keys that stand in an option.
+    ours["spark.redaction.regex"] = SECRETS_OF_SPARK
     if master.startswith("local"):
         ours["spark.sql.shuffle.partitions"] = LOCAL_SHUFFLE_PARTITIONS
     return ours | dict(given)

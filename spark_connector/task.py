@@ -47,14 +47,7 @@ def borrowed_cluster(options: SinkOptions) -> Iterator[Cluster]:
 
     Spark lets a Python worker run task after task, one at a time.
     """
-    cluster = connected(options)
-    while _kept:
-        kept = _kept.pop()
-        if kept.options == options:
-            cluster = kept.cluster
-            cluster.forget()  # A topic may have more partitions by now.
-        else:
-            kept.cluster.close()
+    cluster = _kept_cluster(options) or connected(options)
     try:
         yield cluster
     except BaseException:
@@ -62,6 +55,17 @@ def borrowed_cluster(options: SinkOptions) -> Iterator[Cluster]:
         raise
     _kept.append(_Kept(options, cluster))
     _spare_garbage_collections()
+
+
+def _kept_cluster(options: SinkOptions) -> Cluster | None:
+    kept = _kept.pop() if _kept else None
+    if kept is None:
+        return None
+    if kept.options != options:
+        kept.cluster.close()
+        return None
+    kept.cluster.forget()  # A topic may have more partitions by now.
+    return kept.cluster
 
 
 def _spare_garbage_collections() -> None:

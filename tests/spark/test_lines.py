@@ -15,7 +15,8 @@ import pytest
 
 from barnabas.spark_connector.ledger import Ledger
 from barnabas.spark_connector.options import LEDGER_TOPIC
-from barnabas.spark_connector.preflight import cluster_at
+from barnabas.spark_connector.preflight import cluster_of
+from barnabas.spark_connector.sinks import Sink
 from examples import spark_data
 from tests.spark.command import start_command
 from tests.spark.test_pipeline import committed
@@ -155,7 +156,7 @@ def test_results_that_change_are_written_by_each_kind_and_each_once(batches, bar
     assert latest == dict(expected)
     # Each is written with each batch that it is in, with another value.
     assert len({(each["account"], each["count"]) for each in written}) == len(written)
-    with cluster_at(barnabas.bootstrap_servers) as cluster:
+    with cluster_of(Sink(sink_id="any", servers=barnabas.bootstrap_servers)) as cluster:
         entries = list(Ledger(cluster, LEDGER_TOPIC).queries(f"counted-{kind}").values())
     in_transactions_of_tasks = [bool(each.transactions) for each in entries]
     assert in_transactions_of_tasks == {"stock": [], "single_transaction": [False]}.get(

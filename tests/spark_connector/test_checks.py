@@ -153,8 +153,8 @@ def test_the_stock_sink_may_do_what_it_can():
 
 
 def test_what_the_sinks_themselves_say_about_their_options():
-    with pytest.raises(WrongOption, match=r"kafka\.security\.protocol is not supported"):
-        check_pipelines([pipeline(options={"kafka.security.protocol": "SSL"})])
+    with pytest.raises(WrongOption, match=r"kafka\.security\.protocol: TLS is none of"):
+        check_pipelines([pipeline(options={"kafka.security.protocol": "TLS"})])
     with pytest.raises(WrongOption, match="transactionTimeoutMs"):
         check_pipelines([pipeline(options={"transactionTimeoutMs": "soon"})])
     with pytest.raises(WrongOption, match="host:port"):

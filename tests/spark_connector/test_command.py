@@ -1,6 +1,7 @@
 """The command: files it takes, options it refuses, one line for everything that goes wrong."""
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from barnabas.broker.client.security_keys import SECRETS
 from barnabas.spark import run as run_program
 from barnabas.spark_connector import Pipeline, Sink, Source
 from barnabas.spark_connector.command import main, pipelines_of
@@ -475,3 +477,10 @@ def test_a_refusal_inside_the_file_is_its_own_sentence(file):
     text = f"from {refusals} import WrongUse\nraise WrongUse('said by the file')\n"
     with pytest.raises(WrongUse, match=r"^said by the file$"):
         pipelines_of(file(text))
+
+
+def test_spark_is_to_show_no_secret():
+    pattern = settings_of("local[2]", {})["spark.redaction.regex"]
+    shown = [key for key in SECRETS if not re.search(pattern, f"kafka.{key}")]
+    assert shown == ["ssl.key.pem"]  # It is librdkafka's, and refused.
+    assert not re.search(pattern, "kafka.ssl.keystore.location")
