@@ -64,7 +64,10 @@ def keys(tmp_path_factory):
 @pytest.fixture(scope="module", params=BROKERS, ids=lambda each: each.name.split()[0])
 def broker(request, keys, tmp_path_factory):
     directory = tmp_path_factory.mktemp(request.param.__name__)
-    settings = SETTINGS if request.param is ProtectedBarnabas else {}
+    # Logins do not hold for as long as the pipelines run.
+    settings = {"connections.max.reauth.ms": "3000"}
+    if request.param is ProtectedBarnabas:
+        settings |= SETTINGS
     with request.param(keys, directory, **settings) as running:
         spark_data.create_topics(running.bootstrap_servers, ["in"], 2)
         settings = {"bootstrap.servers": running.bootstrap_servers, "log_level": 0}
@@ -179,7 +182,8 @@ def test_a_wrong_password_ends_it_in_one_line(broker, keys, tmp_path, part):
     code, output, errors = ended(run(tmp_path, [("auto", part)], *parts.values(), "--once"))
     assert (code, output) == (1, "")
     assert re.fullmatch(
-        rf"barnabas\.spark: auto-{part}: [^\n]* is not possible, [^\n]*: login by PLAIN as alice: Authentication"
-        r" failed: Invalid username or password; the options [^\n]* say how to get in\.\n",
+        rf"barnabas\.spark: auto-{part}: [^\n]* is not possible, [^\n]*: login by PLAIN as alice:"
+        r" Authentication failed: Invalid username or password;"
+        r" the options [^\n]* say how to get in\.\n",
         errors,
     )
