@@ -126,8 +126,8 @@ class Host(Protocol):
     def released(self, doorman: Doorman) -> None:
         """Forget it."""
 
-    def complain(self, text: str) -> None:
-        """Log what a client did, within limits."""
+    def refused(self, text: str) -> None:
+        """Count a connection that will be closed, and log it, within limits."""
 
 
 class Doorman(asyncio.BufferedProtocol):
@@ -139,6 +139,7 @@ class Doorman(asyncio.BufferedProtocol):
         "_host",
         "_judge",
         "_new_protocol",
+        "_room",
         "_timer",
         "_transport",
         "_verdict",
@@ -159,7 +160,8 @@ class Doorman(asyncio.BufferedProtocol):
         self._timer: Timer | None = None
         self._transport: asyncio.Transport
         self._verdict = AT_ONCE
-        self._early = bytearray()
+        self._room: memoryview | None = None
+        self._early = memoryview(b"")
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Serve the connection, or have it wait."""
@@ -169,7 +171,7 @@ class Doorman(asyncio.BufferedProtocol):
         self._verdict = verdict = self._judge(peer_host)
         if verdict.refused:
             peer = f"{peer_host}:{address[1]}"
-            self._host.complain(f"connection refused: peer={peer} reason={verdict.refused}")
+            self._host.refused(f"connection refused: peer={peer} reason={verdict.refused}")
         if not verdict.wait_s:
             self._go_on()
         elif self._host.held(self):
@@ -179,13 +181,15 @@ class Doorman(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
         """Return little room: a transport cannot be told not to begin with reading."""
-        self._early = bytearray(EARLY_BYTES)
-        return memoryview(self._early)
+        if self._room is None:
+            self._room = memoryview(bytearray(EARLY_BYTES))
+        return self._room
 
     def buffer_updated(self, nbytes: int) -> None:
         """Read no more of the client."""
         self._transport.pause_reading()
-        self._early = self._early[:nbytes]
+        if self._room is not None:
+            self._early = self._room[:nbytes]
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
         """Wait no longer."""
@@ -217,6 +221,6 @@ class Doorman(asyncio.BufferedProtocol):
         protocol.connection_made(transport)
         if self._early and not transport.is_closing():
             transport.resume_reading()
-            room = protocol.get_buffer(len(self._early))
+            room = memoryview(protocol.get_buffer(len(self._early)))
             room[: len(self._early)] = self._early
             protocol.buffer_updated(len(self._early))

@@ -357,6 +357,11 @@ class SocketServer:
         """Forget a connection that waited."""
         self._held.discard(doorman)
 
+    def refused(self, text: str) -> None:
+        """Count and log a connection that is not served."""
+        self.connections_refused += 1
+        self.complain(text)
+
     def _close_held(self) -> None:
         for doorman in list(self._held):
             doorman.abort()
