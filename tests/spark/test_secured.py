@@ -13,6 +13,7 @@ import confluent_kafka
 import pytest
 
 from examples import spark_data
+from tests.checkout import ROOT
 from tests.counterparts.protected import Protected, ProtectedBarnabas, ProtectedKafka
 from tests.interop.administration import create
 from tests.secured import LISTENERS, PASSWORD, Keys, login, trusting
@@ -24,6 +25,7 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(900)
 
+PAGE = ROOT / "docs" / "spark.md"
 PATIENCE_S = 300
 RECORDS = 50
 BROKERS = (ProtectedBarnabas, ProtectedKafka)
@@ -171,6 +173,21 @@ def test_the_list_of_processes_shows_no_secret(broker, keys, tmp_path):
         process.terminate()
         code, _, errors = ended(process)
     assert (code, PASSWORD in errors) == (0, False)
+
+
+def test_the_pipeline_of_the_documentation(broker, keys, tmp_path):
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    (block,) = [each for each in blocks if "kafka.security.protocol" in each]
+    text = block.replace("/etc/kafka/ca.pem", keys.trust).replace('"payments"', '"in"')
+    (tmp_path / "secured.py").write_text(
+        f"def movements(rows):\n    return rows.select('value')\n{text}"
+    )
+    create(broker.bootstrap_servers, "movements", partitions=2)
+    servers = broker.servers("SASL_TLS")
+    process = start_command(tmp_path, "secured.py", servers, "--once", KAFKA_PASSWORD=PASSWORD)
+    code, _, errors = ended(process)
+    assert (code, errors) == (0, "")
+    assert sorted(committed(broker.bootstrap_servers, "movements")) == list(range(RECORDS))
 
 
 @pytest.mark.parametrize("part", ["sources", "sinks"])

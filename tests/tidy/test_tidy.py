@@ -32,8 +32,9 @@ LONG_FILES: dict[str, int] = {}
 # broker, and what reads /proc.
 MAY_OPEN = {
     "storage/io.py",
-    "broker/cli/configuration.py",
     "broker/cli/directory_copy.py",
+    "broker/cli/properties_file.py",
+    "broker/client/credentials.py",
     "broker/runtime/process_usage.py",
     "broker/tls/stores.py",
 }
