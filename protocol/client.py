@@ -76,6 +76,11 @@ class ClientConnection:
         """How many requests wait for their response."""
         return len(self._in_flight)
 
+    @property
+    def has_received(self) -> bool:
+        """Whether bytes of a response have arrived that was not taken."""
+        return bool(self._received)
+
     def request(
         self,
         api: Api[Request, Any],

@@ -19,7 +19,8 @@ import warnings
 from typing import Final, NamedTuple
 
 from barnabas.spark_connector.checkpoint_files import files_at
-from barnabas.spark_connector.errors import CheckpointMismatch
+from barnabas.spark_connector.errors import CheckpointMismatch, CheckpointUnusable
+from barnabas.spark_connector.sentences import sentence_of
 
 UNKNOWN = ""
 """The fingerprint of a batch whose checkpoint cannot be read from here; equal to any other."""
@@ -27,6 +28,7 @@ UNKNOWN = ""
 _LINES_BEFORE_SOURCES = 2
 _NO_OFFSET = "-"
 INCARNATION: Final = "barnabas-incarnation.json"
+_PROBE: Final = ".barnabas-probe"
 
 SourceOffsets = dict[tuple[str, int], int]
 
@@ -90,7 +92,35 @@ def next_batch(location: str | None) -> int | None:
 def query_id(location: str | None) -> str | None:
     """The id of the query whose checkpoint this is; None if there is none to be seen."""
     text = _read(location, "metadata")
-    return str(json.loads(text)["id"]) if text else None
+    try:
+        return str(json.loads(text)["id"]) if text else None
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise CheckpointMismatch(
+            f"The checkpoint {location} does not say any more which query it belongs to: its file"
+            f" metadata cannot be read ({error!r}); restore the checkpoint, or start a new one."
+        ) from None
+
+
+def check_usable(location: str) -> None:
+    """Raise CheckpointUnusable unless files can be read and written there; makes the directory.
+
+    Spark says of the same only that this or that operation has failed.
+    """
+    try:
+        files = files_at(location)
+        if files is not None:
+            files.read("metadata")
+            files.replace(_PROBE, b"")
+            files.remove(_PROBE)
+    except Exception as error:  # whatever a file system of Hadoop's raises
+        why = (
+            error.strerror if isinstance(error, OSError) and error.strerror else sentence_of(error)
+        )
+        raise CheckpointUnusable(
+            f"The checkpoint {location} cannot be used ({why}): it needs a directory, or a URI of a"
+            " file system of Hadoop's, that this user may write to."
+        ) from error
+    query_id(location)
 
 
 def last_end(location: str | None) -> BatchEnd:

@@ -11,6 +11,7 @@ import platform
 import secrets
 import sys
 import warnings
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
@@ -32,6 +33,9 @@ class Files(Protocol):
 
     def replace(self, name: str, content: bytes) -> None:
         """Write a file, all of it or nothing; one that is there goes away."""
+
+    def remove(self, name: str) -> None:
+        """Take a file away."""
 
 
 def files_at(location: str | None) -> Files | None:
@@ -118,6 +122,10 @@ class LocalFiles:
         finally:
             os.close(directory)
 
+    def remove(self, name: str) -> None:
+        """Take a file away."""
+        (self._path / name).unlink()
+
 
 class HadoopFiles:
     """Files of a Hadoop file system, through Spark's JVM."""
@@ -167,7 +175,12 @@ class HadoopFiles:
         context = fs.FileContext.getFileContext(self._path.toUri(), self._configuration)
         context.rename(unready, self._at(name), overwriting)
 
+    def remove(self, name: str) -> None:
+        """Take a file away."""
+        self._files.delete(self._at(name), False)
 
+
+@lru_cache(maxsize=8)
 def _files_of_spark(context: Any, location: str) -> Files:  # noqa: ANN401
     path = context._jvm.org.apache.hadoop.fs.Path(location)  # noqa: SLF001
     files = path.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
@@ -211,6 +224,10 @@ class ArrowFiles:
         with self._files.open_output_stream(unready) as file:
             file.write(content)
         self._files.move(unready, f"{self._path}/{name}")
+
+    def remove(self, name: str) -> None:
+        """Take a file away."""
+        self._files.delete_file(f"{self._path}/{name}")
 
 
 def _files_at_uri(location: str) -> Files | None:

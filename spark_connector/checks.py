@@ -18,15 +18,16 @@ from barnabas.spark_connector.errors import WrongOption
 from barnabas.spark_connector.options import OWN_OPTIONS as SINK_OPTIONS
 from barnabas.spark_connector.pipeline import Pipeline
 from barnabas.spark_connector.refusals import WrongUse
+from barnabas.spark_connector.security import KAFKA, OF_SOURCE
 from barnabas.spark_connector.sinks import EXACTLY_ONCE, KINDS, OUTPUT_MODES, STOCK, Sink
 from barnabas.spark_connector.source import ISOLATION, Source, servers_or_default
 from barnabas.spark_connector.table import Batch, rows_for_topic
+from barnabas.spark_connector.triggers import check_trigger
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ASYNC_PROGRESS: Final = "asyncProgressTrackingEnabled"
-TRIGGERS: Final = ("processingTime", "availableNow", "once", "continuous", "realTime")
 
 _SAID_ELSEWHERE: Final = {
     "kafka.bootstrap.servers": "servers=",
@@ -35,9 +36,7 @@ _SAID_ELSEWHERE: Final = {
     "checkpointlocation": "--checkpoint",
     "path": "--checkpoint",
 }
-OWN_OPTIONS: Final = tuple(
-    each for each in SINK_OPTIONS if each.lower() not in _SAID_ELSEWHERE and each != "runId"
-)
+OWN_OPTIONS: Final = tuple(each for each in SINK_OPTIONS if each.lower() not in _SAID_ELSEWHERE)
 """What may be said of our sinks as an option; without effect on Spark's own."""
 
 # Options of the stock sink that would be accepted, and would change nothing.
@@ -77,6 +76,33 @@ SOURCE_OPTIONS: Final = (
     "includeHeaders",
 )
 """Options of Spark's Kafka source (4.2) besides those of the consumer, which begin with kafka."""
+_NUMBERS: Final = (
+    "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+    "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "minPartitions",
+    "maxRecordsPerPartition",
+    "startingTimestamp",
+    "endingTimestamp",
+)
+_BOOLEANS: Final = ("failOnDataLoss", "includeHeaders")
+_OFFSETS: Final = ("startingOffsets", "endingOffsets")
+_FORMS: Final = {
+    **dict.fromkeys(map(str.lower, _NUMBERS), (re.compile(r"\d+"), "a whole number")),
+    **dict.fromkeys(
+        map(str.lower, _BOOLEANS), (re.compile("true|false", re.IGNORECASE), "True or False")
+    ),
+    **dict.fromkeys(
+        map(str.lower, _OFFSETS),
+        (
+            re.compile(r"\s*(earliest|latest|\{.*\})\s*", re.IGNORECASE | re.DOTALL),
+            """'earliest', 'latest', or JSON as in '{"topic":{"0":23,"1":-2}}'""",
+        ),
+    ),
+}
+"""What Spark would refuse without saying of which option; what is not here may be anything."""
 
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "key": ("string", "binary"),
@@ -117,12 +143,16 @@ def _check_pipeline(pipeline: Pipeline) -> None:
             f"there is no output mode called {sink.output_mode!r}: use {_any_of(OUTPUT_MODES)}"
         )
     _check_table(sink)
-    _check_trigger(sink)
+    check_trigger(sink.trigger, is_exactly_once=sink.kind in EXACTLY_ONCE)
     _check_options(sink)
+    sink.security()
     if isinstance(pipeline.source, Source):
         _check_source(pipeline.source, sink)
         if any(name.lower() == "sourceservers" for name in sink.options):
             raise WrongUse("the sink's option sourceServers is said with the source's servers=")
+        for name in sink.options:
+            if name.lower().startswith(OF_SOURCE):
+                raise WrongUse(f"the sink's option {name} is said with the source's options")
     if sink.kind in EXACTLY_ONCE:
         options = sink.sink_options()
         if options.topic == options.ledger_topic:
@@ -133,11 +163,16 @@ def _check_pipeline(pipeline: Pipeline) -> None:
 
 def _check_source(source: Source, sink: Sink) -> None:
     given = source.spark_options()
+    source.security()
     _refuse_misspelt(
         "source",
         [name for name in source.options if not name.lower().startswith("kafka.")],
         SOURCE_OPTIONS,
     )
+    for name, value in given.items():
+        pattern, form = _FORMS.get(name.lower(), (None, ""))
+        if pattern is not None and not pattern.fullmatch(value):
+            raise WrongUse(f"the source's option {name} must be {form}, but is {value!r}")
     is_same_cluster = servers_or_default(source.servers) == servers_or_default(sink.servers)
     if is_same_cluster and sink.topic in source.topics():
         raise WrongUse(
@@ -160,7 +195,7 @@ def _refuse_misspelt(of: str, names: Iterable[str], known: Sequence[str]) -> Non
             raise WrongUse(f"the {of} has no option {name}: {hint}")
 
 
-# ------------------------------------------------------------------- tables, triggers and options
+# ---------------------------------------------------------------------------- tables and options
 
 
 def _check_table(sink: Sink) -> None:
@@ -192,28 +227,6 @@ def with_checked_table(sink: Sink) -> Sink:
     return replace(sink, table=checked)
 
 
-def _check_trigger(sink: Sink) -> None:
-    unknown = [name for name in sink.trigger if name not in TRIGGERS]
-    if unknown or len(sink.trigger) > 1:
-        raise WrongUse(
-            f"the trigger {dict(sink.trigger)} is none of Spark's: give it one of"
-            f" {_any_of(TRIGGERS)}"
-        )
-    if sink.kind not in EXACTLY_ONCE:
-        return
-    if "realTime" in sink.trigger:
-        raise WrongUse(
-            "real-time mode cannot be exactly once: Spark then writes records before it knows"
-            " where their batch ends, and allows no sink but its own; use trigger processingTime,"
-            " or kind='stock' for at least once"
-        )
-    if "continuous" in sink.trigger:
-        raise WrongUse(
-            "the continuous trigger cannot be exactly once: it has no batches that a restart"
-            " could repeat; use trigger processingTime, or kind='stock' for at least once"
-        )
-
-
 def _check_options(sink: Sink) -> None:
     given = {name.lower(): str(value) for name, value in sink.options.items()}
     for name in sink.options:
@@ -233,7 +246,7 @@ def _check_options(sink: Sink) -> None:
                 f"the sink's option {name} has no effect: {_WITHOUT_EFFECT[name.lower()]}"
             )
     # What begins with kafka. is judged with the sink's other options.
-    own = [name for name in sink.options if not name.lower().startswith("kafka.")]
+    own = [name for name in sink.options if not name.lower().startswith((KAFKA, OF_SOURCE))]
     _refuse_misspelt("sink", own, [*OWN_OPTIONS, ASYNC_PROGRESS])
 
 

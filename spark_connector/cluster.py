@@ -4,8 +4,9 @@ Rules of this file:
 
 1. Every request made here may be made twice: what repeats it is a lost connection, or an error that
    passes. So it survives the restart of a broker, up to the deadline.
-2. A connection that requests are pipelined on is never used to ask anything else: each broker has
-   one for data and one for the rest.
+2. A connection that data is pipelined on is never used to ask anything else: each broker has one
+   for data and one for the rest, with some more beside that where much is asked at once: brokers
+   handle the requests of a connection one after the other, and each may wait for the disk.
 3. One thread at a time.
 """
 
@@ -13,7 +14,8 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, NamedTuple, TypeVar
+from itertools import cycle
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from barnabas.broker.client.brokers import TRANSACTION
 from barnabas.broker.client.deadline import Deadline
@@ -27,6 +29,9 @@ from barnabas.spark_connector.errors import NotAllowed, TopicMissing
 from barnabas.spark_connector.incarnation import Home
 from barnabas.spark_connector.options import SinkOptions
 
+if TYPE_CHECKING:
+    from barnabas.broker.client.security import ClientSecurity
+
 __all__ = ["CONTROL", "DATA", "Cluster", "NotYet", "TopicPartition", "connected", "name_of"]
 
 Request = TypeVar("Request")
@@ -38,6 +43,7 @@ MISSING_TOPIC_MS: Final = 5_000
 
 _TRANSACTION_VERSION: Final = "transaction.version"
 _PIPELINED_MAX: Final = 100
+_LANES: Final = (CONTROL, "control 2", "control 3", "control 4")
 _REMEMBERED_COORDINATORS_MAX: Final = 1_000
 _NOT_ALLOWED: Final = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -64,23 +70,26 @@ class Cluster(Connections):
         client_id: str,
         timeout_ms: int,
         request_timeout_ms: int = 30_000,
+        security: ClientSecurity | None = None,
     ) -> None:
         super().__init__(
             bootstrap_servers,
             client_id=client_id,
             timeout_ms=timeout_ms,
             request_timeout_ms=request_timeout_ms,
+            security=security,
         )
         self._leaders: dict[str, dict[int, int]] = {}
         self._coordinators: dict[tuple[int, str], int] = {}
 
-    def another(self, bootstrap_servers: str) -> Cluster:
-        """Return one elsewhere that is asked in the same way; it is for the caller to close."""
+    def another(self, bootstrap_servers: str, security: ClientSecurity | None) -> Cluster:
+        """Return one elsewhere that is asked as patiently; it is for the caller to close."""
         return Cluster(
             bootstrap_servers,
             client_id=self._client_id,
             timeout_ms=self._timeout_ms,
             request_timeout_ms=self.request_timeout_ms,
+            security=security,
         )
 
     # ------------------------------------------------------------------------------------ asking
@@ -195,21 +204,22 @@ class Cluster(Connections):
         at_most: int | None,
         answers: dict[str, Response],
     ) -> None:
-        connection = self.node(node_id)
+        lanes = [self.node(node_id, lane) for lane in _LANES[: len(keys)]]
         problem: NotYet | None = None
         try:
             for start in range(0, len(keys), _PIPELINED_MAX):
                 chosen = keys[start : start + _PIPELINED_MAX]
-                for key in chosen:
+                for key, connection in zip(chosen, cycle(lanes), strict=False):
                     connection.send(api, requests[key], at_most)
-                for key in chosen:
+                for key, connection in zip(chosen, cycle(lanes), strict=False):
                     answer = connection.receive(api)
                     try:
                         answers[key] = self._passed(answer, error_of)
                     except NotYet as failure:
                         problem = failure
         except BaseException:
-            connection.close()  # Answers may be on their way that are not waited for.
+            for connection in lanes:
+                connection.close()  # Answers may be on their way that are not waited for.
             raise
         if problem is not None:
             raise problem
@@ -344,4 +354,5 @@ def connected(options: SinkOptions) -> Cluster:
         client_id=options.client_id,
         timeout_ms=options.delivery_timeout_ms,
         request_timeout_ms=options.request_timeout_ms,
+        security=options.security,
     )

@@ -6,35 +6,33 @@ A file that ends with `barnabas.spark.run(pipeline)` is a program of its own, fo
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import runpy
 import sys
 import traceback
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
 from barnabas.spark_connector.checks import check_configuration, check_pipelines
+from barnabas.spark_connector.class_path import with_packages
 from barnabas.spark_connector.errors import SinkError, WrongOption
 from barnabas.spark_connector.jars import jars_of_installed_spark
 from barnabas.spark_connector.pipeline import Pipeline
-from barnabas.spark_connector.progress import BatchProgress
+from barnabas.spark_connector.quiet import quiet_warnings
 from barnabas.spark_connector.refusals import Refusal, WrongUse
-from barnabas.spark_connector.runner import Plan, Stop, run
+from barnabas.spark_connector.runner import Plan, run
+from barnabas.spark_connector.screen import FORMATS, TEXT, Screen
 from barnabas.spark_connector.sentences import sentence_of
+from barnabas.spark_connector.shapes import check_shapes
 from barnabas.spark_connector.source import DEFAULT_SERVERS_VARIABLE
-from barnabas.spark_connector.spark_process import SparkLog, is_submitted
+from barnabas.spark_connector.spark_log import SparkLog
+from barnabas.spark_connector.spark_process import check_master, is_submitted
+from barnabas.spark_connector.stopping import Stop, Stopped
 
 PROGRAM: Final = "barnabas.spark"
 OK, FAILED, USAGE = 0, 1, 2
 LOCAL: Final = "local[*]"
-
-FORMATS: Final[dict[str, Callable[[BatchProgress], str]]] = {
-    "text": BatchProgress.as_text,
-    "json": BatchProgress.as_json,
-}
 
 
 class Parser(argparse.ArgumentParser):
@@ -48,7 +46,9 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 not understood."""
     parsed = _parser().parse_args(arguments)
-    return _command(parsed, lambda: pipelines_of(Path(parsed.file)))
+    if parsed.command == "jars":
+        return _command(parsed, lambda _log: _show_jars())
+    return _command(parsed, lambda log: _run(parsed, lambda: pipelines_of(Path(parsed.file)), log))
 
 
 def run_given(pipelines: Sequence[Pipeline], arguments: Sequence[str] | None = None) -> int:
@@ -56,22 +56,18 @@ def run_given(pipelines: Sequence[Pipeline], arguments: Sequence[str] | None = N
     parser = Parser(description="Run the pipelines of this file with Spark.")
     _add_options(parser)
     parsed = parser.parse_args(arguments)
-    return _command(parsed, lambda: _by_name(pipelines))
+    return _command(parsed, lambda log: _run(parsed, lambda: _by_name(pipelines), log))
 
 
-def _command(parsed: argparse.Namespace, find: Callable[[], dict[str, Pipeline]]) -> int:
+def _command(parsed: argparse.Namespace, action: Callable[[SparkLog], None]) -> int:
     if not parsed.verbose:
-        # What PySpark warns of is for who writes it; here it would stand between the lines.
-        warnings.filterwarnings("ignore", module="pyspark")
-        # Py4J logs a traceback where Java has died; the command says that itself.
-        logging.getLogger("py4j").setLevel(logging.CRITICAL)
-        logging.getLogger().addFilter(lambda record: "py4j" not in Path(record.pathname).parts)
+        quiet_warnings(PROGRAM)
     with SparkLog(verbose=parsed.verbose) as log:
         try:
-            if getattr(parsed, "command", "run") == "jars":
-                _show(",".join(str(jar) for jar in jars_of_installed_spark()))
-            else:
-                _run(parsed, find, log)
+            action(log)
+        except (Stopped, KeyboardInterrupt):
+            # Spark takes Ctrl-C for itself for a moment, when it starts.
+            return OK
         except Exception as error:  # noqa: BLE001 - the one place where errors become a line
             if parsed.verbose:
                 traceback.print_exception(error)
@@ -99,11 +95,16 @@ def _add_options(verb: argparse.ArgumentParser) -> None:
         help="brokers, where the file names none (localhost:9092)")  # fmt: skip
     verb.add_argument("--checkpoint", default="checkpoints", metavar="DIR",
         help="where checkpoints are, one directory per sink id (%(default)s)")  # fmt: skip
-    verb.add_argument("--master", help=f"of Spark ({LOCAL}); spark-submit has its own")
+    verb.add_argument("--master", metavar="URL",
+        help=f"of Spark ({LOCAL}); spark-submit has its own")  # fmt: skip
+    verb.add_argument("--packages", action="append", default=[],
+        metavar="GROUP:ARTIFACT:VERSION[,...]",
+        help="packages for Spark beside its Kafka connector; may be repeated")  # fmt: skip
     verb.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE",
         help="a setting of Spark; may be repeated")  # fmt: skip
-    verb.add_argument("--format", choices=sorted(FORMATS), default="text",
-        help="of the line for each batch (%(default)s)")  # fmt: skip
+    verb.add_argument("--ui", action="store_true", help="start Spark's UI, and say where it is")
+    verb.add_argument("--format", choices=sorted(FORMATS), default=TEXT, metavar="FORMAT",
+        help=f"of the line for each batch: {' or '.join(FORMATS)} (%(default)s)")  # fmt: skip
     _add_verbose(verb)
 
 
@@ -119,31 +120,39 @@ def _run(
     stop.on_signals()
     if parsed.servers:
         os.environ[DEFAULT_SERVERS_VARIABLE] = parsed.servers
-    if is_submitted() and (parsed.master or parsed.conf):
-        raise WrongUse("--master and --conf are options of spark-submit here: give them to it")
-    settings = dict(map(_setting, parsed.conf))
-    pipelines = _chosen(find(), parsed.pipeline)
-    check_pipelines(pipelines)
-    check_configuration(pipelines, settings)
-    plan = Plan(
-        pipelines=pipelines,
-        checkpoints=parsed.checkpoint,
-        master=None if is_submitted() else parsed.master or LOCAL,
-        settings=settings,
-        once=parsed.once,
-    )
-    shown = FORMATS[parsed.format]
-    note = _show if parsed.format == "text" else _ignore
-    run(plan, lambda batch: _show(shown(batch)), stop, log, note)
+    master = _master(parsed)
+    settings = with_packages(dict(map(_setting, parsed.conf)), parsed.packages)
+    if parsed.ui:
+        settings["spark.ui.enabled"] = "true"
+    with Screen(parsed.format) as screen:
+        named = find()
+        check_shapes(named)
+        pipelines = _chosen(named, parsed.pipeline)
+        check_pipelines(pipelines)
+        check_configuration(pipelines, settings)
+        plan = Plan(
+            pipelines=pipelines,
+            checkpoints=parsed.checkpoint,
+            master=master,
+            settings=settings,
+            once=parsed.once,
+        )
+        run(plan, screen, stop, log)
 
 
-def _show(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+def _show_jars() -> None:
+    sys.stdout.write(",".join(str(jar) for jar in jars_of_installed_spark()) + "\n")
 
 
-def _ignore(_line: str) -> None:
-    """Print nothing: a program reads the lines."""
+def _master(parsed: argparse.Namespace) -> str | None:
+    """Return the master; None where spark-submit has said it, as it says all about Spark."""
+    if is_submitted():
+        if parsed.master is not None or parsed.packages or parsed.conf or parsed.ui:
+            raise WrongUse("--master, --packages, --conf and --ui are for spark-submit to say here")
+        return None
+    master = LOCAL if parsed.master is None else str(parsed.master)
+    check_master(master)
+    return master
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -188,6 +197,7 @@ def _by_name(pipelines: Sequence[Pipeline]) -> dict[str, Pipeline]:
             raise WrongUse(f"run() was given {type(each).__name__}, not a Pipeline")
     if not pipelines:
         raise WrongUse("run() was given no Pipeline")
+    check_shapes({str(number): each for number, each in enumerate(pipelines, 1)})
     check_pipelines(pipelines)
     return {each.name: each for each in pipelines}
 

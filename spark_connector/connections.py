@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from barnabas.broker.client.brokers import Brokers
 from barnabas.broker.client.connection import Connection
 from barnabas.broker.client.deadline import Deadline
-from barnabas.broker.client.errors import Unreachable
+from barnabas.broker.client.errors import NotLetIn as NotLetInByBroker
+from barnabas.broker.client.errors import Unreachable, WrongSetting
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.spark_connector.closing import Closing
-from barnabas.spark_connector.errors import BrokerTooOld, BrokerUnreachable
+from barnabas.spark_connector.errors import BrokerTooOld, BrokerUnreachable, NotLetIn, WrongOption
 from barnabas.spark_connector.options import addresses
+from barnabas.spark_connector.security import KAFKA
+
+if TYPE_CHECKING:
+    from barnabas.broker.client.security import ClientSecurity
 
 Result = TypeVar("Result")
 
@@ -42,17 +47,23 @@ class Connections(Closing):
         client_id: str,
         timeout_ms: int,
         request_timeout_ms: int = 30_000,
+        security: ClientSecurity | None = None,
     ) -> None:
+        """Read the stores that ``security`` names; raises WrongOption."""
         self.servers = bootstrap_servers
         self.request_timeout_ms = request_timeout_ms
         self._client_id = client_id
         self._timeout_ms = timeout_ms
-        self._brokers = Brokers(
-            addresses(bootstrap_servers),
-            client_id,
-            request_timeout_ms / 1000,
-            max_frame_bytes=_LARGEST_ANSWER_BYTES,
-        )
+        try:
+            self._brokers = Brokers(
+                addresses(bootstrap_servers),
+                client_id,
+                request_timeout_ms / 1000,
+                max_frame_bytes=_LARGEST_ANSWER_BYTES,
+                security=security,
+            )
+        except WrongSetting as error:
+            raise WrongOption(f"The option {KAFKA}{error.key}: {error.reason}.") from None
 
     def close(self) -> None:
         """Close all connections; whatever is asked next makes new ones."""
@@ -79,6 +90,11 @@ class Connections(Closing):
         while True:
             try:
                 return attempt()
+            except NotLetInByBroker as problem:
+                raise NotLetIn(
+                    f"{what} is not possible, {problem}; the options kafka.security.*, kafka.sasl.*"
+                    " and kafka.ssl.* say how to get in."
+                ) from None
             except (Unreachable, NotYet) as problem:
                 self.forget()
                 if deadline.is_over:

@@ -124,16 +124,18 @@ class Continuity:
         self, known: Incarnation, source_topics: Iterable[str], sink_topics: Iterable[str]
     ) -> Incarnation:
         source, sink = set(source_topics), set(sink_topics)
-        servers = self._options.source_servers
-        if servers in {"", self._options.bootstrap_servers}:
+        options = self._options
+        if options.reads_where_it_writes:
             both = self._cluster.home(source | sink)
             # Where none of the source's topics is here, they are in another cluster.
             there = _part(both, source)
             now = Incarnation(there if there.topics else Home(), _part(both, sink))
         else:
-            with self._cluster.another(servers) as cluster:
+            with self._cluster.another(
+                options.source_servers or options.bootstrap_servers, options.source_security
+            ) as cluster:
                 now = Incarnation(cluster.home(source), self._cluster.home(sink))
-        check(known, now, self._options.accepted_ids, self._options.sink_id)
+        check(known, now, options.accepted_ids, options.sink_id)
         self._refuse_missing(known, now)
         return now
 

@@ -14,6 +14,7 @@ _WITHOUT_INCARNATION: Final = 1
 """Entries of this version do not say which topics they are about."""
 HISTORY_MAX: Final = 100
 """How many earlier fingerprints an entry carries: as many batches as Spark keeps by default."""
+_UNKNOWN_COUNT: Final = -1
 
 
 class Listed(NamedTuple):
@@ -50,6 +51,8 @@ class Entry(NamedTuple):
     """Fingerprints of the batches before, the latest first."""
     incarnation: Incarnation = UNKNOWN
     """The topics that this batch was read from and written to."""
+    record_counts: tuple[int, ...] = ()
+    """Records of this batch and of those before, the latest first; -1 where that is not known."""
     begun: Begun = Begun()
     """What was begun since."""
 
@@ -59,6 +62,16 @@ class Entry(NamedTuple):
         if behind == 0:
             return self.fingerprint
         return self.history[behind - 1] if 0 < behind <= len(self.history) else ""
+
+    def records_of(self, batch_id: int) -> int | None:
+        """How many records a batch has written; None if that is not known any more."""
+        count = self._count_of(batch_id)
+        return None if count == _UNKNOWN_COUNT else count
+
+    def _count_of(self, batch_id: int) -> int:
+        behind = self.batch_id - batch_id
+        is_known = 0 <= behind < len(self.record_counts)
+        return self.record_counts[behind] if is_known else _UNKNOWN_COUNT
 
     def check(self, batch_id: int, fingerprint: str) -> None:
         """Raise CheckpointMismatch if a decided batch was another one than this."""
@@ -84,16 +97,35 @@ class Entry(NamedTuple):
             self.knows(self.batch_id - 1),
             history=self.history[1:],
             incarnation=self.incarnation,
+            record_counts=self.record_counts[1:],
         )
 
     def followed_by(
-        self, batch_id: int, fingerprint: str, transactions: tuple[Listed, ...], *, is_pinned: bool
+        self,
+        batch_id: int,
+        fingerprint: str,
+        transactions: tuple[Listed, ...],
+        *,
+        is_pinned: bool,
+        record_count: int,
     ) -> Entry:
         """The entry of the batch that comes next."""
-        known = [self.knows(each) for each in range(batch_id - 1, batch_id - 1 - HISTORY_MAX, -1)]
+        before = range(batch_id - 1, batch_id - 1 - HISTORY_MAX, -1)
+        known = [self.knows(each) for each in before]
         while known and not known[-1]:
             known.pop()
-        return Entry(batch_id, fingerprint, transactions, is_pinned, tuple(known), self.incarnation)
+        counts = [record_count, *map(self._count_of, before)]
+        while counts[-1] == _UNKNOWN_COUNT:
+            counts.pop()
+        return Entry(
+            batch_id,
+            fingerprint,
+            transactions,
+            is_pinned,
+            tuple(known),
+            self.incarnation,
+            tuple(counts),
+        )
 
 
 NO_ENTRY: Final = Entry(-1)
@@ -109,6 +141,8 @@ def encode(entry: Entry) -> bytes:
             "transactions": entry.transactions,
             "pinned": entry.is_pinned,
             "history": entry.history,
+            # Versions of this sink that do not know it pass over it.
+            "recordCounts": entry.record_counts,
             "begun": entry.begun,
             **entry.incarnation.as_plain(),
         },
@@ -132,6 +166,7 @@ def decode(value: bytes) -> Entry:
             fields["pinned"],
             tuple(fields["history"]),
             Incarnation.of_plain(fields) if fields["version"] == VERSION else UNKNOWN,
+            tuple(map(int, fields.get("recordCounts", ()))),
             Begun(*fields.get("begun", ())),
         )
     except (ValueError, TypeError, LookupError, RecursionError) as error:

@@ -27,6 +27,10 @@ class BrokerUnreachable(SinkError):
     """No answer, or none but errors that pass, for as long as the sink was told to wait."""
 
 
+class NotLetIn(BrokerUnreachable):
+    """No connection comes about with these settings of TLS and login, however often it is tried."""
+
+
 class NotAllowed(SinkError):
     """The broker refuses the request, however often it is repeated."""
 
@@ -49,6 +53,10 @@ class InDoubt(SinkError):
 
 class CheckpointMismatch(SinkError):
     """The checkpoint does not continue what the sink has written."""
+
+
+class CheckpointUnusable(SinkError):
+    """The checkpoint's files cannot be read, or none can be written beside them."""
 
 
 class Recreated(SinkError):

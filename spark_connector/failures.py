@@ -9,7 +9,12 @@ from pathlib import Path
 
 from barnabas.spark_connector.errors import SinkError, WrongOption
 from barnabas.spark_connector.refusals import Refusal, WrongUse
-from barnabas.spark_connector.sentences import is_of_a_user, known_sentence_of, sentence_of
+from barnabas.spark_connector.sentences import (
+    OF_A_USER,
+    is_of_a_user,
+    known_sentence_of,
+    sentence_of,
+)
 from barnabas.spark_connector.spark_process import SparkDied
 
 
@@ -17,9 +22,20 @@ class QueryFailed(Refusal):
     """A query ended with a failure, or could not begin; the message says which one and why."""
 
     def __init__(self, name: str, failure: BaseException) -> None:
+        self._name = name
         self.failure = failure
         is_a_sentence = isinstance(failure, SinkError | Refusal)
-        super().__init__(f"{name}: {failure if is_a_sentence else sentence_of(failure)}")
+        self.say(str(failure) if is_a_sentence else sentence_of(failure))
+
+    def say(self, sentence: str) -> None:
+        """Have this sentence behind the pipeline's name."""
+        self.sentence = sentence
+        self.args = (f"{self._name}: {sentence}",)
+
+    @property
+    def was_asked_to(self) -> bool:
+        """Whether somebody has asked Spark to end."""
+        return isinstance(self.failure, SparkDied) and self.failure.was_asked_to
 
 
 @contextmanager
@@ -35,11 +51,20 @@ def failures_of(name: str) -> Iterator[None]:
 
 @contextmanager
 def failures_of_spark(names: str) -> Iterator[None]:
-    """Put the pipelines' names in front of it where Spark itself has died below them."""
+    """Put the pipelines' names in front of what has failed below all of them, or nobody knows."""
     try:
         yield
-    except SparkDied as error:
+    except (WrongUse, QueryFailed, OutputClosed):
+        raise
+    except Exception as error:
         raise QueryFailed(names, error) from error
+
+
+class OutputClosed(Refusal):
+    """Nobody reads the lines of the batches any more."""
+
+    def __init__(self) -> None:
+        super().__init__("nobody reads standard output any more, so the pipelines were stopped")
 
 
 class Raised(Refusal):
@@ -53,21 +78,39 @@ def raising(function: str) -> Iterator[None]:
         yield
     except (Refusal, SinkError):
         raise
+    except SystemExit as error:
+        raise Raised(f"{function} ends Python itself (SystemExit: {error.code})") from error
+    except Exception as error:
+        raise Raised(_sentence(function, error)) from error
+
+
+@contextmanager
+def beginning() -> Iterator[None]:
+    """Say of what Spark raises inside that a query was to begin: often it only names a value."""
+    try:
+        yield
+    except (Refusal, SinkError):
+        raise
     except Exception as error:
         known = known_sentence_of(error)
-        raise Raised(known or f"{function} raised {_description(error)}") from error
+        raise Raised(known or f"Spark cannot begin the query: {sentence_of(error)}") from error
 
 
-def _description(error: Exception) -> str:
-    """Return what was raised and where; of Spark's reports, which have many lines, the sentence."""
+def _sentence(function: str, error: Exception) -> str:
+    """Say what was raised and where; of Spark's reports, which have many lines, the sentence."""
+    if known := known_sentence_of(error):
+        return known
     kind = type(error)
-    # What Java has raised says so in its text.
-    message = sentence_of(error) if kind.__module__.startswith("py4j") else _first_line(error)
+    is_of_spark = kind.__module__.startswith(("py4j", "pyspark"))
+    message = sentence_of(error) if is_of_spark else _first_line(error)
+    if message.startswith(OF_A_USER):
+        return message
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__) if is_of_a_user(frame.filename)
     ]
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return f"{kind.__name__}: {message}{place}"
+    what = f"{kind.__name__}: {message}" if message else kind.__name__
+    return f"{function} raised {what}{place}"
 
 
 def _first_line(error: Exception) -> str:

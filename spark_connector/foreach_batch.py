@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 
 from barnabas.spark_connector import checkpoint
 from barnabas.spark_connector.checkpoint import BatchEnd
@@ -41,7 +42,14 @@ from barnabas.spark_connector.two_phase import Decider, Prepared
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_ENCODED = "topic string, partition int, record_count int, records binary"
+_ENCODED = (
+    StructType()
+    .add("topic", StringType())
+    .add("partition", IntegerType())
+    .add("record_count", IntegerType())
+    .add("records", BinaryType())
+)
+"""As types, since Spark would ask its JVM what a text of them means, in every batch."""
 _ENCODED_ARROW = pa.schema(
     [
         ("topic", pa.string()),
@@ -50,7 +58,7 @@ _ENCODED_ARROW = pa.schema(
         ("records", pa.binary()),
     ]
 )
-_MESSAGE = "message binary"
+_MESSAGE = StructType().add("message", BinaryType())
 
 BatchFunction = Callable[["DataFrame", int], None]
 Sink = TypeVar("Sink", bound=Closing)

@@ -171,6 +171,18 @@ class Ledger:
         undecided = (query_id for entries in self._undecided.values() for query_id in entries)
         return dict(self._entries), frozenset(undecided)
 
+    def record_count(self, sink_id: str, query_id: str, batch_id: int) -> int | None:
+        """How many records a decided batch has, as far as that can be seen now.
+
+        Of one that was decided a moment ago the marker may still be missing.
+        """
+        self._look(sink_id)
+        for entries in (self._entries, *self._undecided.values()):
+            count = entries.get(query_id, NO_ENTRY).records_of(batch_id)
+            if count is not None:
+                return count
+        return None
+
     def _look(self, sink_id: str) -> None:
         self.ensure()
         if sink_id != self._sink_id:

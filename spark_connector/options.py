@@ -6,10 +6,14 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from barnabas.protocol import compression
 from barnabas.spark_connector.errors import WrongOption
+from barnabas.spark_connector.security import OF_SOURCE, is_about_security, security_of_options
+
+if TYPE_CHECKING:
+    from barnabas.broker.client.security import ClientSecurity
 
 Value = TypeVar("Value", int, bool)
 
@@ -35,7 +39,6 @@ OWN_OPTIONS: Final = (
     "ledgerTopic",
     "newQuery",
     "acceptLostBatch",
-    "runId",
     "sourceServers",
     "acceptIds",
     "acceptNewPlan",
@@ -44,7 +47,7 @@ _SPARKS: Final = frozenset({"path", "queryname"})
 """Options of Spark's own that are near one of ours."""
 _NEARLY: Final = 0.8
 
-_KAFKA_OPTIONS: Final = (SERVERS, COMPRESSION, DELIVERY_TIMEOUT, REQUEST_TIMEOUT, CLIENT_ID)
+KAFKA_OPTIONS: Final = (SERVERS, COMPRESSION, DELIVERY_TIMEOUT, REQUEST_TIMEOUT, CLIENT_ID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +74,14 @@ class SinkOptions:
     """Whether a query may begin with a sink id that another query has written with."""
     accepted_batch_id: int | None = None
     """The decided batch that goes on although a part of it was lost; see BatchInDoubt."""
-    run_id: str = ""
-    """Which start of the query this is: what workers keep from another one is not to be used."""
     source_servers: str = ""
     """The brokers that the source reads from; empty: the sink's."""
     accepted_ids: frozenset[str] = frozenset()
     """Ids of topics and clusters that may be others than before; see Recreated."""
+    security: ClientSecurity | None = None
+    """How to get in, where brokers ask for TLS or a login."""
+    source_security: ClientSecurity | None = None
+    """The same for the brokers of the source; None: as the sink, where they are the sink's."""
     accepted_plan: int | None = None
     """The batch that may have other offsets than it was begun with: no table has rows of it."""
 
@@ -113,11 +118,18 @@ class SinkOptions:
             client_id=given.get(CLIENT_ID, "barnabas-spark"),
             new_query=_parsed(given, "newQuery", False, _boolean, "use true or false"),
             accepted_batch_id=_batch(given, "acceptLostBatch"),
-            run_id=given.get("runid", ""),
             source_servers=_source_servers(given),
             accepted_ids=frozenset(re.split(r"[,\s]+", given.get("acceptids", "").strip())) - {""},
+            security=security_of_options(given),
+            source_security=security_of_options(given, OF_SOURCE),
             accepted_plan=_batch(given, "acceptNewPlan"),
         )
+
+    @property
+    def reads_where_it_writes(self) -> bool:
+        """Whether the source's brokers are the sink's, and asked as the same user."""
+        is_there = self.source_servers in {"", self.bootstrap_servers}
+        return is_there and self.source_security in (None, self.security)
 
     @property
     def transactional_id(self) -> str:
@@ -132,6 +144,13 @@ def _refuse_unknown(given: Mapping[str, str]) -> None:
     """
     own = {name.lower(): name for name in OWN_OPTIONS}
     for name in given:
+        if is_about_security(name) or is_about_security(name, OF_SOURCE):
+            continue
+        if name.startswith(OF_SOURCE):
+            raise WrongOption(
+                f"The option {name} is not one of this sink's: behind {OF_SOURCE} stands how to get"
+                " in, as in kafka.security.*, kafka.sasl.* and kafka.ssl.*."
+            )
         if not name.startswith("kafka."):
             near = (
                 [] if name in own or name in _SPARKS else get_close_matches(name, own, 1, _NEARLY)
@@ -141,15 +160,10 @@ def _refuse_unknown(given: Mapping[str, str]) -> None:
                     f"The option {name} is not one of this sink's: did you mean {own[near[0]]}?"
                 )
             continue
-        if name in _KAFKA_OPTIONS:
+        if name in KAFKA_OPTIONS:
             continue
-        if name.startswith(("kafka.security.", "kafka.sasl.", "kafka.ssl.")):
-            raise WrongOption(
-                f"The option {name} is not supported yet: this sink speaks to brokers without "
-                "TLS and SASL only."
-            )
-        near = get_close_matches(name, _KAFKA_OPTIONS, n=1)
-        hint = f": did you mean {near[0]}?" if near else f", which are {', '.join(_KAFKA_OPTIONS)}."
+        near = get_close_matches(name, KAFKA_OPTIONS, n=1)
+        hint = f": did you mean {near[0]}?" if near else f", which are {', '.join(KAFKA_OPTIONS)}."
         raise WrongOption(f"The option {name} is not one of this sink's{hint}")
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from barnabas.spark_connector.failures import raising
+from barnabas.spark_connector.refusals import WrongUse
 from barnabas.spark_connector.sinks import Sink
 from barnabas.spark_connector.source import Source
 
@@ -51,5 +52,7 @@ class Pipeline:
         else:
             with raising("source"):
                 stream = self.source(spark)
+            if not hasattr(stream, "isStreaming"):
+                raise WrongUse(f"source returned {type(stream).__name__}, not a DataFrame")
         with raising("transform"):
             return self.transform(stream)

@@ -11,7 +11,7 @@ from barnabas.spark_connector.cluster import Cluster
 from barnabas.spark_connector.errors import BrokerTooOld, TopicMissing
 from barnabas.spark_connector.pipeline import Pipeline
 from barnabas.spark_connector.requests import INIT_TWO_PHASE
-from barnabas.spark_connector.sinks import AUTO, SINGLE_TRANSACTION, STOCK, TWO_PHASE
+from barnabas.spark_connector.sinks import AUTO, SINGLE_TRANSACTION, STOCK, TWO_PHASE, Sink
 from barnabas.spark_connector.source import Source, servers_or_default
 
 CLIENT_ID: Final = "barnabas-spark-run"
@@ -19,18 +19,28 @@ TIMEOUT_MS: Final = 20_000
 _GROUP_METADATA_SINCE: Final = 3
 
 
-def cluster_at(servers: str) -> Cluster:
-    """Return a cluster to ask a few questions; it is for the caller to close."""
-    return Cluster(servers, client_id=CLIENT_ID, timeout_ms=TIMEOUT_MS)
+def cluster_of(part: Source | Sink, timeout_ms: int | None = None) -> Cluster:
+    """Return the brokers of a source or sink to ask a few questions; it is for who calls to close.
+
+    Each question may take so long, and so may each wait for an answer.
+    """
+    timeout_ms = timeout_ms or TIMEOUT_MS
+    return Cluster(
+        servers_or_default(part.servers),
+        client_id=CLIENT_ID,
+        timeout_ms=timeout_ms,
+        request_timeout_ms=timeout_ms,
+        security=part.security(),
+    )
 
 
 def check_brokers(pipeline: Pipeline) -> str:
     """Refuse missing topics and brokers that are too old; return the kind of sink to use."""
     source, sink = pipeline.source, pipeline.sink
     if isinstance(source, Source):
-        with cluster_at(servers_or_default(source.servers)) as cluster:
+        with cluster_of(source) as cluster:
             _check_topics(cluster, source.topics(), "reads")
-    with cluster_at(servers_or_default(sink.servers)) as cluster:
+    with cluster_of(sink) as cluster:
         if sink.topic is not None:
             _check_topics(cluster, [sink.topic], "writes")
         return decided_kind(cluster, sink.kind)

@@ -1,4 +1,7 @@
-"""One line for each batch: what was written, how far behind it is, and what is still open."""
+"""One line for each batch: what was written, how far behind it is, and what is still open.
+
+Most of it is what Spark reports. What it does not know, or not always, the brokers do (`Facts`).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Final, NamedTuple, Protocol
+
+Report = Mapping[str, Any]
+"""What Spark says of a batch."""
+Offsets = Mapping[tuple[str, int], int]
+"""By topic and partition."""
 
 
 class Query(Protocol):
@@ -19,17 +27,40 @@ class Query(Protocol):
     def recentProgress(self) -> Any: ...  # noqa: ANN401, D102, N802 - Spark's
 
 
+class Facts(NamedTuple):
+    """What brokers know of a batch that has ended."""
+
+    rows: int | None = None
+    """Records that the sink has decided about; None where it is not known."""
+    ends: Offsets | None = None
+    """Where the topics of `topics_to_ask_for` end; None where that is not known."""
+    transaction_age_ms: int | None = None
+
+
+NOTHING_KNOWN: Final = Facts()
+
+
 @dataclass(frozen=True)
 class BatchProgress:
     """A batch that has ended."""
 
     pipeline: str
     batch: int
-    rows: int
-    rows_per_s: float
+    rows: int | None
+    """Rows of the result, as the sink has written them; None where it does not say."""
+    rows_per_s: float | None
+    scanned_rows: int
+    """Rows that were read: those of a source that is read twice count twice."""
+    scanned_rows_per_s: float
     duration_ms: int
     lag: int | None
     """Offsets that the source has and that no batch has had; None where the source cannot say."""
+    watermark: str | None
+    """Up to which time of events the state is closed, in UTC; None without a watermark."""
+    state_rows: int | None
+    """Rows that Spark keeps for later batches; None where the query has no state."""
+    late_rows: int | None
+    """Rows that came behind the watermark and were dropped; None where the query has no state."""
     committed_at: str
     """When the batch ended, in UTC."""
     transaction_age_ms: int | None = None
@@ -37,13 +68,30 @@ class BatchProgress:
 
     def as_text(self) -> str:
         """Return the line for a person."""
-        lag = "unknown" if self.lag is None else f"{self.lag:,}"
         age = self.transaction_age_ms
-        is_open = "no transaction open" if age is None else f"transaction open {age / 1000:.1f} s"
-        return (
-            f"{self.pipeline}: batch {self.batch}, {self.rows:,} rows, {self.rows_per_s:,.0f}"
-            f" rows/s, lag {lag}, {is_open}, last commit {self.committed_at}"
-        )
+        parts = [
+            f"batch {self.batch}",
+            *self._rows(),
+            f"{self.scanned_rows:,} scanned",
+            "lag unknown" if self.lag is None else f"lag {self.lag:,}",
+            *self._state(),
+            "no transaction open" if age is None else f"transaction open {age / 1000:.1f} s",
+            f"last commit {self.committed_at}",
+        ]
+        return f"{self.pipeline}: {', '.join(parts)}"
+
+    def _rows(self) -> list[str]:
+        if self.rows is None or self.rows_per_s is None:
+            return ["rows unknown"]
+        return [f"{self.rows:,} rows", f"{self.rows_per_s:,.0f} rows/s"]
+
+    def _state(self) -> list[str]:
+        parts = []
+        if self.watermark is not None:
+            parts.append(f"watermark {self.watermark}")
+        if self.state_rows is not None and self.late_rows is not None:
+            parts += [f"{self.state_rows:,} rows of state", f"{self.late_rows:,} late"]
+        return parts
 
     def as_json(self) -> str:
         """Return the line for a program."""
@@ -53,8 +101,7 @@ class BatchProgress:
 class BatchWatch:
     """Finds the batches of one query that have ended since it was last asked."""
 
-    def __init__(self, pipeline: str, query: Query) -> None:
-        self._pipeline = pipeline
+    def __init__(self, query: Query) -> None:
         self._query = query
         self._last_batch = -1
         self._last_seen: object = None
@@ -64,8 +111,8 @@ class BatchWatch:
         """Whether a batch has ended since the query was started."""
         return self._last_batch >= 0
 
-    def ended(self) -> Iterator[BatchProgress]:
-        """Yield them in their order; Spark remembers the last hundred."""
+    def ended(self) -> Iterator[Report]:
+        """Yield their reports in their order; Spark remembers the last hundred."""
         last = _as_mapping(self._query.lastProgress)
         seen = None if last is None else (last["batchId"], last["timestamp"])
         if seen == self._last_seen:
@@ -77,58 +124,101 @@ class BatchWatch:
                 continue
             if found["batchId"] > self._last_batch:
                 self._last_batch = found["batchId"]
-                yield batch_progress(self._pipeline, found)
+                yield found
 
 
-def _as_mapping(progress: Any) -> Mapping[str, Any] | None:  # noqa: ANN401
+def _as_mapping(progress: Any) -> Report | None:  # noqa: ANN401
     """Spark's object, or its JSON, as plain data."""
     if progress is None:
         return None
     text = getattr(progress, "json", None)
-    found: Mapping[str, Any] = json.loads(text) if isinstance(text, str) else progress
+    found: Report = json.loads(text) if isinstance(text, str) else progress
     return found
 
 
-def batch_progress(pipeline: str, found: Mapping[str, Any]) -> BatchProgress:
-    """Read what Spark reports about a batch."""
-    durations = found.get("durationMs", {})
-    duration_ms = int(durations.get("triggerExecution", 0))
-    began = datetime.fromisoformat(found["timestamp"])
+def batch_progress(pipeline: str, report: Report, facts: Facts = NOTHING_KNOWN) -> BatchProgress:
+    """Put together what Spark reports about a batch and what brokers know of it."""
+    duration_ms = int(report.get("durationMs", {}).get("triggerExecution", 0))
+    began = datetime.fromisoformat(report["timestamp"])
     ended = (began + timedelta(milliseconds=duration_ms)).astimezone(UTC)
+    rows = _rows_reported(report) if facts.rows is None else facts.rows
+    operators = report.get("stateOperators", [])
     return BatchProgress(
         pipeline=pipeline,
-        batch=int(found["batchId"]),
-        rows=int(found.get("numInputRows", 0)),
-        rows_per_s=float(found.get("processedRowsPerSecond", 0.0)),
+        batch=int(report["batchId"]),
+        rows=rows,
+        rows_per_s=None if rows is None else round(rows * 1000 / max(1, duration_ms), 1),
+        scanned_rows=int(report.get("numInputRows", 0)),
+        scanned_rows_per_s=float(report.get("processedRowsPerSecond", 0.0)),
         duration_ms=duration_ms,
-        lag=lag_of(found.get("sources", [])),
+        lag=lag_of(report.get("sources", []), facts.ends),
+        watermark=report.get("eventTime", {}).get("watermark"),
+        state_rows=_total(operators, "numRowsTotal"),
+        late_rows=_total(operators, "numRowsDroppedByWatermark"),
         committed_at=ended.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        transaction_age_ms=facts.transaction_age_ms,
     )
 
 
-def lag_of(sources: Sequence[Mapping[str, Any]]) -> int | None:
-    """Add up latest minus processed over the partitions of all Kafka sources."""
-    lags = [_lag(source.get("latestOffset"), source.get("endOffset")) for source in sources]
-    known = [lag for lag in lags if lag is not None]
-    return sum(known) if known else None
+def _rows_reported(report: Report) -> int | None:
+    """Return what Spark's own sinks have counted; it says -1 of those that do not."""
+    count = int(report.get("sink", {}).get("numOutputRows", -1))
+    return count if count >= 0 else None
 
 
-def _lag(latest: object, end: object) -> int | None:
-    ahead, done = _offsets(latest), _offsets(end)
-    if ahead is None or done is None:
+def _total(operators: Sequence[Mapping[str, Any]], name: str) -> int | None:
+    return sum(int(each.get(name, 0)) for each in operators) if operators else None
+
+
+# ----------------------------------------------------------------------------------------- lag
+
+
+def topics_to_ask_for(report: Report) -> list[str]:
+    """Return the topics whose ends Spark does not report: a batch that it repeats has none."""
+    return sorted(
+        {
+            topic
+            for source in report.get("sources", [])
+            if _offsets(source.get("latestOffset")) is None
+            for topic, _partition in _offsets(source.get("endOffset")) or ()
+        }
+    )
+
+
+def lag_of(sources: Sequence[Mapping[str, Any]], asked: Offsets | None = None) -> int | None:
+    """Add up latest minus processed over the partitions of all Kafka sources.
+
+    ``asked`` are the ends of those that Spark does not know. A topic that is read twice counts
+    once, by what is further behind.
+    """
+    latest: dict[tuple[str, int], int] = {}
+    done: dict[tuple[str, int], int] = {}
+    for source in sources:
+        read = _offsets(source.get("endOffset"))
+        if read is None:
+            continue  # Not a Kafka source, or nothing was read.
+        ahead = _offsets(source.get("latestOffset"))
+        if ahead is None:
+            topics = {topic for topic, _partition in read}
+            ahead = {place: end for place, end in (asked or {}).items() if place[0] in topics}
+            if not read.keys() <= ahead.keys():
+                return None
+        for place, offset in ahead.items():
+            latest[place] = max(offset, latest.get(place, 0))
+            processed = read.get(place, 0)
+            done[place] = min(processed, done.get(place, processed))
+    if not latest:
         return None
-    return sum(
-        max(0, offset - done.get(topic_partition, 0)) for topic_partition, offset in ahead.items()
-    )
+    return sum(max(0, offset - done[place]) for place, offset in latest.items())
 
 
-def _offsets(found: object) -> dict[tuple[str, str], int] | None:
+def _offsets(found: object) -> dict[tuple[str, int], int] | None:
     """Kafka's offsets in a progress report, which has them as JSON or as the text of JSON."""
     try:
         topics = json.loads(found) if isinstance(found, str) else found
         assert isinstance(topics, Mapping)
         return {
-            (topic, partition): int(offset)
+            (topic, int(partition)): int(offset)
             for topic, partitions in topics.items()
             for partition, offset in partitions.items()
         }

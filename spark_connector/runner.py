@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-import signal
-import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from barnabas.spark_connector.broker_view import BrokerView
+from barnabas.spark_connector.checkpoint import check_usable
 from barnabas.spark_connector.checks import check_columns, with_checked_table
-from barnabas.spark_connector.failures import QueryFailed, failures_of, failures_of_spark
+from barnabas.spark_connector.failures import QueryFailed, beginning, failures_of, failures_of_spark
 from barnabas.spark_connector.pipeline import Pipeline
-from barnabas.spark_connector.preflight import check_brokers, cluster_at
-from barnabas.spark_connector.progress import BatchProgress, BatchWatch
+from barnabas.spark_connector.preflight import check_brokers
+from barnabas.spark_connector.progress import (
+    NOTHING_KNOWN,
+    BatchProgress,
+    BatchWatch,
+    batch_progress,
+)
 from barnabas.spark_connector.refusals import WrongUse
-from barnabas.spark_connector.sentences import is_overtaken
+from barnabas.spark_connector.screen import Screen
+from barnabas.spark_connector.sentences import is_overtaken, may_miss_a_topic
 from barnabas.spark_connector.sinks import STOCK, TWO_PHASE, start
-from barnabas.spark_connector.source import Source, servers_or_default
-from barnabas.spark_connector.spark_process import SparkLog, spark_session
+from barnabas.spark_connector.source import Source
+from barnabas.spark_connector.spark_log import SparkLog
+from barnabas.spark_connector.spark_process import made_ready, spark_session
 from barnabas.spark_connector.starting import take_the_sink
-from barnabas.spark_connector.transaction_age import TransactionAges
+from barnabas.spark_connector.stopping import Stop, Stopped, within
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,7 +39,9 @@ if TYPE_CHECKING:
 LOOK_S: Final = 0.2
 STARTS_MAX: Final = 5
 """How often a query is started that another driver of the same checkpoint gets in the way of."""
-_END_S: Final = 30
+_END_S: Final = 30.0
+_END_AT_ONCE_S: Final = 5.0
+"""How long queries may take to end, where they are waited for and where they are not."""
 
 
 @dataclass(frozen=True)
@@ -48,33 +57,6 @@ class Plan:
     once: bool = False
 
 
-class Stop:
-    """Whether the pipelines are to end, and how soon."""
-
-    def __init__(self) -> None:
-        self._asked = threading.Event()
-        self.at_once = False
-
-    @property
-    def is_asked(self) -> bool:
-        """Whether to end after the running batch."""
-        return self._asked.is_set()
-
-    def ask(self, _signal: int = 0, _frame: FrameType | None = None) -> None:
-        """Ask for the end; a second time, do not even wait for the running batch."""
-        self.at_once = self.is_asked
-        self._asked.set()
-
-    def on_signals(self) -> None:
-        """Take SIGTERM and SIGINT. Again after Spark's start, which takes SIGINT for itself."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self.ask)
-
-    def wait(self, seconds: float) -> None:
-        """Sleep, but not past being asked."""
-        self._asked.wait(seconds)
-
-
 @dataclass
 class Running:
     """A query that was started."""
@@ -82,8 +64,9 @@ class Running:
     pipeline: Pipeline
     query: StreamingQuery
     watch: BatchWatch
-    ages: TransactionAges | None
-    """None where the sink has no transactions."""
+    checkpoint: str
+    view: BrokerView | None = None
+    """What its brokers know of its batches."""
     start: Callable[[], StreamingQuery] | None = None
     """Starts it once more."""
     starts: int = 1
@@ -93,11 +76,12 @@ class Running:
         cls,
         pipeline: Pipeline,
         query: StreamingQuery,
-        ages: TransactionAges | None,
+        checkpoint: str,
+        view: BrokerView | None = None,
         start: Callable[[], StreamingQuery] | None = None,
     ) -> Self:
         """Return what was just started."""
-        return cls(pipeline, query, BatchWatch(pipeline.name, query), ages, start)
+        return cls(pipeline, query, BatchWatch(query), checkpoint, view, start)
 
     def starts_again_after(self, failure: BaseException) -> bool:
         """Start again if another driver of the checkpoint came between; False if it may not.
@@ -110,49 +94,73 @@ class Running:
         if not is_overtaken(failure):
             return False
         with suppress(Exception):  # It raises what it has failed with.
-            self.query.awaitTermination(_END_S)
+            self.query.awaitTermination(int(_END_S))
         self.query = self.start()
-        self.watch = BatchWatch(self.pipeline.name, self.query)
+        self.watch = BatchWatch(self.query)
         self.starts += 1
         return True
 
     def ended_batches(self) -> Iterator[BatchProgress]:
         """Yield what there is to report, with what the broker knows about it."""
-        for batch in self.watch.ended():
-            age = None if self.ages is None else self.ages.oldest_ms(self.pipeline.name)
-            yield replace(batch, transaction_age_ms=age)
+        for report in self.watch.ended():
+            facts = NOTHING_KNOWN if self.view is None else self.view.facts(report)
+            yield batch_progress(self.pipeline.name, report, facts)
+
+    def failed_with(self, failure: BaseException) -> QueryFailed:
+        """Return what to say of the query's end: also what Spark leaves out of it."""
+        failed = QueryFailed(self.pipeline.name, failure)
+        if may_miss_a_topic(failed.sentence) and self.view is not None:
+            failed.say(self.view.missing_topic() or failed.sentence)
+        is_named = f"checkpoint {self.checkpoint}" in failed.sentence
+        if self.checkpoint in failed.sentence and not is_named:
+            failed.say(f"the checkpoint cannot be used any more: {failed.sentence}")
+        return failed
+
+    def close(self) -> None:
+        """Close the connections to its brokers."""
+        if self.view is not None:
+            self.view.close()
 
 
-def run(
-    plan: Plan,
-    report: Callable[[BatchProgress], None],
-    stop: Stop,
-    log: SparkLog,
-    note: Callable[[str], object] = lambda _line: None,
-) -> None:
-    """Run the pipelines until they end or are to end; raises what a query has failed with.
-
-    ``note`` gets lines for a person who waits: Spark starts, a pipeline had nothing to do.
-    """
+def run(plan: Plan, screen: Screen, stop: Stop, log: SparkLog) -> None:
+    """Run the pipelines until they end or are to end; raises what a query has failed with."""
     kinds = [_kind_of(pipeline) for pipeline in plan.pipelines]
-    if stop.is_asked:
-        return
-    note(f"starting Spark ({plan.master or 'spark-submit'})")
+    screen.note(f"starting Spark ({plan.master or 'spark-submit'})")
+    settings = made_ready(plan.master, plan.settings)
     names = ", ".join(pipeline.name for pipeline in plan.pipelines)
-    with failures_of_spark(names), spark_session(plan.master, plan.settings, log) as spark:
-        stop.on_signals()
-        frames = [_frame_of(pipeline, spark) for pipeline in plan.pipelines]
-        running: list[Running] = []
-        try:
-            for query in _started(plan, frames, kinds, stop):
-                running.append(query)  # noqa: PERF402 - each is to be ended if the next one fails
-            watch(running, report, stop)
-            for each in running:
-                if plan.once and not each.watch.has_ended_one:
-                    note(f"{each.pipeline.name}: nothing to do")
-        finally:
-            for each in running:
-                _end(each)
+    try:
+        with failures_of_spark(names), spark_session(plan.master, settings, log) as spark:
+            stop.on_signals()
+            if address := spark.sparkContext.uiWebUrl:
+                screen.announce(f"Spark's UI is at {address}")
+            frames = [_frame_of(pipeline, spark) for pipeline in plan.pipelines]
+            _run_queries(plan, frames, kinds, screen, stop)
+    except QueryFailed as failed:
+        # Who ends a whole service asks its Java process to end as well.
+        if not (stop.is_asked and failed.was_asked_to):
+            raise
+
+
+def _run_queries(
+    plan: Plan, frames: Sequence[DataFrame], kinds: Sequence[str], screen: Screen, stop: Stop
+) -> None:
+    running: list[Running] = []
+    ends_s = _END_S
+    try:
+        for query in _started(plan, frames, kinds, stop):
+            running.append(query)
+            stop.waits = True
+        watch(running, screen.batch, stop)
+        for each in running:
+            if plan.once and not each.watch.has_ended_one:
+                screen.note(f"{each.pipeline.name}: nothing to do")
+    except Stopped:
+        ends_s = _END_AT_ONCE_S
+        raise
+    finally:
+        within(ends_s, [each.query.stop for each in running])
+        for each in running:
+            each.close()
 
 
 def _started(
@@ -164,23 +172,23 @@ def _started(
         start = partial(_start, plan, pipeline, frame, kind)
         with failures_of(pipeline.name):
             query = start()
-        ages = None
-        if kind != STOCK:
-            ages = TransactionAges(cluster_at(servers_or_default(pipeline.sink.servers)))
-        yield Running.of(pipeline, query, ages, start)
+        checkpoint = checkpoint_of(plan.checkpoints, pipeline)
+        yield Running.of(pipeline, query, checkpoint, BrokerView(pipeline), start)
 
 
 def _start(plan: Plan, pipeline: Pipeline, frame: DataFrame, kind: str) -> StreamingQuery:
     """Start a query, as the one driver of its sink."""
-    source, sink = pipeline.source, pipeline.sink
+    sink = pipeline.sink
     checkpoint = checkpoint_of(plan.checkpoints, pipeline)
-    servers = source.resolved_servers() if isinstance(source, Source) else None
+    source = pipeline.source if isinstance(pipeline.source, Source) else None
+    check_usable(checkpoint)
     if kind != STOCK:
-        options = sink.sink_options(checkpoint, servers)
-        topics = source.topics() if isinstance(source, Source) else []
+        options = sink.sink_options(checkpoint, source)
+        topics = [] if source is None else source.topics()
         take_the_sink(options, topics, is_two_phase=kind == TWO_PHASE)
     sink = with_checked_table(sink)
-    return start(frame, sink, kind, checkpoint, once=plan.once, source_servers=servers)
+    with beginning():
+        return start(frame, sink, kind, checkpoint, once=plan.once, source=source)
 
 
 def _kind_of(pipeline: Pipeline) -> str:
@@ -208,13 +216,6 @@ def check_frame(pipeline: Pipeline, frame: Any) -> None:  # noqa: ANN401 - a use
         check_columns(frame.dtypes, pipeline.sink)
 
 
-def _end(running: Running) -> None:
-    with suppress(Exception):  # Spark itself is gone: what ended it is on its way to the user.
-        running.query.stop()
-    if running.ages is not None:
-        running.ages.close()
-
-
 def checkpoint_of(checkpoints: str, pipeline: Pipeline) -> str:
     """Return where a pipeline's checkpoint is: a path, or a URI of a Hadoop file system."""
     if "://" in checkpoints:
@@ -236,7 +237,7 @@ def watch(running: Sequence[Running], report: Callable[[BatchProgress], None], s
             return
         stop.wait(LOOK_S)
     for each in running:
-        _finish(each, stop)
+        _finish(each)
     _report(running, report)
     _raise_failure(running, may_start=False)
 
@@ -255,23 +256,23 @@ def _raise_failure(running: Sequence[Running], *, may_start: bool) -> bool:
         if failure is None:
             continue
         if not may_start or not each.starts_again_after(failure):
-            raise QueryFailed(each.pipeline.name, failure) from failure
+            raise each.failed_with(failure) from failure
         has_started = True
     return has_started
 
 
-def _finish(running: Running, stop: Stop) -> None:
-    """Stop a query when its running batch has ended, or at once when told twice.
+def _finish(running: Running) -> None:
+    """Stop a query when its running batch has ended.
 
     A batch that begins between the look and the stop is cut off; nothing of it is committed, and
     the next start writes it.
     """
     query = running.query
     before = _latest_batch(query)
-    while query.isActive and not stop.at_once:
+    while query.isActive:
         if not query.status["isTriggerActive"] or _latest_batch(query) != before:
             break
-        threading.Event().wait(LOOK_S / 4)
+        time.sleep(LOOK_S / 4)
     query.stop()
 
 

@@ -70,11 +70,13 @@ class SingleTransactionSink(Closing):
         if self.is_decided(batch_id, fingerprint, (topic for topic, _ in offsets)):
             return False
         ownership = self._ownership
-        entry = ownership.entry.followed_by(batch_id, fingerprint, (), is_pinned=False)
         with ownership.held():
             with self._aborting():
                 topics: dict[str, None] = {}
-                ownership.producer.write(_passing(batches, topics))
+                count = ownership.producer.write(_passing(batches, topics))
+                entry = ownership.entry.followed_by(
+                    batch_id, fingerprint, (), is_pinned=False, record_count=count
+                )
                 entry = ownership.write_decision(entry, self._query_id, offsets, topics)
             reach("P1-before-end")
             ownership.decide(entry)

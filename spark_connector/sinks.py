@@ -8,28 +8,34 @@ least once. `auto` is `two_phase` where the broker offers two-phase commit (KIP-
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.spark_connector.errors import WrongOption
 from barnabas.spark_connector.options import SERVERS, SinkOptions
-from barnabas.spark_connector.source import servers_or_default
+from barnabas.spark_connector.security import (
+    KAFKA,
+    OF_SOURCE,
+    is_about_security,
+    security_of_options,
+)
+from barnabas.spark_connector.source import Source, servers_or_default
 from barnabas.spark_connector.table import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from barnabas.broker.client.security import ClientSecurity
 
 AUTO: Final = "auto"
 TWO_PHASE: Final = "two_phase"
 SINGLE_TRANSACTION: Final = "single_transaction"
 STOCK: Final = "stock"
 KINDS: Final = (AUTO, TWO_PHASE, SINGLE_TRANSACTION, STOCK)
-UPDATE: Final = "update"
-OUTPUT_MODES: Final = ("append", UPDATE, "complete")
+OUTPUT_MODES: Final = ("append", "update", "complete")
 EXACTLY_ONCE: Final = (AUTO, TWO_PHASE, SINGLE_TRANSACTION)
 
 
@@ -51,13 +57,22 @@ class Sink:
     kind: str = AUTO
     output_mode: str = "append"
     trigger: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, object] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict, repr=False)
 
-    def spark_options(self, checkpoint: str, source_servers: str | None = None) -> dict[str, str]:
-        """Return the sink's options; ``source_servers`` are where the source is known to be."""
+    def security(self) -> ClientSecurity | None:
+        """Return how to get in at these brokers; raises WrongOption."""
+        return security_of_options(self.options)
+
+    def spark_options(self, checkpoint: str, source: Source | None = None) -> dict[str, str]:
+        """Return the sink's options; ``source`` is where the rows are known to be from."""
         given = {name: _text(value) for name, value in self.options.items()}
-        if source_servers is not None and self.kind != STOCK:
-            given["sourceServers"] = source_servers
+        if source is not None and self.kind != STOCK:
+            given["sourceServers"] = source.resolved_servers()
+            given |= {
+                f"{OF_SOURCE}{name.lower().removeprefix(KAFKA)}": _text(value)
+                for name, value in source.options.items()
+                if is_about_security(name.lower())
+            }
         given[SERVERS] = servers_or_default(self.servers)
         given["checkpointLocation"] = checkpoint
         if self.topic is not None:
@@ -67,10 +82,10 @@ class Sink:
         return given
 
     def sink_options(
-        self, checkpoint: str = "checkpoint", source_servers: str | None = None
+        self, checkpoint: str = "checkpoint", source: Source | None = None
     ) -> SinkOptions:
         """Return the options of an exactly-once sink, checked; raises WrongOption."""
-        return SinkOptions.parse(self.spark_options(checkpoint, source_servers))
+        return SinkOptions.parse(self.spark_options(checkpoint, source))
 
 
 def _text(value: object) -> str:
@@ -84,7 +99,7 @@ def start(
     checkpoint: str,
     *,
     once: bool,
-    source_servers: str | None = None,
+    source: Source | None = None,
 ) -> StreamingQuery:
     """Start the query that writes a stream; `kind` is the sink's, with `auto` decided."""
     writer = frame.writeStream.queryName(sink.sink_id).outputMode(sink.output_mode)
@@ -92,30 +107,25 @@ def start(
         writer = writer.trigger(availableNow=True)
     elif sink.trigger:
         writer = writer.trigger(**sink.trigger)
-    options = sink.spark_options(checkpoint, source_servers)
-    if kind != STOCK:
-        options["runId"] = secrets.token_hex(8)
-    return _to(writer, frame.sparkSession, sink, kind, options).start()
+    return _to(writer, sink, kind, sink.spark_options(checkpoint, source)).start()
 
 
 def _to(
-    writer: DataStreamWriter, spark: SparkSession, sink: Sink, kind: str, options: dict[str, str]
+    writer: DataStreamWriter, sink: Sink, kind: str, options: dict[str, str]
 ) -> DataStreamWriter:
     if kind == STOCK:
         return writer.format("kafka").options(**options)
-    # Spark has no update mode for data sources in Python, and they see a batch in its tasks only;
-    # the protocol is the same.
-    needs_function = sink.output_mode == UPDATE or sink.table is not None
-    if kind == SINGLE_TRANSACTION or (kind == TWO_PHASE and needs_function):
-        from barnabas.spark_connector import foreach_batch
+    if kind not in {TWO_PHASE, SINGLE_TRANSACTION}:
+        raise WrongOption(
+            f"There is no kind of sink called {kind!r}; use one of {', '.join(KINDS)}."
+        )
+    # As a data source it would go through two more Python processes in every batch; and Spark has
+    # no update mode for those, which see a batch in its tasks only.
+    from barnabas.spark_connector import foreach_batch
 
-        is_single = kind == SINGLE_TRANSACTION
-        function = foreach_batch.single_transaction if is_single else foreach_batch.two_phase
-        writer = writer.option("checkpointLocation", options["checkpointLocation"])
-        return writer.foreachBatch(function(options, sink.table))
-    if kind == TWO_PHASE:
-        from barnabas.spark_connector.data_source import BarnabasDataSource
-
-        spark.dataSource.register(BarnabasDataSource)
-        return writer.format(BarnabasDataSource.name()).options(**options)
-    raise WrongOption(f"There is no kind of sink called {kind!r}; use one of {', '.join(KINDS)}.")
+    made = {
+        TWO_PHASE: foreach_batch.two_phase,
+        SINGLE_TRANSACTION: foreach_batch.single_transaction,
+    }
+    writer = writer.option("checkpointLocation", options["checkpointLocation"])
+    return writer.foreachBatch(made[kind](options, sink.table))

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 
 from barnabas.spark_connector.errors import WrongOption
 from barnabas.spark_connector.options import SERVERS
+from barnabas.spark_connector.security import security_of_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from barnabas.broker.client.security import ClientSecurity
 
 DEFAULT_SERVERS_VARIABLE = "BARNABAS_SERVERS"
 ISOLATION = "kafka.isolation.level"
@@ -35,7 +38,7 @@ class Source:
     pattern: str | None = None
     """A Java regular expression instead of topics."""
     servers: str | None = None
-    options: Mapping[str, object] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict, repr=False)
 
     def load(self, spark: SparkSession) -> DataFrame:
         """Return the stream."""
@@ -45,6 +48,10 @@ class Source:
     def resolved_servers(self) -> str:
         """Return the brokers that are read from."""
         return servers_or_default(self.servers)
+
+    def security(self) -> ClientSecurity | None:
+        """Return how to get in at these brokers; raises WrongOption."""
+        return security_of_options(self.options)
 
     def topics(self) -> list[str]:
         """Return the topics by name, none where they are found by a pattern."""

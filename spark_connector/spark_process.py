@@ -1,76 +1,70 @@
-"""Spark itself: its Java, its jars, its settings, and a file for what it prints."""
+"""Spark itself: its Java, its jars, its settings, and what has become of it."""
 
 from __future__ import annotations
 
 import os
 import re
 import signal
-import socketserver
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from subprocess import Popen, TimeoutExpired
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from barnabas.spark_connector.closing import Closing
-from barnabas.spark_connector.jars import has_connector, jars_of_installed_spark
+from barnabas.spark_connector.class_path import with_connector
 from barnabas.spark_connector.java import java_home
-from barnabas.spark_connector.refusals import Refusal
+from barnabas.spark_connector.quiet import let_the_other_side_leave, quiet_pyspark
+from barnabas.spark_connector.refusals import Refusal, WrongUse
+from barnabas.spark_connector.security import SECRETS_OF_SPARK
 from barnabas.spark_connector.sentences import sentence_of
+from barnabas.spark_connector.spark_log import SparkLog
+from barnabas.spark_connector.stopping import within
 
 if TYPE_CHECKING:
-    from pyspark import SparkConf
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-JAR_SETTINGS: Final = {"spark.jars", "spark.jars.packages"}
-_ERROR: Final = re.compile(r"error|exception|unrecognized|cannot|could not", re.IGNORECASE)
-_LOG_READ_BYTES: Final = 100_000
+_MASTER: Final = re.compile(
+    r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[.+\]|(spark|k8s)://\S+|yarn"
+)
 CONNECTOR_CLASS: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 _LOST: Final = {"Py4JError", "Py4JNetworkError"}
+_STOPPED_ITSELF: Final = re.compile(
+    r"stopped SparkContext|SparkContext was shut down|SparkContext has been shut ?down"
+)
 _DIES_S: Final = 5
 """How long a process whose connections have broken may need to end."""
+_ENDS_S: Final = 30.0
+_ENDS_AT_ONCE_S: Final = 5.0
+"""How long Spark may take to end, where it is waited for and where it is not; then it is killed."""
 LOCAL_SHUFFLE_PARTITIONS: Final = "8"
 """Spark's 200 are meant for a cluster: each is a task and a state store in every batch."""
+UNIX_SOCKETS: Final = "spark.python.unix.domain.socket.enabled"
+_SOCKET_DIRECTORY: Final = "spark.python.unix.domain.socket.dir"
+_SOCKET_DIRECTORY_MAX: Final = 61
+"""Spark puts names of 43 characters behind it, and takes addresses of 104."""
 
 
-class SparkLog(Closing):
-    """A file for what Spark prints, which goes away unless it is kept; or none, if verbose."""
+def made_ready(master: str | None, given: Mapping[str, str]) -> dict[str, str]:
+    """Find the jars and the Java that Spark needs; return its settings. Raises Refusal.
 
-    def __init__(self, *, verbose: bool) -> None:
-        self._file: IO[bytes] | None = None
-        self._is_kept = False
-        if not verbose:
-            handle, name = tempfile.mkstemp(prefix="barnabas-spark-", suffix=".log")
-            self._file = os.fdopen(handle, "wb")
-            self._path = Path(name)
-
-    def close(self) -> None:
-        """Close the file; it goes away unless it is kept."""
-        if self._file is not None:
-            self._file.close()
-            if not self._is_kept:
-                self._path.unlink(missing_ok=True)
-
-    def popen_arguments(self) -> dict[str, IO[bytes]]:
-        """Return where the process of Spark writes to."""
-        return {} if self._file is None else {"stdout": self._file, "stderr": self._file}
-
-    def reason(self) -> str:
-        """Return the first line in the file that speaks of an error, or its last one."""
-        if self._file is None:
-            return "see above"
-        with self._path.open(errors="replace") as log:
-            lines = [line.strip() for line in log.readlines(_LOG_READ_BYTES) if line.strip()]
-        return next(filter(_ERROR.search, lines), lines[-1] if lines else "it printed nothing")
-
-    def keep(self) -> Path | None:
-        """Leave the file where it is; return its path if there is anything in it."""
-        if self._file is None or not self._path.stat().st_size:
-            return None
-        self._is_kept = True
-        return self._path
+    Without a master spark-submit has done so.
+    """
+    if master is None:
+        return dict(given)
+    settings = with_connector(settings_of(master, given))
+    os.environ["JAVA_HOME"] = str(java_home())
+    if master.startswith("local"):
+        # Otherwise Spark listens on whatever address the machine's name stands for.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        # Otherwise its workers are of the `python3` of the PATH, which may be another one.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if python := settings.get("spark.pyspark.python"):
+        # Spark itself looks at this setting for programs that it starts, which this one is not.
+        os.environ["PYSPARK_PYTHON"] = python
+    return settings
 
 
 def is_submitted() -> bool:
@@ -82,28 +76,91 @@ def is_submitted() -> bool:
 def spark_session(
     master: str | None, settings: Mapping[str, str], log: SparkLog
 ) -> Iterator[SparkSession]:
-    """Start Spark with the jars and the Java that it needs, and stop it.
+    """Start Spark, which is made ready, and stop it.
 
     Without a master it is what spark-submit has started.
     """
-    if master is None:
-        spark, java = _submitted(), None
-    else:
-        spark, java = _with_jars(master, settings, log)
+    if not log.is_verbose:
+        quiet_pyspark()
+    from pyspark.sql import SparkSession
+
+    java: Popen[bytes] | None = None
+    context_of = _submitted
+    with ExitStack() as stack:
+        if master is not None:
+            all_settings = dict(settings)
+            if master.startswith("local"):
+                all_settings = stack.enter_context(unix_sockets()) | all_settings
+            configuration = _configuration(master, all_settings)
+            gateway = _launched(configuration, log)
+            java = gateway.proc
+            context_of = partial(_context, configuration, gateway, log)
+        with _ending(java, log, master):
+            yield SparkSession(context_of())
+
+
+@contextmanager
+def _ending(java: Popen[bytes] | None, log: SparkLog, master: str | None) -> Iterator[None]:
+    """Stop Spark in the end, and say what has happened to it if it has stopped by itself."""
+    ends_s = _ENDS_S
     try:
-        yield spark
+        yield
+    except NotStarted:
+        raise
     except Exception as error:
-        if has_lost_java(error) and (end := _end_of(java)) is not None:
-            raise SparkDied(end) from error
+        if (death := _death(error, java, log, master)) is not None:
+            raise death from error
+        raise
+    except BaseException:  # Stopped, or Ctrl-C where Spark has taken that signal.
+        ends_s = _ENDS_AT_ONCE_S
         raise
     finally:
-        if java is None or java.poll() is None:
-            spark.stop()
+        _end(java, ends_s)
 
 
-def _submitted() -> SparkSession:
+@contextmanager
+def unix_sockets() -> Iterator[dict[str, str]]:
+    """Settings for Unix sockets between Spark and its Python workers, where nobody else has access.
+
+    Over TCP every task with few rows waits 40 ms: Spark writes twice before it reads, and the
+    second write waits for an acknowledgement, which the worker's side delays. On a cluster the
+    directory would have to be on all machines.
+    """
+    with tempfile.TemporaryDirectory(prefix="barnabas-", ignore_cleanup_errors=True) as directory:
+        if len(directory) > _SOCKET_DIRECTORY_MAX:
+            yield {}
+        else:
+            yield {UNIX_SOCKETS: "true", _SOCKET_DIRECTORY: directory}
+
+
+def check_master(master: str) -> None:
+    """Refuse what is no URL of a cluster manager of Spark's."""
+    if not _MASTER.fullmatch(master):
+        raise WrongUse(
+            f"--master {master} is none of Spark's: use local[N], local[*], spark://HOST:PORT, yarn"
+            " or k8s://URL"
+        )
+
+
+def settings_of(master: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of Spark: the user's, and ours where there is none."""
+    ours = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    # Otherwise plans, Spark's UI and its event log show private keys that stand in an option.
+    ours["spark.redaction.regex"] = SECRETS_OF_SPARK
+    if master.startswith("local"):
+        ours["spark.sql.shuffle.partitions"] = LOCAL_SHUFFLE_PARTITIONS
+    return ours | dict(given)
+
+
+# ------------------------------------------------------------------------------------------- start
+
+
+class NotStarted(Refusal):
+    """Spark has refused its settings, or its Java process them, or it has no Kafka connector."""
+
+
+def _submitted() -> SparkContext:
     from pyspark import SparkConf, SparkContext
-    from pyspark.sql import SparkSession
 
     SparkContext._ensure_initialized()  # noqa: SLF001 - the settings are in Java
     if SparkConf().get("spark.master", "").startswith("local"):
@@ -112,44 +169,108 @@ def _submitted() -> SparkSession:
     try:
         context = SparkContext()
     except Exception as error:
-        raise Refusal(f"Spark did not start: {sentence_of(error)}") from error
+        raise NotStarted(f"Spark did not start: {sentence_of(error)}") from error
     let_the_other_side_leave(context._accumulatorServer)  # noqa: SLF001 - it has no other name
     jvm: Any = context._jvm  # noqa: SLF001
     if not jvm.org.apache.spark.util.Utils.classIsLoadable(CONNECTOR_CLASS):
-        context.stop()
-        raise Refusal(
+        raise NotStarted(
             "Spark has no Kafka connector: give spark-submit the option"
             ' --jars "$(python -m barnabas.spark jars)"'
         )
-    return SparkSession(context)
+    return context
 
 
-def _with_jars(
-    master: str, settings: Mapping[str, str], log: SparkLog
-) -> tuple[SparkSession, Popen[bytes] | None]:
-    all_settings = settings_of(master, settings)
-    if not (JAR_SETTINGS & all_settings.keys() or has_connector()):
-        all_settings["spark.jars"] = ",".join(str(jar) for jar in jars_of_installed_spark())
-    os.environ["JAVA_HOME"] = str(java_home())
-    if master.startswith("local"):
-        # Otherwise Spark listens on whatever address the machine's name stands for.
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        # Otherwise its workers are of the `python3` of the PATH, which may be another one.
-        if "spark.pyspark.python" not in all_settings:
-            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    return _started(master, all_settings, log)
+def _configuration(master: str, settings: Mapping[str, str]) -> SparkConf:
+    from pyspark import SparkConf
+
+    configuration = SparkConf(loadDefaults=False).setMaster(master).setAppName("barnabas")
+    for name, value in settings.items():
+        configuration.set(name, value)
+    return configuration
+
+
+def _launched(configuration: SparkConf, log: SparkLog) -> Any:  # noqa: ANN401 - it has no type
+    """Return the connection to a new Java process, which it knows unless it is not ours."""
+    from pyspark import java_gateway
+    from pyspark.errors import PySparkRuntimeError
+
+    started: list[Popen[bytes]] = []
+
+    def start(*arguments: Any, **more: Any) -> Popen[bytes]:  # noqa: ANN401 - whatever Popen takes
+        started.append(Popen(*arguments, **more))  # noqa: S603 - spark-submit
+        return started[0]
+
+    module: Any = java_gateway
+    module.Popen = start
+    try:
+        return module.launch_gateway(configuration, popen_kwargs=log.popen_arguments())
+    except PySparkRuntimeError as error:
+        raise NotStarted(f"Spark's Java process did not start: {log.reason()}") from error
+    except BaseException:
+        # Nobody else knows of it yet; by itself it would look for packages first, and then end.
+        for java in started:
+            java.kill()
+        raise
+    finally:
+        module.Popen = Popen
+
+
+def _context(
+    configuration: SparkConf,
+    gateway: Any,  # noqa: ANN401
+    log: SparkLog,
+) -> SparkContext:
+    from pyspark import SparkContext
+
+    try:
+        context = SparkContext(conf=configuration, gateway=gateway)
+    except Exception as error:
+        if has_lost_java(error) and (end := _end_of(gateway.proc)) is not None:
+            died = f"Spark's Java process {_how(end)} when it started"
+            raise NotStarted(f"{died}: {log.reason()}") from error
+        raise NotStarted(f"Spark did not start: {sentence_of(error)}") from error
+    let_the_other_side_leave(context._accumulatorServer)  # noqa: SLF001 - it has no other name
+    if not configuration.contains("spark.log.level"):
+        context.setLogLevel("WARN")
+    return context
+
+
+# --------------------------------------------------------------------------------------------- end
 
 
 class SparkDied(Refusal):
     """The Java process of Spark's driver has ended below its pipelines."""
 
     def __init__(self, exit_code: int) -> None:
-        how = f"ended with exit code {exit_code}"
-        if exit_code < 0:
-            how = f"was killed by {signal.Signals(-exit_code).name}"
+        self.was_asked_to = exit_code in {-signal.SIGTERM, 128 + signal.SIGTERM}
+        """Whether that was no failure of its own: somebody has asked it to end."""
         super().__init__(
-            f"Spark's Java process {how}; start again, the pipeline goes on where it was"
+            f"Spark's Java process {_how(exit_code)}; start again, the pipeline goes on where it"
+            " was"
         )
+
+
+def _how(exit_code: int) -> str:
+    """Return in words how a process has ended."""
+    if exit_code < 0:
+        return f"was killed by {signal.Signals(-exit_code).name}"
+    return f"ended with exit code {exit_code}"
+
+
+class SparkGaveUp(Refusal):
+    """Spark has stopped itself; its cluster manager is away, or has taken the application down."""
+
+
+def _death(
+    error: Exception, java: Popen[bytes] | None, log: SparkLog, master: str | None
+) -> Refusal | None:
+    """Return what has happened to Spark itself, if that is what the error comes from."""
+    has_stopped = _STOPPED_ITSELF.search(str(error)) is not None
+    if (has_stopped or has_lost_java(error)) and (end := _end_of(java)) is not None:
+        return SparkDied(end)
+    if has_stopped and (reason := log.reason_of_its_end()):
+        return SparkGaveUp(f"Spark has stopped, its master is {master}: {reason}")
+    return None
 
 
 def has_lost_java(error: BaseException) -> bool:
@@ -173,56 +294,13 @@ def _end_of(java: Popen[bytes] | None) -> int | None:
         return None
 
 
-def settings_of(master: str, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of Spark: the user's, and ours where there is none."""
-    ours = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
-    if master.startswith("local"):
-        ours["spark.sql.shuffle.partitions"] = LOCAL_SHUFFLE_PARTITIONS
-    return ours | dict(given)
+def _end(java: Popen[bytes] | None, seconds: float) -> None:
+    """Stop Spark, and see that its process ends."""
+    from pyspark import SparkContext
 
-
-def _started(
-    master: str, settings: Mapping[str, str], log: SparkLog
-) -> tuple[SparkSession, Popen[bytes] | None]:
-    """Return the session, and its Java process if this one has started it."""
-    from pyspark import SparkConf, SparkContext
-    from pyspark.sql import SparkSession
-
-    configuration = SparkConf(loadDefaults=False).setMaster(master).setAppName("barnabas")
-    for name, value in settings.items():
-        configuration.set(name, value)
-    gateway = _launched(configuration, log)
-    try:
-        context = SparkContext(conf=configuration, gateway=gateway)
-    except Exception as error:
-        raise Refusal(f"Spark did not start: {sentence_of(error)}") from error
-    let_the_other_side_leave(context._accumulatorServer)  # noqa: SLF001 - it has no other name
-    if "spark.log.level" not in settings:
-        context.setLogLevel("WARN")
-    return SparkSession(context), gateway.proc
-
-
-def _launched(configuration: SparkConf, log: SparkLog) -> Any:  # noqa: ANN401 - it has no type
-    from pyspark import java_gateway
-    from pyspark.errors import PySparkRuntimeError
-
-    launch: Any = java_gateway.launch_gateway
-    try:
-        return launch(configuration, popen_kwargs=log.popen_arguments())
-    except PySparkRuntimeError as error:
-        raise Refusal(f"Spark's Java process did not start: {log.reason()}") from error
-
-
-def let_the_other_side_leave(server: socketserver.BaseServer) -> None:
-    """Print no traceback where a connection to a server of PySpark's ended in mid-message.
-
-    Spark interrupts its scheduler when it stops, which cuts the connection over which the counts
-    of the last tasks come: no reader of them is left.
-    """
-    show = server.handle_error
-
-    def handle_error(request: Any, address: Any) -> None:  # noqa: ANN401 - as socketserver has it
-        if not isinstance(sys.exception(), EOFError | ConnectionError):
-            show(request, address)
-
-    server.handle_error = handle_error  # type: ignore[assignment]
+    context: SparkContext | None = SparkContext._active_spark_context  # noqa: SLF001
+    if java is not None and java.poll() is not None:
+        return
+    has_stopped = context is None or within(seconds, [context.stop])
+    if java is not None and not has_stopped:
+        java.kill()

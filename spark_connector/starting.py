@@ -102,5 +102,6 @@ def _take(options: SinkOptions) -> _Kept:
         client_id=options.client_id,
         timeout_ms=min(LOOK_MS, options.delivery_timeout_ms),
         request_timeout_ms=min(LOOK_MS, options.request_timeout_ms),
+        security=options.security,
     )
     return _Kept(options, cluster, Ownership(options, cluster))

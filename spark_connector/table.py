@@ -18,7 +18,7 @@ which are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.spark_connector import parquet
@@ -28,6 +28,7 @@ from barnabas.spark_connector.failures import raising
 from barnabas.spark_connector.ledger import Ledger
 from barnabas.spark_connector.options import LEDGER_TOPIC
 from barnabas.spark_connector.refusals import WrongUse
+from barnabas.spark_connector.security import security_of_options
 from barnabas.spark_connector.source import servers_or_default
 
 if TYPE_CHECKING:
@@ -94,14 +95,24 @@ def rows_for_topic(table: Table, rows: DataFrame, batch: Batch) -> DataFrame:
     return found
 
 
-def decided(sink_id: str, *, servers: str | None = None, ledger_topic: str = LEDGER_TOPIC) -> str:
+def decided(
+    sink_id: str,
+    *,
+    servers: str | None = None,
+    ledger_topic: str = LEDGER_TOPIC,
+    options: Mapping[str, object] | None = None,
+) -> str:
     """Return which rows of a sink's table are decided, as SQL about its `query` and `batch`.
 
     `spark.read.parquet(directory).where(decided("ledger"))`: the rest belongs to a batch that is
-    being written, or that was never finished.
+    being written, or that was never finished. `options` are those of the sink that say how to get
+    in (`kafka.security.protocol` and so on); others do not matter here.
     """
     with Cluster(
-        servers_or_default(servers), client_id=CLIENT_ID, timeout_ms=TIMEOUT_MS
+        servers_or_default(servers),
+        client_id=CLIENT_ID,
+        timeout_ms=TIMEOUT_MS,
+        security=security_of_options(options or {}),
     ) as cluster:
         entries: dict[str, Entry] = {}
         if cluster.existing([ledger_topic]):

@@ -5,6 +5,7 @@ Executors find this package as they find pyspark: installed into the same Python
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -46,20 +47,35 @@ def borrowed_cluster(options: SinkOptions) -> Iterator[Cluster]:
 
     Spark lets a Python worker run task after task, one at a time.
     """
-    cluster = connected(options)
-    while _kept:
-        kept = _kept.pop()
-        if kept.options == options:
-            cluster = kept.cluster
-            cluster.forget()  # A topic may have more partitions by now.
-        else:
-            kept.cluster.close()
+    cluster = _kept_cluster(options) or connected(options)
     try:
         yield cluster
     except BaseException:
         cluster.close()
         raise
     _kept.append(_Kept(options, cluster))
+    _spare_garbage_collections()
+
+
+def _kept_cluster(options: SinkOptions) -> Cluster | None:
+    kept = _kept.pop() if _kept else None
+    if kept is None:
+        return None
+    if kept.options != options:
+        kept.cluster.close()
+        return None
+    kept.cluster.forget()  # A topic may have more partitions by now.
+    return kept.cluster
+
+
+def _spare_garbage_collections() -> None:
+    """Leave what a worker has imported out of them: Spark collects garbage after every task.
+
+    That looked at each of those objects, and took as much of a core as writing a few rows does.
+    """
+    if not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()
 
 
 def encode(

@@ -6,7 +6,6 @@ import time
 from typing import Final
 
 from barnabas.broker.client.connection import Connection
-from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
@@ -14,52 +13,30 @@ from barnabas.protocol.messages.describe_transactions import (
     DescribeTransactionsResponse,
 )
 from barnabas.protocol.messages.list_transactions import LIST_TRANSACTIONS
-from barnabas.spark_connector.cluster import Cluster, NotYet
-from barnabas.spark_connector.errors import SinkError
+from barnabas.spark_connector.cluster import Cluster
 from barnabas.spark_connector.sweep import listing
 
 _OPEN: Final = ("Ongoing", "PrepareCommit", "PrepareAbort")
 _LOOKED_AT_MAX: Final = 100
 
 
-class TransactionAges:
-    """Asks a cluster; what it cannot answer now is not known, and no reason to stop a pipeline."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-
-    def oldest_ms(self, sink_id: str) -> int | None:
-        """Return the age of the oldest one in milliseconds; None where there is none."""
-        try:
-            return self._oldest_ms(sink_id)
-        except (Unreachable, NotYet, KafkaError, SinkError, OSError):
-            return None
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._cluster.close()
-
-    def _oldest_ms(self, sink_id: str) -> int | None:
-        self._cluster.refresh([], self._cluster.deadline())
-        ids = sorted(
-            each
-            for node_id in self._cluster.node_ids
-            for each in _open_ids(self._cluster.node(node_id), sink_id)
-        )
-        requests = {each: DescribeTransactionsRequest([each]) for each in ids[:_LOOKED_AT_MAX]}
-        answers = self._cluster.ask_coordinators(
-            "Asking for open transactions",
-            DESCRIBE_TRANSACTIONS,
-            requests,
-            error_of=_first_error,
-        )
-        starts = [
-            state.transaction_start_time_ms
-            for answer in answers.values()
-            for state in answer.transaction_states
-            if not state.error_code and state.transaction_start_time_ms > 0
-        ]
-        return max(0, int(time.time() * 1000) - min(starts)) if starts else None
+def oldest_transaction_ms(cluster: Cluster, sink_id: str) -> int | None:
+    """Return the age of the oldest one in milliseconds; None where there is none."""
+    cluster.refresh([], cluster.deadline())
+    ids = sorted(
+        each for node_id in cluster.node_ids for each in _open_ids(cluster.node(node_id), sink_id)
+    )
+    requests = {each: DescribeTransactionsRequest([each]) for each in ids[:_LOOKED_AT_MAX]}
+    answers = cluster.ask_coordinators(
+        "Asking for open transactions", DESCRIBE_TRANSACTIONS, requests, error_of=_first_error
+    )
+    starts = [
+        state.transaction_start_time_ms
+        for answer in answers.values()
+        for state in answer.transaction_states
+        if not state.error_code and state.transaction_start_time_ms > 0
+    ]
+    return max(0, int(time.time() * 1000) - min(starts)) if starts else None
 
 
 def _first_error(response: DescribeTransactionsResponse) -> int:

@@ -190,7 +190,13 @@ class Decider(Closing):
             with self._discarding(messages):
                 listed = self._pin(batch_id, messages)
                 reach("C3")
-                following = entry.followed_by(batch_id, fingerprint, listed, is_pinned=self.pins)
+                following = entry.followed_by(
+                    batch_id,
+                    fingerprint,
+                    listed,
+                    is_pinned=self.pins,
+                    record_count=sum(each.record_count for each in messages),
+                )
                 topics = dict.fromkeys(topic for each in messages for topic in each.topics)
                 following = self._ownership.write_decision(
                     following, query_id, source_offsets or {}, topics

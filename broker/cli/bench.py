@@ -2,15 +2,20 @@
 
 Batches are encoded beforehand and sent five at a time, so that the broker is measured and not this
 program. What is consumed is read as ``barnabas consume`` reads it, record by record in Python.
+
+A latency is that of a request, from when it was sent. Five are under way at any time, so a broker
+that stands still delays five of them and no more: the others are not sent meanwhile. With a rate
+each request has a time at which it is due, and its latency counts from there.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import time
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import cycle
@@ -42,6 +47,8 @@ IN_FLIGHT: Final = 5
 PRODUCE_BY_NAME: Final = 12
 """The last version of Produce that names topics; later ones want ids."""
 DEFAULT_SECONDS: Final = 10.0
+_LOOK_S: Final = 0.1
+"""How long a signal may wait to be seen."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +78,10 @@ def _add_produce(parser: argparse.ArgumentParser) -> None:
         "-z", "--compression", choices=NAMES, default="none", metavar="CODEC",
         help="gzip, snappy, lz4, zstd (default none)",
     )  # fmt: skip
+    parser.add_argument(
+        "--rate", type=positive_number, metavar="N",
+        help="records a second, each timed from when due",
+    )  # fmt: skip
 
 
 def _add_consume(parser: argparse.ArgumentParser) -> None:
@@ -89,17 +100,48 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+class Latencies:
+    """How long things took, each 1 % or less too high: as large however many there are."""
+
+    _WIDTH: Final = math.log(1.01)
+    _LEAST_S: Final = 1e-6
+
+    def __init__(self) -> None:
+        self._buckets: Counter[int] = Counter()
+        self.most_s = 0.0
+
+    def add(self, latency_s: float) -> None:
+        """Count one."""
+        self.most_s = max(self.most_s, latency_s)
+        self._buckets[math.ceil(math.log(max(latency_s, self._LEAST_S)) / self._WIDTH)] += 1
+
+    def percentile(self, percent: int) -> float:
+        """Return the latency that so many of a hundred do not exceed; 0 if there are none."""
+        rank = math.ceil(self._buckets.total() * percent / 100)
+        for bucket in sorted(self._buckets):
+            rank -= self._buckets[bucket]
+            if rank <= 0:
+                return min(math.exp(bucket * self._WIDTH), self.most_s)
+        return 0.0
+
+
 @dataclass
 class Run:
-    """What was measured so far; latencies in seconds."""
+    """What was measured so far."""
 
     most: int | None
-    ends_s: float
+    seconds: float
     interruption: Interruption
     started_s: float = field(default_factory=time.perf_counter)
     records: int = 0
     size_bytes: int = 0
-    latencies_s: list[float] = field(default_factory=list)
+    """Of keys and values."""
+    latencies: Latencies = field(default_factory=Latencies)
+
+    @property
+    def ends_s(self) -> float:
+        """When there was enough time."""
+        return self.started_s + self.seconds
 
     @property
     def is_over(self) -> bool:
@@ -107,23 +149,27 @@ class Run:
         enough = self.most is not None and self.records >= self.most
         return enough or time.perf_counter() >= self.ends_s or self.interruption.has_come()
 
+    def begin(self) -> None:
+        """Everything is ready: the time begins now."""
+        self.started_s = time.perf_counter()
+
     def add(self, records: int, size_bytes: int, latency_s: float) -> None:
         """Count the records of one request, or of one round of fetches."""
         self.records += records
         self.size_bytes += size_bytes
-        self.latencies_s.append(latency_s)
+        self.latencies.add(latency_s)
 
     def result(self) -> dict[str, Any]:
         """Return what is printed in the end."""
         took_s = max(time.perf_counter() - self.started_s, 1e-9)
-        ordered = sorted(self.latencies_s) or [0.0]
         return {
             "records": self.records,
             "seconds": round(took_s, 3),
             "records_per_second": round(self.records / took_s),
             "megabytes_per_second": round(self.size_bytes / took_s / 1e6, 1),
-            "p50_ms": round(ordered[len(ordered) // 2] * 1000, 2),
-            "p99_ms": round(ordered[len(ordered) * 99 // 100] * 1000, 2),
+            "p50_ms": round(self.latencies.percentile(50) * 1000, 2),
+            "p99_ms": round(self.latencies.percentile(99) * 1000, 2),
+            "max_ms": round(self.latencies.most_s * 1000, 2),
         }
 
     def line(self) -> str:
@@ -132,8 +178,13 @@ class Run:
         return (
             f"{found['records']:,} records, {found['records_per_second']:,}/s, "
             f"{found['megabytes_per_second']} MB/s, p50 {found['p50_ms']} ms, "
-            f"p99 {found['p99_ms']} ms"
+            f"p99 {found['p99_ms']} ms, max {found['max_ms']} ms"
         )
+
+    def show(self, progress: Progress) -> None:
+        """Describe it to whoever waits, if it is time to."""
+        if progress.is_due:
+            progress.show(self.line())
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -145,8 +196,7 @@ def run(arguments: argparse.Namespace) -> int:
         Cluster.of(arguments) as cluster,
         Progress(output_waits=True) as progress,
     ):
-        ends_s = time.perf_counter() + arguments.seconds
-        measured = Run(arguments.max_messages, ends_s, interruption)
+        measured = Run(arguments.max_messages, arguments.seconds, interruption)
         try:
             verb(cluster, arguments, measured, progress)
         except KeyboardInterrupt:
@@ -180,24 +230,39 @@ def produce(
     flying: deque[_Flying] = deque()
     # All connections at once: the first request should not pay for them.
     brokers = {each.leader_id: cluster.node(each.leader_id) for each in partitions}
-    measured.started_s = time.perf_counter()
-    sent = 0
-    for partition in cycle(partitions):
-        left = arguments.batch if measured.most is None else measured.most - sent
-        if measured.is_over or not left:
-            break
-        records = min(arguments.batch, left)
-        batch = encode(records)
+    timeout_ms = int(arguments.timeout * 1000)
+    measured.begin()
+    for partition, (records, due_s) in zip(
+        cycle(partitions), _sends(arguments, measured, flying), strict=False
+    ):
         broker = brokers[partition.leader_id]
-        timeout_ms = int(arguments.timeout * 1000)
-        broker.send(PRODUCE, _request(partition, batch, timeout_ms), PRODUCE_BY_NAME)
-        flying.append(_Flying(broker, records, len(batch), time.perf_counter()))
-        sent += records
+        request = _request(partition, encode(records), timeout_ms)
+        broker.send(PRODUCE, request, PRODUCE_BY_NAME)
+        since_s = time.perf_counter() if due_s is None else due_s
+        flying.append(_Flying(broker, records, records * arguments.size, since_s))
         if len(flying) == IN_FLIGHT:
             _take(flying, measured)
-            progress.show(measured.line())
+        measured.show(progress)
     while flying:
         _take(flying, measured)
+
+
+def _sends(
+    arguments: argparse.Namespace, measured: Run, flying: deque[_Flying]
+) -> Iterator[tuple[int, float | None]]:
+    """Yield how many records are to be sent now, and when that was due; until it is over."""
+    sent = 0
+    due_s = None
+    while sent != measured.most:
+        if arguments.rate is not None:
+            due_s = measured.started_s + sent / arguments.rate
+            _wait_until(min(due_s, measured.ends_s), flying, measured)
+        if measured.is_over:
+            return
+        left = arguments.batch if measured.most is None else measured.most - sent
+        records = min(arguments.batch, left)
+        yield records, due_s
+        sent += records
 
 
 class _Flying(NamedTuple):
@@ -206,7 +271,9 @@ class _Flying(NamedTuple):
     broker: Connection
     records: int
     size_bytes: int
-    sent_s: float
+    """Of the values."""
+    since_s: float
+    """When it was sent, or should have been."""
 
 
 def _batch(records: int, size_bytes: int, compression: int) -> bytes:
@@ -228,13 +295,22 @@ def _request(partition: Partition, batch: bytes, timeout_ms: int) -> ProduceRequ
     return ProduceRequest(None, -1, timeout_ms, topics)
 
 
+def _wait_until(time_s: float, flying: deque[_Flying], measured: Run) -> None:
+    """Wait, and take answers as they come meanwhile."""
+    while (left_s := time_s - time.perf_counter()) > 0 and not measured.interruption.has_come():
+        if not flying:
+            time.sleep(min(left_s, _LOOK_S))
+        elif flying[0].broker.has_answer(min(left_s, _LOOK_S)):
+            _take(flying, measured)
+
+
 def _take(flying: deque[_Flying], measured: Run) -> None:
     """Take the oldest answer."""
     oldest = flying.popleft()
     (topic,) = oldest.broker.receive(PRODUCE).responses
     (result,) = topic.partition_responses
     check(partition_text((topic.name, result.index)), result.error_code, result.error_message)
-    measured.add(oldest.records, oldest.size_bytes, time.perf_counter() - oldest.sent_s)
+    measured.add(oldest.records, oldest.size_bytes, time.perf_counter() - oldest.since_s)
 
 
 # ---------------------------------------------------------------------------------------- consume
@@ -257,7 +333,7 @@ def consume(
         ends=ends,
         wait=measured.interruption.wait,
     )
-    measured.started_s = time.perf_counter()
+    measured.begin()
     while not (consumer.at_end or measured.is_over):
         round_s = time.perf_counter()
         records = size_bytes = 0
@@ -267,4 +343,4 @@ def consume(
             if measured.most is not None and measured.records + records >= measured.most:
                 break
         measured.add(records, size_bytes, time.perf_counter() - round_s)
-        progress.show(measured.line())
+        measured.show(progress)

@@ -152,9 +152,14 @@ class Progress:
             sys.stderr.flush()
             self._width = 0
 
+    @property
+    def is_due(self) -> bool:
+        """Whether the last line has stood long enough to be read, by somebody."""
+        return self._watched and time.monotonic() >= self._next_s
+
     def show(self, text: str) -> None:
         """Replace the line, if the last one has stood long enough to be read."""
-        if not self._watched or time.monotonic() < self._next_s:
+        if not self.is_due:
             return
         self._next_s = time.monotonic() + _PROGRESS_EVERY_SECONDS
         if self._lines:

@@ -26,7 +26,7 @@ from barnabas.broker.client.deadline import Deadline
 from barnabas.broker.client.errors import TlsIsSpoken, WrongSetting
 from barnabas.broker.client.problems import Stage, reason_of
 from barnabas.broker.client.wire_client import WireClient
-from barnabas.broker.config.tls import client_auth_of
+from barnabas.broker.tls.client_auth import client_auth_of
 from barnabas.protocol.errors import KafkaError, Malformed
 from barnabas.protocol.sasl.login_client import LoginRefused
 

@@ -134,6 +134,10 @@ class Connection:
         self._stage = Stage.IN_USE
         return response
 
+    def has_answer(self, timeout_seconds: float) -> bool:
+        """Whether something of the next response, or the end, comes within so long."""
+        return self._client.has_answer(timeout_seconds)
+
     def close(self) -> None:
         """Close the connection; what was sent may still arrive."""
         self._client.close()

@@ -12,6 +12,7 @@ from typing import Final
 
 from barnabas.broker.client.errors import WrongSetting
 from barnabas.broker.tls.client import CLIENT_KEYS
+from barnabas.broker.tls.client import LIBRDKAFKA as LIBRDKAFKA_OF_TLS
 
 PREFIXES: Final = ("ssl.", "sasl.", "security.", "config.providers")
 PROTOCOL: Final = "security.protocol"
@@ -24,6 +25,14 @@ PASSWORD: Final = "sasl.password"  # noqa: S105  the name of a setting
 """librdkafka's way to say both without JAAS."""
 TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105  the name of a setting
 PROVIDERS: Final = "config.providers"
+
+LIBRDKAFKA: Final[Mapping[str, str]] = {
+    **LIBRDKAFKA_OF_TLS,
+    MECHANISMS: MECHANISM,
+    USER: JAAS,
+    PASSWORD: JAAS,
+}
+"""What only librdkafka spells so, and what Java's clients have for it."""
 
 LOGIN_KEYS: Final = frozenset({MECHANISM, MECHANISMS, JAAS, USER, PASSWORD, TOKEN_URL})
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import collections
+import select
 import socket
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
@@ -165,6 +167,18 @@ class WireClient:
         if login.versions_response is not None:
             self._introduce(login.versions_response)
         return login.lifetime_ms
+
+    def has_answer(self, timeout_seconds: float) -> bool:
+        """Return whether there is something for `receive`, or comes within so long."""
+        if self._early or self._connection.has_received or self._has_decrypted():
+            return True
+        readable, _, _ = select.select([self._socket], [], [], timeout_seconds)
+        return bool(readable)
+
+    def _has_decrypted(self) -> bool:
+        """Whether bytes of TLS were taken from the socket that nobody has read yet."""
+        pending: Callable[[], int] | None = getattr(self._socket, "pending", None)
+        return pending is not None and pending() > 0
 
     def version_of(self, api: Api[Any, Any], at_most: int | None = None) -> int:
         """Return the highest version of an API that both sides speak."""

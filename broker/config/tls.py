@@ -6,14 +6,10 @@ What may change while the broker runs (``PER_BROKER``) does so for a listener on
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.config.connection_limits import ConnectionLimitsConfig
 from barnabas.broker.config.fields import setting
 from barnabas.broker.config.types import ConfigType, Matches, OneOf, UpdateMode, at_least
-
-if TYPE_CHECKING:
-    from barnabas.broker.config.listener_keys import ListenerConfig
 
 BOOLEAN, STRING, INT = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT
 LIST, PASSWORD = ConfigType.LIST, ConfigType.PASSWORD
@@ -21,19 +17,6 @@ PER_BROKER = UpdateMode.PER_BROKER
 
 STORE_TYPES = Matches(r"(?i)JKS|PKCS12|PEM", "one of JKS, PKCS12, PEM")
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
-CLIENT_AUTH: Final = "ssl.client.auth"
-
-
-def client_auth_of(listener: ListenerConfig, *, is_login: bool) -> str:
-    """Return what a listener with TLS asks of clients: none, requested or required.
-
-    Where clients log in, only a setting for this listener counts, as in Apache Kafka.
-    """
-    if is_login and listener.name_of(CLIENT_AUTH) is None:
-        return "none"
-    value = listener.value(CLIENT_AUTH)
-    assert isinstance(value, str)
-    return value
 
 
 @dataclass(frozen=True, slots=True)

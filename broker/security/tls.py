@@ -11,11 +11,11 @@ import logging
 import time
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.config.tls import CLIENT_AUTH, client_auth_of
 from barnabas.broker.config.types import HIDDEN, ConfigError, ConfigType, ConflictingValues
 from barnabas.broker.security.certificate_names import CertificateNames, MalformedRules
 from barnabas.broker.security.principals import ANONYMOUS, Principal, user
 from barnabas.broker.tls.certificates import Certificate, describe_time
+from barnabas.broker.tls.client_auth import CLIENT_AUTH, client_auth_of
 from barnabas.broker.tls.contexts import ENABLED_PROTOCOLS, PROTOCOLS
 from barnabas.broker.tls.errors import TlsError
 from barnabas.broker.tls.server import ServerSettings, ServerTls, files_of, server_tls

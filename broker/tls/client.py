@@ -43,7 +43,7 @@ _JAVA: Final = (
     *("ssl.truststore.type", TRUST_STORE, TRUST_STORE_PASSWORD, TRUSTED),
     *(CIPHER_SUITES, ENABLED_PROTOCOLS, "ssl.protocol", IDENTIFICATION),
 )
-_LIBRDKAFKA: Final = {
+LIBRDKAFKA: Final = {
     "ssl.ca.location": TRUST_STORE,
     "ssl.ca.pem": TRUSTED,
     "ssl.certificate.location": CHAIN,
@@ -60,7 +60,7 @@ _OF_A_JVM: Final = (
 )
 """Without a meaning here."""
 
-CLIENT_KEYS: Final = frozenset((*_JAVA, *_LIBRDKAFKA, *_OF_A_JVM, VERIFICATION))
+CLIENT_KEYS: Final = frozenset((*_JAVA, *LIBRDKAFKA, *_OF_A_JVM, VERIFICATION))
 """Every key that ``client_context`` takes."""
 
 
@@ -126,7 +126,7 @@ def _in_java_spelling(settings: Mapping[str, str]) -> dict[str, str]:
     if unknown:
         raise TlsError(unknown[0], f"unknown; these are known: {', '.join(sorted(CLIENT_KEYS))}")
     given = {key: value for key, value in settings.items() if key in _JAVA}
-    for key, java_key in _LIBRDKAFKA.items():
+    for key, java_key in LIBRDKAFKA.items():
         value = settings.get(key)
         if not value or (key == "ssl.ca.location" and value == "probe"):
             continue
@@ -147,7 +147,7 @@ def _spelled(java_key: str, settings: Mapping[str, str]) -> str:
     """Return the name under which something was given."""
     if settings.get(java_key):
         return java_key
-    others = (key for key, same in _LIBRDKAFKA.items() if same == java_key and settings.get(key))
+    others = (key for key, same in LIBRDKAFKA.items() if same == java_key and settings.get(key))
     return next(others, java_key)
 
 

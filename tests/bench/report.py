@@ -36,7 +36,9 @@ Each of Spark's rows has a Spark of its own, `local[2]`, beside the brokers, whi
 it; a first turn of each is not counted. A trigger is `triggerExecution` of an idle query over 4
 partitions, stock source and sink, that gets one record. In real-time mode the time is from the
 sending of a record to its arrival at a reader of the output. A sink's time is that of a
-micro-batch: 250,000 generated rows with a key and a value of 100 bytes, into 4 partitions.
+micro-batch: 250,000 generated rows with a key and a value of 100 bytes, into 4 partitions; or one
+row, which the stock source reads for an idle query. Spark and sinks are as `barnabas.spark run`
+starts them, and the broker offers two-phase commit.
 
 Starts and stops with much on the disk are Barnabas' alone, each on a directory of its own. A start
 ends when transactional ids are served, so with all coordinators' records read; the stop is the

@@ -43,6 +43,8 @@ BROKERS: dict[str, type[BrokerProcess]] = {
     "barnabas": BarnabasProcess,
     "kafka": ApacheKafkaAsItComes,
 }
+TWO_PHASE_COMMIT = {"barnabas": {"transaction_two_phase_commit_enable": "true"}}
+"""What the two_phase sink of Spark is meant to be used with."""
 CREATE_TIMEOUT_S = 30
 IDLE_S = 3.0
 SLICE_BYTES = 1 << 20
@@ -93,7 +95,10 @@ def run(
     """Start the brokers, run every row in every round on each of them in turn, take medians."""
     results = Results()
     with ExitStack() as stack:
-        brokers = {name: stack.enter_context(BROKERS[name]()) for name in names}
+        brokers = {
+            name: stack.enter_context(BROKERS[name](**TWO_PHASE_COMMIT.get(name, {})))
+            for name in names
+        }
         for name, broker in brokers.items():
             results.start_up_s[name] = _start_up(broker, effort.starts)
         time.sleep(IDLE_S)

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 import confluent_kafka
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
+from tests.bench.spark_job import Taken
+from tests.counterparts.usage import cpu_time
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -24,15 +27,14 @@ GAP_S = 0.01
 REAL_TIME_BATCH = "5 seconds"
 KEYS = 10
 HEADER = "sent-at"
+WARM_UP_SHARE = 3
+"""A round begins with one in so many samples that are not counted."""
 
 
 class Triggers:
     """A query that is idle until one record comes, and writes one: how long its trigger takes."""
 
-    def __init__(
-        self, spark: SparkSession, servers: str, topics: tuple[str, str], partitions: int
-    ) -> None:
-        self._spark = spark
+    def __init__(self, servers: str, topics: tuple[str, str], partitions: int) -> None:
         self._servers = servers
         self._topics = topics
         self._partitions = partitions
@@ -40,15 +42,26 @@ class Triggers:
         self._sent = 0
         self._last_batch = -1
 
-    def start(self, checkpoint: Path, *, stateful: bool) -> StreamingQuery:
-        """Start the query: a count by key, or every value in capitals."""
-        source = stock_source(self._spark, self._servers, self._topics[0])
+    def start(self, spark: SparkSession, checkpoint: Path, *, stateful: bool) -> StreamingQuery:
+        """Start a query with the stock sink: a count by key, or every value in capitals."""
+        source = stock_source(spark, self._servers, self._topics[0])
         if stateful:
             counts = source.groupBy("key").count()
             results = counts.select("key", F.col("count").cast("string").alias("value"))
         else:
             results = source.select("key", F.upper(F.col("value").cast("string")).alias("value"))
         return stock_sink(results, self._servers, self._topics[1], checkpoint).start()
+
+    def take(self, query: StreamingQuery, pid: int, samples: int) -> Taken:
+        """Let a query come to its speed, time some triggers, and stop it."""
+        try:
+            for _ in range(max(self._partitions, samples // WARM_UP_SHARE)):
+                self.one(query)
+            before = cpu_time(pid).total_s
+            times = [self.one(query) for _ in range(samples)]
+            return Taken(times, 1, cpu_time(pid).total_s - before)
+        finally:
+            query.stop()
 
     def one(self, query: StreamingQuery) -> float:
         """Send a record and return the seconds of the trigger that took it."""

@@ -13,9 +13,9 @@ class SparkRow(NamedTuple):
     key: str
     title: str
     kind: str
-    """trigger, real-time or sink."""
+    """trigger, real-time, sink or sink-row."""
     variant: str = ""
-    """Of a trigger: stateless or stateful; of a sink: which (see spark_sinks.py)."""
+    """Of a trigger: stateless or stateful; of a sink: its kind."""
     p50: float | None = None
     """At most, Barnabas / Apache Kafka in the same run."""
     versus: tuple[Versus, ...] = ()
@@ -25,10 +25,11 @@ class SparkRow(NamedTuple):
     @property
     def against_kafka(self) -> bool:
         """Whether the brokers are compared; sinks are, with each other, on one broker."""
-        return self.kind != "sink"
+        return self.kind not in {"sink", "sink-row"}
 
 
 _STOCK = "spark-sink-stock"
+_STOCK_ROW = "spark-row-stock"
 
 
 def _trigger(variant: str, target: float) -> SparkRow:
@@ -36,15 +37,23 @@ def _trigger(variant: str, target: float) -> SparkRow:
     return SparkRow(f"spark-trigger-{variant}", title, "trigger", variant, target)
 
 
-def _sink(key: str, title: str, variant: str, *versus: Versus) -> SparkRow:
-    return SparkRow(key, f"Spark, {title}", "sink", variant, versus=versus)
+def _sink(key: str, variant: str, *versus: Versus) -> SparkRow:
+    return SparkRow(key, f"Spark, {variant} sink", "sink", variant, versus=versus)
+
+
+def _sink_row(key: str, variant: str, *versus: Versus) -> SparkRow:
+    title = f"Spark, one row a batch, {variant} sink"
+    return SparkRow(key, title, "sink-row", variant, versus=versus)
 
 
 SPARK_ROWS = (
     _trigger("stateless", 0.35),
     _trigger("stateful", 0.5),
     SparkRow("spark-real-time", "Spark, real-time mode", "real-time", p50=1.0, partitions=1),
-    _sink(_STOCK, "stock sink", "stock"),
-    _sink("spark-sink-single", "single_transaction sink", "single", Versus(_STOCK, 0.3)),
-    _sink("spark-sink-two-phase", "two_phase sink", "two-phase", Versus(_STOCK, 0.8)),
+    _sink(_STOCK, "stock"),
+    _sink("spark-sink-single", "single_transaction", Versus(_STOCK, 0.3)),
+    _sink("spark-sink-two-phase", "two_phase", Versus(_STOCK, 0.8)),
+    _sink_row(_STOCK_ROW, "stock"),
+    _sink_row("spark-row-single", "single_transaction", Versus(_STOCK_ROW, 0.5)),
+    _sink_row("spark-row-two-phase", "two_phase", Versus(_STOCK_ROW, 0.5)),
 )

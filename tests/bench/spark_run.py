@@ -39,11 +39,13 @@ FULL = {
     # A median of 250 records is 20 % up or down in the next round.
     "real-time": Effort(rounds=10, warm_up_samples=1000, samples=250),
     "sink": Effort(rounds=1, warm_up_samples=0, samples=5),
+    "sink-row": Effort(rounds=2, warm_up_samples=4, samples=24),
 }
 QUICK = {
     "trigger": Effort(rounds=1, warm_up_samples=4, samples=4),
     "real-time": Effort(rounds=1, warm_up_samples=50, samples=100),
     "sink": Effort(rounds=1, warm_up_samples=0, samples=2),
+    "sink-row": Effort(rounds=1, warm_up_samples=4, samples=8),
 }
 
 

@@ -1,22 +1,22 @@
-"""Rows per second into a topic, through the stock sink and through the two of spark_connector."""
+"""Sinks as a pipeline has them, stock and exactly once: many rows in each batch, or one."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import confluent_kafka
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
+from barnabas.spark_connector import Sink, sinks
 from tests.bench.spark_job import Job, Taken, Target
-from tests.bench.spark_latency import POLL_S, check
+from tests.bench.spark_latency import POLL_S, Triggers, check, stock_source
 from tests.counterparts.usage import cpu_time
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+    from pyspark.sql.streaming import StreamingQuery
 
 BATCH_ROWS = 250_000
 VALUE_BYTES = 100
@@ -33,43 +33,15 @@ def generated(spark: SparkSession, partitions: int) -> DataFrame:
     return rows.select(number.cast("binary").alias("key"), value.alias("value"))
 
 
-def stock(rows: DataFrame, options: dict[str, str]) -> DataStreamWriter:
-    """Write as Spark's own sink does, at least once."""
-    return rows.writeStream.format("kafka").options(**options)
-
-
-def single(rows: DataFrame, options: dict[str, str]) -> DataStreamWriter:
-    """Write each micro-batch in one transaction of the driver."""
-    from barnabas.spark_connector.foreach_batch import single_transaction
-
-    own = {**options, "sinkId": options["topic"]}
-    return rows.writeStream.foreachBatch(single_transaction(own)).options(**options)
-
-
-def two_phase(rows: DataFrame, options: dict[str, str]) -> DataStreamWriter:
-    """Write from the tasks, each in a transaction of its own, which the driver commits."""
-    from barnabas.spark_connector.data_source import BarnabasDataSource
-
-    rows.sparkSession.dataSource.register(BarnabasDataSource)
-    own = {**options, "sinkId": options["topic"]}
-    return rows.writeStream.format("barnabas").options(**own)
-
-
-SINKS: dict[str, Callable[[DataFrame, dict[str, str]], DataStreamWriter]] = {
-    "stock": stock,
-    "single": single,
-    "two-phase": two_phase,
-}
+def started(rows: DataFrame, job: Job, servers: str, topic: str, run: str) -> StreamingQuery:
+    """Start the sink that the job is about, as a pipeline of `barnabas.spark run` does it."""
+    sink = Sink(sink_id=topic, topic=topic, servers=servers, kind=job.variant)
+    return sinks.start(rows, sink, job.variant, str(Path(job.directory) / run), once=False)
 
 
 def measure_sink(spark: SparkSession, job: Job, target: Target, topic: str, run: str) -> Taken:
     """Run whole micro-batches and return how long each took, from its planning to its commit."""
-    options = {
-        "kafka.bootstrap.servers": target.servers,
-        "topic": topic,
-        "checkpointLocation": str(Path(job.directory) / run),
-    }
-    query = SINKS[job.variant](generated(spark, job.partitions), options).start()
+    query = started(generated(spark, job.partitions), job, target.servers, topic, run)
     deadline = time.monotonic() + TIMEOUT_S
     try:
         _wait(query, WARM_UP_BATCHES, deadline)
@@ -81,6 +53,17 @@ def measure_sink(spark: SparkSession, job: Job, target: Target, topic: str, run:
     finally:
         query.stop()
     return Taken(batches, BATCH_ROWS, cpu_s)
+
+
+def measure_one_row(
+    spark: SparkSession, job: Job, target: Target, topics: tuple[str, str], run: str
+) -> Taken:
+    """Copy one record after the other, each in a micro-batch of its own; time those."""
+    triggers = Triggers(target.servers, topics, job.partitions)
+    rows = stock_source(spark, target.servers, topics[0]).select("key", "value")
+    return triggers.take(
+        started(rows, job, target.servers, topics[1], run), target.pid, job.samples
+    )
 
 
 def _wait(query: StreamingQuery, count: int, deadline: float) -> list[float]:

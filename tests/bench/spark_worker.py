@@ -13,9 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from barnabas.spark_connector.spark_process import unix_sockets
 from tests.bench.spark_job import Job, Taken, Target, turns
-from tests.bench.spark_latency import RealTime, Triggers
-from tests.bench.spark_sinks import measure_sink
+from tests.bench.spark_latency import WARM_UP_SHARE, RealTime, Triggers
+from tests.bench.spark_sinks import measure_one_row, measure_sink
 from tests.counterparts.spark import spark_session
 from tests.counterparts.usage import cpu_time
 from tests.interop.administration import create
@@ -23,14 +24,20 @@ from tests.interop.administration import create
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-WARM_UP_SHARE = 3
-"""A round begins with one in so many samples that are not counted."""
-
 
 def main() -> None:
     """Do the job."""
     job = Job.load(sys.stdin.read())
-    spark = spark_session(Path(job.directory), cores=job.cores, more={})
+    # Spark as `barnabas.spark run` starts it.
+    with unix_sockets() as settings:
+        spark = spark_session(Path(job.directory), cores=job.cores, more=settings)
+        results = measured(spark, job)
+        spark.stop()
+    print(json.dumps(results))
+
+
+def measured(spark: SparkSession, job: Job) -> dict[str, list[Taken]]:
+    """Return the rounds of each broker."""
     measure = MEASURES[job.kind]
     results: dict[str, list[Taken]] = {name: [] for name in job.targets}
     if job.warm_up_samples:
@@ -39,23 +46,15 @@ def main() -> None:
             measure(spark, short, target, f"{name}-0")
     for number, name in turns(list(job.targets), job.rounds):
         results[name].append(measure(spark, job, job.targets[name], f"{name}-{number}"))
-    spark.stop()
-    print(json.dumps(results))
+    return results
 
 
 def measure_triggers(spark: SparkSession, job: Job, target: Target, run: str) -> Taken:
     """Start a query, let it come to its speed, time some triggers."""
-    topics = _topics(job, target, run)
-    triggers = Triggers(spark, target.servers, topics, job.partitions)
-    query = triggers.start(Path(job.directory) / run, stateful=job.variant == "stateful")
-    try:
-        for _ in range(max(job.partitions, job.samples // WARM_UP_SHARE)):
-            triggers.one(query)
-        before = cpu_time(target.pid).total_s
-        times = [triggers.one(query) for _ in range(job.samples)]
-        return Taken(times, 1, cpu_time(target.pid).total_s - before)
-    finally:
-        query.stop()
+    triggers = Triggers(target.servers, _topics(job, target, run), job.partitions)
+    is_stateful = job.variant == "stateful"
+    query = triggers.start(spark, Path(job.directory) / run, stateful=is_stateful)
+    return triggers.take(query, target.pid, job.samples)
 
 
 def measure_real_time(spark: SparkSession, job: Job, target: Target, run: str) -> Taken:
@@ -78,6 +77,11 @@ def measure_sinks(spark: SparkSession, job: Job, target: Target, run: str) -> Ta
     return measure_sink(spark, job, target, _topics(job, target, run)[1], run)
 
 
+def measure_sink_rows(spark: SparkSession, job: Job, target: Target, run: str) -> Taken:
+    """Write one row in each micro-batch with one sink."""
+    return measure_one_row(spark, job, target, _topics(job, target, run), run)
+
+
 def _topics(job: Job, target: Target, run: str) -> tuple[str, str]:
     names = tuple(f"bench-{job.kind}-{job.variant}-{run}-{end}" for end in ("in", "out"))
     for name in names:
@@ -89,6 +93,7 @@ MEASURES: dict[str, Callable[[SparkSession, Job, Target, str], Taken]] = {
     "trigger": measure_triggers,
     "real-time": measure_real_time,
     "sink": measure_sinks,
+    "sink-row": measure_sink_rows,
 }
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ def test_a_sink_is_measured_on_one_broker_and_a_query_on_all():
         "trigger": {"barnabas", "kafka"},
         "real-time": {"barnabas", "kafka"},
         "sink": {"barnabas"},
+        "sink-row": {"barnabas"},
     }
     assert set(measured_on({"kafka": object()}, SPARK_ROWS[-1])) == {"kafka"}
 

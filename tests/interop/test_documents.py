@@ -266,7 +266,8 @@ def test_spark(shell):
     python = [
         block.text for block in blocks_of(ROOT / "docs/spark.md") if block.language == "python"
     ]
-    pipeline, to_parquet, to_delta = python
+    # The last one is of tests/spark/test_secured.py.
+    pipeline, to_parquet, to_delta, _secured = python
     shell.python(f"{MOVEMENTS}{pipeline}")
     shell.sh("barnabas topics create movements-delta")
     (shell.directory / "tables.py").write_text(f"{MOVEMENTS}{to_parquet}{to_delta}{DELTA_PIPELINE}")

@@ -13,14 +13,19 @@ from tests.counterparts.spark import quick_start
 
 
 def start_command(
-    directory: Path, file: str, servers: str, *arguments: str, master: str = "local[2]"
+    directory: Path,
+    file: str,
+    servers: str,
+    *arguments: str,
+    master: str = "local[2]",
+    **environment: str,
 ) -> subprocess.Popen[str]:
     """Start the pipelines of a file in a directory, where Spark's log will be, too."""
-    command = [sys.executable, "-m", "barnabas.spark", "run", file, *arguments]
+    command = [sys.executable, "-m", "barnabas.spark", "run", file]
     command += ["--servers", servers, "--master", master, "--format", "json"]
     # One state store and one task for each partition of it: quicker than eight.
     settings = quick_start() | {"spark.sql.shuffle.partitions": "2"}
-    return _start(directory, [*command, *words_of(settings)])
+    return _start(directory, [*command, *words_of(settings), *arguments], environment)
 
 
 def submit(
@@ -28,7 +33,9 @@ def submit(
 ) -> subprocess.Popen[str]:
     """Start a program with spark-submit; ``before`` are its options."""
     program = str(Path(sys.executable).with_name("spark-submit"))
-    return _start(directory, [program, *before, file, *arguments])
+    # spark-submit takes the first python3 of the PATH, and the machine's address.
+    environment = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    return _start(directory, [program, *before, file, *arguments], environment)
 
 
 def words_of(settings: Mapping[str, str]) -> list[str]:
@@ -36,18 +43,14 @@ def words_of(settings: Mapping[str, str]) -> list[str]:
     return [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
 
 
-def _start(directory: Path, command: Sequence[str]) -> subprocess.Popen[str]:
-    environment = {
-        **os.environ,
-        "PYTHONPATH": PYTHONPATH,
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "TMPDIR": str(directory),
-    }
+def _start(
+    directory: Path, command: Sequence[str], environment: Mapping[str, str]
+) -> subprocess.Popen[str]:
+    own = {"PYTHONPATH": PYTHONPATH, "TMPDIR": str(directory)}
     return subprocess.Popen(
         command,
         cwd=directory,
-        env=environment,
+        env={**os.environ, **own, **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -204,7 +204,7 @@ def program_of(submitted: int, file: str) -> int:
             ["--master", "local[1]"],
             ["--master", "local[2]"],
             2,
-            "barnabas.spark: --master and --conf are options of spark-submit here",
+            "--master, --packages, --conf and --ui are for spark-submit to say here",
         ),
         (
             ["--master", "spark://127.0.0.1:1", "--deploy-mode", "cluster"],

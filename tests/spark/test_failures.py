@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from typing import Any
 import pytest
 
 from examples import spark_data
+from tests.counterparts.spark import DAEMON
+from tests.interop.administration import admin
 from tests.spark.command import start_command
 from tests.waiting import wait_until
 
@@ -36,55 +39,60 @@ def worked_on(payments):
     return payments.select(udf(work, "binary")("value").alias("value"))
 
 pipeline = Pipeline(
-    source=Source(topic="payments", options={{
+    source=Source(topic="in-{name}", options={{
         "maxOffsetsPerTrigger": 100,
         "kafka.default.api.timeout.ms": 6000, "kafka.request.timeout.ms": 5000}}),
     transform=worked_on,
-    sink=Sink(sink_id="{name}", topic="{topic}", kind="{kind}",
-              options={{}} if "{kind}" == "stock" else {{"kafka.delivery.timeout.ms": 4000}}),
+    sink=Sink(sink_id="{name}", topic="out-{name}", kind="{kind}", options={{
+        "kafka.delivery.timeout.ms": {timeout_ms}, "kafka.request.timeout.ms": 3000}}),
 )
 """
 KINDS = ("two_phase", "single_transaction", "stock")
+BROKER_IS_AWAY = (
+    "the broker did not answer Spark's Kafka client in time",
+    "nothing could be written to the partition",
+)
+"""What Spark's own client is made to say."""
 
 
 class Run:
     """One pipeline in a process that is about to lose something."""
 
-    def __init__(self, directory: Path, servers: str, kind: str, topic: str, name: str) -> None:
-        self._directory, self.name = directory, name
-        (directory / "slow.py").write_text(SLOW.format(name=name, kind=kind, topic=topic))
-        self._servers = servers
+    def __init__(self, directory: Path, servers: str, kind: str, name: str) -> None:
+        self.directory, self.servers, self.kind, self.name = directory, servers, kind, name
+        self.timeout_ms = 4000
         self.process: subprocess.Popen[str]
 
     def start(self, *arguments: str) -> Iterator[dict[str, Any]]:
         """Start it; return an iterator over the batches it reports."""
-        self.process = start_command(self._directory, "slow.py", self._servers, *arguments)
+        known = {"name": self.name, "kind": self.kind, "timeout_ms": self.timeout_ms}
+        (self.directory / "slow.py").write_text(SLOW.format(**known))
+        self.process = start_command(self.directory, "slow.py", self.servers, *arguments)
         assert self.process.stdout is not None
         return map(json.loads, self.process.stdout)
 
     def end(self) -> tuple[int, str]:
         """Return the exit code and what was printed on standard error."""
-        try:
-            _output, errors = self.process.communicate(timeout=PATIENCE_S)
-        finally:
-            self.process.kill()
-        return self.process.returncode, errors
+        return ended(self.process)
 
 
-@pytest.fixture(scope="module")
-def _payments(mortal):
-    servers = mortal.bootstrap_servers
-    spark_data.create_topics(servers, ["payments"], 2)
-    spark_data.send(servers, spark_data.payments(RECORDS))
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    try:
+        _output, errors = process.communicate(timeout=PATIENCE_S)
+    finally:
+        process.kill()
+    return process.returncode, errors
 
 
 @pytest.fixture
-def run(request, mortal, tmp_path, _payments):
+def run(request, mortal, tmp_path):
     """Return what starts a pipeline of a kind over payments."""
     name = "".join(c if c.isalnum() else "-" for c in request.node.name).strip("-")
     servers = mortal.bootstrap_servers
-    spark_data.create_topics(servers, [f"out-{name}"], 2)
-    return Run(tmp_path, servers, request.param, f"out-{name}", name)
+    spark_data.create_topics(servers, [f"in-{name}", f"out-{name}"], 2)
+    payments = (each._replace(topic=f"in-{name}") for each in spark_data.payments(RECORDS))
+    spark_data.send(servers, payments)
+    return Run(tmp_path, servers, getattr(request, "param", KINDS[0]), name)
 
 
 def java_of(driver: int) -> list[int]:
@@ -94,7 +102,7 @@ def java_of(driver: int) -> list[int]:
 def workers_of(driver: int) -> list[int]:
     """Return the Python workers of a driver, without the daemons that fork them."""
     (java,) = java_of(driver)
-    daemons = [pid for pid in children_of(java) if "pyspark.daemon" in command_of(pid)]
+    daemons = [pid for pid in children_of(java) if DAEMON in command_of(pid)]
     return [worker for daemon in daemons for worker in children_of(daemon)]
 
 
@@ -167,3 +175,171 @@ def test_the_driver_is_killed(run):
     assert run.end() == (-signal.SIGKILL, "")
     wait_until(lambda: not Path(f"/proc/{java}").exists(), "the end of Java")
     goes_on(run)
+
+
+# ------------------------------------------------------------------------------ brokers and topics
+
+
+@pytest.mark.parametrize("run", KINDS, indirect=True)
+def test_the_broker_is_away_for_longer_than_the_sink_tries(run, mortal):
+    try:
+        line = ended_by(run, mortal.kill)
+    finally:
+        mortal.restart()
+    is_ours = f"did not succeed within 4 seconds at {run.servers}, the last problem was" in line
+    assert is_ours or (run.kind == "stock" and line.startswith(BROKER_IS_AWAY)), line
+    goes_on(run)
+
+
+def delete(run: Run, topic: str) -> None:
+    client = admin(run.servers)
+    client.delete_topics([topic])[topic].result(PATIENCE_S)
+
+
+@pytest.mark.parametrize("run", KINDS, indirect=True)
+def test_the_source_topic_is_deleted(run):
+    topic = f"in-{run.name}"
+    line = ended_by(run, partial(delete, run, topic))
+    says = f"the topic {topic}, which the pipeline reads, does not exist any more at {run.servers}"
+    assert line.startswith(says), line
+
+
+@pytest.mark.parametrize("run", KINDS[:2], indirect=True)
+def test_the_output_topic_is_deleted(run):
+    topic = f"out-{run.name}"
+    line = ended_by(run, partial(delete, run, topic))
+    assert line.startswith(f"The topic {topic} does not exist at {run.servers}"), line
+
+
+# --------------------------------------------------------------------------------- the first start
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        pytest.param(
+            ["--conf", "spark.local.dir=/proc/nothing"],
+            1,
+            "{name}: Spark's Java process ended with exit code 53 when it started: Failed to",
+            id="work",
+        ),
+        pytest.param(
+            ["--conf", "spark.driver.memory=1m"],
+            1,
+            "{name}: Spark's Java process did not start: Too small maximum heap",
+            id="memory",
+        ),
+        pytest.param(
+            ["--conf", "spark.driver.port=x"],
+            1,
+            "{name}: Spark did not start: [INVALID_CONF_VALUE.TYPE_MISMATCH] The value 'x' in",
+            id="setting",
+        ),
+        pytest.param(
+            ["--ui", "--conf", "spark.ui.port={port}", "--conf", "spark.port.maxRetries=0"],
+            1,
+            "{name}: Spark's Java process ended with exit code 1 when it started: Failed to bind",
+            id="ui",
+        ),
+        pytest.param(
+            ["--checkpoint", "/proc/nothing"],
+            1,
+            "{name}: The checkpoint /proc/nothing/{name} cannot be used (No such file or",
+            id="checkpoint",
+        ),
+        pytest.param(
+            ["--conf", "spark.jars=/proc/nothing.jar"],
+            2,
+            "--conf spark.jars names /proc/nothing.jar, but there is no such file",
+            id="jar",
+        ),
+        pytest.param(["--master", "local[x]"], 2, "--master local[x] is none of", id="master"),
+    ],
+)
+def test_what_keeps_it_from_starting(run, arguments, code, says):
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        known = {"name": run.name, "port": taken.getsockname()[1]}
+        batches = list(run.start("--once", *(each.format(**known) for each in arguments)))
+        found, errors = run.end()
+    assert (found, batches) == (code, []), errors
+    (line,) = errors.splitlines()
+    assert line.startswith(f"barnabas.spark: {says.format(**known)}"), line
+
+
+# ---------------------------------------------------------------------- signals, and nobody's there
+
+WAITING = """
+import sys, time
+from barnabas.spark_connector import Pipeline, Sink, Source
+
+def wait(place):
+    if place == "{place}":
+        print("waits", file=sys.stderr, flush=True)
+        time.sleep(600 if place != "broker" else 0)
+
+def waiting(payments):
+    wait("transform")
+
+wait("file")
+wait("broker")
+pipeline = Pipeline(
+    source=Source(topic="{topic}"), transform=waiting, sink=Sink(sink_id="a", topic="{topic}-out"))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("place", ["file", "broker", "start", "transform"])
+def test_before_there_is_a_batch_a_signal_ends_it_at_once(run, number, place):
+    """Also the Java process that it has just started."""
+    topic = f"in-{run.name}"
+    spark_data.create_topics(run.servers, [f"{topic}-out"], 2)
+    (run.directory / "waiting.py").write_text(WAITING.format(place=place, topic=topic))
+    servers = "127.0.0.1:1" if place == "broker" else run.servers
+    process = start_command(run.directory, "waiting.py", servers)
+    if place == "start":
+        wait_until(lambda: java_of(process.pid), "Java")
+    else:
+        assert process.stderr.readline() == "waits\n"
+    java = java_of(process.pid)
+    process.send_signal(number)
+    assert ended(process) == (0, "")
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in java), "the end of Java")
+
+
+@pytest.mark.parametrize("run", KINDS, indirect=True)
+def test_a_second_signal_does_not_wait_for_a_broker_that_is_away(run, mortal):
+    run.timeout_ms = 1000 * 10 * PATIENCE_S
+    batches = run.start()
+    next(batches)
+    try:
+        mortal.kill()
+        run.process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            run.process.wait(2)
+        run.process.send_signal(signal.SIGINT)
+        assert run.end() == (0, "")
+    finally:
+        mortal.restart()
+    run.timeout_ms = 30_000
+    goes_on(run)
+
+
+def test_a_service_that_is_ended_with_all_its_processes_has_not_failed(run):
+    batches = run.start()
+    next(batches)
+    (java,) = java_of(run.process.pid)
+    run.process.send_signal(signal.SIGTERM)
+    os.kill(java, signal.SIGTERM)
+    assert run.end() == (0, "")
+
+
+def test_nobody_reads_the_lines_any_more(run):
+    next(run.start())
+    run.process.stdout.close()
+    code = run.process.wait(PATIENCE_S)
+    line = run.process.stderr.read()
+    assert code == 1, line
+    assert line.startswith(
+        "barnabas.spark: nobody reads standard output any more, so the pipelines"
+    )
+    assert len(line.splitlines()) == 1

@@ -60,6 +60,10 @@ class Command:
         (self._directory / "my_pipeline.py").write_text(text)
         return start_command(self._directory, "my_pipeline.py", self._servers, *arguments)
 
+    def sockets(self) -> list[Path]:
+        """Return the Unix sockets of Spark's Python workers that there are now."""
+        return list(self._directory.glob("barnabas-*/.*.sock"))
+
     def run(self, text: str, *arguments: str) -> tuple[int, list[str], list[str]]:
         """Return the exit code and the lines on standard output and standard error."""
         with self.start(text, *arguments) as process:
@@ -94,7 +98,7 @@ def test_the_examples_stopped_in_the_middle_and_finished(command, barnabas, say)
         numbers = [batch["batch"] for batch in each]
         assert sorted(set(numbers)) == numbers
         assert each[-1]["lag"] == 0
-        assert sum(batch["rows"] for batch in each) <= rows
+        assert sum(batch["scanned_rows"] for batch in each) <= rows
     check_movements(committed(barnabas.bootstrap_servers, "movements"), RECORDS)
     check_orders(committed(barnabas.bootstrap_servers, "orders-by-country"))
     check_sessions(committed(barnabas.bootstrap_servers, "sessions"))
@@ -108,11 +112,13 @@ def stop_in_the_middle(command: Command) -> list[dict]:
             for line in process.stdout:
                 batches.append(json.loads(line))
                 break
+            assert command.sockets(), "Spark's workers are reached over TCP"
             process.send_signal(signal.SIGTERM)
             output, errors = process.communicate(timeout=PATIENCE_S)
         finally:
             process.kill()
     assert (process.returncode, errors) == (0, "")
+    assert not command.sockets()
     return batches + [json.loads(line) for line in output.splitlines()]
 
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from barnabas.spark_connector import checkpoint, checkpoint_files
-from barnabas.spark_connector.errors import CheckpointMismatch
+from barnabas.spark_connector.errors import CheckpointMismatch, CheckpointUnusable
 
 KAFKA = '{"orders":{"0":15,"1":7},"payments":{"0":3}}'
 
@@ -111,3 +111,37 @@ def test_where_a_query_begins(location):
     assert checkpoint.next_batch(uri) == 2
     assert checkpoint.next_batch(None) is None
     assert checkpoint.batch_end(uri, 1).topics == ["orders", "payments"]
+
+
+@pytest.fixture
+def _in_the_driver(monkeypatch):
+    """Where Spark is, a local checkpoint is known to be one before there is a directory."""
+    monkeypatch.setattr(checkpoint, "files_at", checkpoint_files.LocalFiles)
+
+
+@pytest.mark.usefixtures("_in_the_driver")
+def test_a_checkpoint_that_can_be_used_is_made_and_otherwise_left_alone(tmp_path):
+    location = tmp_path / "new" / "checkpoint"
+    checkpoint.check_usable(str(location))
+    assert list(location.iterdir()) == []
+    (location / "metadata").write_text('{"id":"x"}')
+    checkpoint.check_usable(str(location))
+    assert [each.name for each in location.iterdir()] == ["metadata"]
+
+
+@pytest.mark.usefixtures("_in_the_driver")
+def test_a_checkpoint_that_cannot_be_used_says_why(tmp_path):
+    (tmp_path / "file").touch()
+    for location, why in ((tmp_path / "file" / "a", "Not a directory"), ("/proc/a", "No such")):
+        says = rf"checkpoint {location} cannot be used \({why}"
+        with pytest.raises(CheckpointUnusable, match=says):
+            checkpoint.check_usable(str(location))
+
+
+@pytest.mark.usefixtures("_in_the_driver")
+@pytest.mark.parametrize("text", ["garbage", "5", "{}", "[]"])
+def test_a_checkpoint_that_does_not_say_whose_it_is(tmp_path, text):
+    (tmp_path / "metadata").write_text(text)
+    for look in (checkpoint.query_id, checkpoint.check_usable):
+        with pytest.raises(CheckpointMismatch, match="its file metadata cannot be read"):
+            look(str(tmp_path))

@@ -33,7 +33,29 @@ def test_a_pipeline_that_is_right(kind):
         pytest.param({"kind": "triple"}, "no kind of sink called 'triple'", id="kind"),
         pytest.param({"sink_id": "a b"}, "sink id 'a b' may only have letters", id="sink-id"),
         pytest.param({"output_mode": "all"}, "no output mode called 'all'", id="mode"),
-        pytest.param({"trigger": {"every": "1s"}}, "none of Spark's", id="trigger"),
+        pytest.param({"trigger": {"every": "1s"}}, "pipeline a: .* none of Spark's", id="trigger"),
+        pytest.param(
+            {"trigger": {"processingTime": "1 second", "once": True}}, "none of Spark's", id="two"
+        ),
+        *(
+            pytest.param(
+                {"trigger": {name: value}},
+                f"pipeline a: the trigger .*{name}.* has a value that cannot be:"
+                " use {'processingTime': '5 seconds'}, {'availableNow': True}",
+                id=f"{name}-{value}",
+            )
+            for name, value in [
+                ("processingTime", "soon"),
+                ("processingTime", 5),
+                ("processingTime", ""),
+                ("processingTime", "-1 second"),
+                ("processingTime", "1 month"),
+                ("processingTime", None),
+                ("availableNow", False),
+                ("availableNow", "yes"),
+                ("once", 5),
+            ]
+        ),
         pytest.param({"trigger": {"realTime": "5 s"}}, "real-time mode cannot", id="real-time"),
         pytest.param({"trigger": {"continuous": "1 s"}}, "continuous trigger", id="continuous"),
         pytest.param(
@@ -92,6 +114,13 @@ def test_a_sink_that_is_wrong(sink, says):
         check_pipelines([pipeline(**sink)])
 
 
+@pytest.mark.parametrize(
+    "interval", ["0 seconds", "5 seconds", "interval 1 hour 30 minutes", "1.5 Seconds", "2 weeks "]
+)
+def test_intervals_that_spark_takes(interval):
+    check_pipelines([pipeline(trigger={"processingTime": interval})])
+
+
 class Frame:
     """What a table has returned for the topic."""
 
@@ -124,8 +153,8 @@ def test_the_stock_sink_may_do_what_it_can():
 
 
 def test_what_the_sinks_themselves_say_about_their_options():
-    with pytest.raises(WrongOption, match=r"kafka\.security\.protocol is not supported"):
-        check_pipelines([pipeline(options={"kafka.security.protocol": "SSL"})])
+    with pytest.raises(WrongOption, match=r"kafka\.security\.protocol: TLS is none of"):
+        check_pipelines([pipeline(options={"kafka.security.protocol": "TLS"})])
     with pytest.raises(WrongOption, match="transactionTimeoutMs"):
         check_pipelines([pipeline(options={"transactionTimeoutMs": "soon"})])
     with pytest.raises(WrongOption, match="host:port"):
@@ -235,11 +264,25 @@ def test_a_source_that_is_wrong(source, says):
         ({"startingOffset": "latest"}, "did you mean startingOffsets"),
         ({"fail.on.data.loss": False}, "did you mean failOnDataLoss"),
         ({"kafka.isolation.level": "read_uncommitted"}, "reads what may be aborted later"),
+        ({"maxOffsetsPerTrigger": "many"}, "pipeline a: .* must be a whole number, but is 'many'"),
+        ({"MINPARTITIONS": -1}, "option MINPARTITIONS must be a whole number, but is '-1'"),
+        ({"failOnDataLoss": "no"}, "failOnDataLoss must be True or False, but is 'no'"),
+        ({"startingOffsets": "soon"}, "startingOffsets must be 'earliest', 'latest', or JSON"),
     ],
 )
 def test_options_of_a_source_that_are_wrong(options, says):
     with pytest.raises(WrongUse, match=says):
         check_pipelines([pipeline(Source(topic="in", options=options))])
+
+
+def test_values_of_options_that_are_right():
+    options = {
+        "maxOffsetsPerTrigger": 5,
+        "failOnDataLoss": False,
+        "startingOffsets": ' {"in": {"0": 5,\n"1": -2}} ',
+        "maxTriggerDelay": "15m",
+    }
+    check_pipelines([pipeline(Source(topic="in", options=options))])
 
 
 def test_what_is_at_least_once_may_read_what_is_open():

@@ -10,6 +10,10 @@ from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.client import AdvertisedVersions
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from barnabas.protocol.messages.describe_transactions import (
+    DESCRIBE_TRANSACTIONS,
+    DescribeTransactionsRequest,
+)
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.spark_connector.cluster import Cluster
 from barnabas.spark_connector.errors import (
@@ -21,6 +25,7 @@ from barnabas.spark_connector.errors import (
     TransactionLost,
 )
 from barnabas.spark_connector.requests import refused
+from barnabas.testing import Broker
 
 
 @pytest.fixture
@@ -118,3 +123,25 @@ def test_each_error_is_one_sentence(code, kind):
     assert str(error).startswith("Doing this ")
     assert str(error).endswith(".")
     assert code.name in str(error)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 250])
+def test_each_of_many_questions_gets_its_own_answer(count):
+    """They go over several connections at once, which bring their answers at different times."""
+    ids = [f"id-{number}" for number in range(count)]
+    with (
+        Broker() as broker,
+        Cluster(broker.bootstrap_servers, client_id="test", timeout_ms=30_000) as cluster,
+    ):
+        for _ in range(2):
+            answers = cluster.ask_coordinators(
+                "Describing",
+                DESCRIBE_TRANSACTIONS,
+                {key: DescribeTransactionsRequest([key]) for key in ids},
+                error_of=lambda _response: 0,
+            )
+            described = {
+                key: answer.transaction_states[0].transactional_id
+                for key, answer in answers.items()
+            }
+            assert described == {key: key for key in ids}

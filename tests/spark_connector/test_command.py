@@ -1,6 +1,7 @@
 """The command: files it takes, options it refuses, one line for everything that goes wrong."""
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from barnabas.broker.client.security_keys import SECRETS
 from barnabas.spark import run as run_program
 from barnabas.spark_connector import Pipeline, Sink, Source
 from barnabas.spark_connector.command import main, pipelines_of
@@ -16,12 +18,13 @@ from barnabas.spark_connector.refusals import WrongUse
 from barnabas.spark_connector.runner import (
     STARTS_MAX,
     Running,
-    Stop,
     check_frame,
     checkpoint_of,
     watch,
 )
-from barnabas.spark_connector.spark_process import SparkLog, settings_of
+from barnabas.spark_connector.spark_log import SparkLog
+from barnabas.spark_connector.spark_process import check_master, settings_of
+from barnabas.spark_connector.stopping import Stop, Stopped, within
 from barnabas.testing import Broker
 from tests.waiting import wait_until
 
@@ -108,12 +111,34 @@ def test_a_file_that_is_wrong(file, capsys, text, says):
             ["--conf", "spark.asyncProgressTrackingEnabled=true"], "asynchronous", id="async"
         ),
         pytest.param(["--servers", "nowhere"], "write it as host:port", id="servers"),
+        pytest.param(["--packages", "avro"], "is not group:artifact:version", id="packages"),
+        *(
+            pytest.param(["--master", master], "is none of Spark's: use local[N]", id=master)
+            for master in ("x", "local[x]", "", "localhost:7077", "local[2", "spark://")
+        ),
     ],
 )
 def test_usage_errors_are_2(file, capsys, arguments, says):
     code, line = run(capsys, file(HEAD + ONE.format("a")), *arguments)
     assert (code, says in line) == (2, True), line
     assert line.startswith("barnabas.spark: ")
+
+
+@pytest.mark.parametrize(
+    "master",
+    [
+        *("local", "local[4]", "local[*]", "local[*, 3]", "local[2,4]", "local-cluster[2,1,1024]"),
+        *("spark://a:7077,b:7077", "k8s://https://host:443", "yarn"),
+    ],
+)
+def test_masters_of_spark(master):
+    check_master(master)
+
+
+def test_arguments_of_the_wrong_kind_are_2(file, capsys):
+    code, line = run(capsys, file(HEAD + ONE.format("a").replace('"in"', "5")))
+    says = "the source's topic= must be a topic's name, or a list of them, but is 5"
+    assert (code, line) == (2, f"barnabas.spark: pipeline a: {says}")
 
 
 def test_no_file(capsys, tmp_path):
@@ -135,6 +160,9 @@ def test_a_program_is_given_pipelines_and_the_options_of_the_command(capsys, mon
     one = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="a", topic="out"))
     assert end_of_program(capsys) == (2, "barnabas.spark: run() was given no Pipeline")
     assert "run() was given str, not a Pipeline" in end_of_program(capsys, "a")[1]
+    shapeless = Pipeline(source=None, sink=Sink(sink_id="a"))
+    code, line = end_of_program(capsys, one, shapeless)
+    assert (code, "pipeline 2: the source= must be a Source(...)" in line) == (2, True)
     assert "2 pipelines have the sink id 'a'" in end_of_program(capsys, one, one)[1]
     arguments = ["--pipeline", "b"]
     assert (
@@ -144,11 +172,11 @@ def test_a_program_is_given_pipelines_and_the_options_of_the_command(capsys, mon
     code, line = end_of_program(capsys, one, arguments=["another.py"])
     assert (code, "unrecognized arguments: another.py" in line) == (2, True)
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    for arguments in (["--master", "local[1]"], ["--conf", "a=b"]):
+    for arguments in (["--master", "local[1]"], ["--conf", "a=b"], ["--packages", "a"], ["--ui"]):
         code, line = end_of_program(capsys, one, arguments=arguments)
         assert (code, line.partition(":")[2]) == (
             2,
-            " --master and --conf are options of spark-submit here: give them to it",
+            " --master, --packages, --conf and --ui are for spark-submit to say here",
         )
 
 
@@ -199,7 +227,12 @@ class FakeQuery:
         self.stopped.set()
 
     def end_batch(self, number):
-        report = {"batchId": number, "timestamp": "2026-11-21T18:00:00Z", "durationMs": {}}
+        report = {
+            "id": "query",
+            "batchId": number,
+            "timestamp": "2026-11-21T18:00:00Z",
+            "durationMs": {},
+        }
         report["durationMs"]["addBatch"] = 1
         self.recentProgress = [*self.recentProgress, report]
 
@@ -213,7 +246,7 @@ def query():
 def watching(query):
     """Watch the query in a thread; yields what asks for the end, what was reported, the errors."""
     pipeline = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="a", topic="out"))
-    running = Running.of(pipeline, query, ages=None)
+    running = Running.of(pipeline, query, "/checkpoints/a")
     stop, reported, errors = Stop(), [], []
 
     def work():
@@ -226,7 +259,7 @@ def watching(query):
     thread.start()
     yield stop, reported, errors, thread
     stop.ask()
-    stop.ask()
+    query.stop()
     thread.join(60)
     assert not thread.is_alive()
 
@@ -252,14 +285,6 @@ def test_a_query_without_a_running_batch_is_stopped_at_once(query, watching):
     assert errors == []
 
 
-def test_who_asks_twice_does_not_want_to_wait(query, watching):
-    stop, _reported, _errors, thread = watching
-    stop.ask()
-    stop.ask()
-    thread.join(60)
-    assert query.stopped.is_set()
-
-
 def test_a_query_that_ends_by_itself(query, watching):
     _stop, reported, errors, thread = watching
     query.end_batch(0)
@@ -277,6 +302,31 @@ def test_a_query_that_fails(query, watching):
     assert errors == ["a: Another driver runs."]
 
 
+class View:
+    """Brokers that miss a topic."""
+
+    def missing_topic(self):
+        return "the topic in, which the pipeline reads, does not exist any more at a:1"
+
+
+@pytest.mark.parametrize(
+    ("failure", "says"),
+    [
+        ("UNKNOWN_TOPIC_OR_PARTITION", "the topic in, which the pipeline reads, does not exist"),
+        ("File file:/c/a/commits does not exist", "the checkpoint cannot be used any more: File"),
+        (
+            "barnabas.spark_connector.errors.Recreated: The checkpoint /c/a has no file x.",
+            "The checkpoint /c/a has no file x.",
+        ),
+        ("something else", "something else"),
+    ],
+)
+def test_what_is_said_of_a_failure_besides_what_spark_says(query, failure, says):
+    pipeline = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="a", topic="out"))
+    running = Running.of(pipeline, query, "/c/a", View())
+    assert str(running.failed_with(RuntimeError(failure))).startswith(f"a: {says}")
+
+
 CONCURRENT = RuntimeError("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log.")
 OVERTAKEN = RuntimeError(
     "Reason:\nbarnabas.spark_connector.errors.Overtaken: Another driver is at work.\n"
@@ -286,7 +336,7 @@ OVERTAKEN = RuntimeError(
 def running_with_starts(query, following):
     """What runs, and the queries that are started after it."""
     pipeline = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="a", topic="out"))
-    return Running.of(pipeline, query, None, lambda: following.pop(0))
+    return Running.of(pipeline, query, "/checkpoints/a", None, lambda: following.pop(0))
 
 
 @pytest.mark.parametrize("failure", [CONCURRENT, OVERTAKEN], ids=["spark", "sink"])
@@ -324,14 +374,48 @@ def test_a_query_is_not_started_again_for_ever():
         watch([running_with_starts(queries[0], queries[1:])], lambda _each: None, Stop())
 
 
-def test_sigterm_asks_for_the_end():
+def test_the_first_signal_asks_for_the_end_and_the_second_does_not_wait():
     stop = Stop()
     stop.on_signals()
+    stop.waits = True
     os.kill(os.getpid(), signal.SIGTERM)
     wait_until(lambda: stop.is_asked)
-    assert not stop.at_once
-    os.kill(os.getpid(), signal.SIGINT)
-    wait_until(lambda: stop.at_once)
+    with pytest.raises(Stopped):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_second_signal_ends_the_wait_for_a_batch(query):
+    pipeline = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="a", topic="out"))
+    stop = Stop()
+    stop.on_signals()
+    stop.waits = True
+    stop.ask()
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    with pytest.raises(Stopped):
+        watch([Running.of(pipeline, query, "/checkpoints/a")], lambda _batch: None, stop)
+    timer.join()
+
+
+def test_where_nothing_runs_yet_the_first_signal_waits_for_nothing():
+    stop = Stop()
+    stop.on_signals()
+    with pytest.raises(Stopped):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_what_does_not_end_in_its_time_is_not_waited_for():
+    ended, go_on = threading.Event(), threading.Event()
+    try:
+        assert not within(0.1, [ended.set, go_on.wait])
+        assert ended.wait(60)
+    finally:
+        go_on.set()
+
+    def fail():
+        raise RuntimeError("gone")
+
+    assert within(60, [fail, ended.set])
 
 
 # ------------------------------------------------------------------------------ around the query
@@ -385,7 +469,7 @@ def test_the_log_stays_only_where_something_has_failed():
         path = log._path
     assert not path.exists()
     with SparkLog(verbose=True) as log:
-        assert log.popen_arguments() == {}
+        assert log.popen_arguments() == {"stdout": 2}
 
 
 def test_a_refusal_inside_the_file_is_its_own_sentence(file):
@@ -393,3 +477,10 @@ def test_a_refusal_inside_the_file_is_its_own_sentence(file):
     text = f"from {refusals} import WrongUse\nraise WrongUse('said by the file')\n"
     with pytest.raises(WrongUse, match=r"^said by the file$"):
         pipelines_of(file(text))
+
+
+def test_spark_is_to_show_no_secret():
+    pattern = settings_of("local[2]", {})["spark.redaction.regex"]
+    shown = [key for key in SECRETS if not re.search(pattern, f"kafka.{key}")]
+    assert shown == ["ssl.key.pem"]  # It is librdkafka's, and refused.
+    assert not re.search(pattern, "kafka.ssl.keystore.location")

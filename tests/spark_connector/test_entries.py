@@ -27,7 +27,9 @@ from barnabas.spark_connector.prepared import (
 def after(batches):
     entry = NO_ENTRY
     for batch_id in range(batches):
-        entry = entry.followed_by(batch_id, f"f{batch_id}", (), is_pinned=False)
+        entry = entry.followed_by(
+            batch_id, f"f{batch_id}", (), is_pinned=False, record_count=10 * batch_id
+        )
     return entry
 
 
@@ -40,8 +42,10 @@ def test_an_entry_comes_back_as_it_was_written():
     assert decode(encode(entry)) == entry
     entry = entry._replace(begun=Begun(8, "g"))
     assert decode(encode(entry)) == entry
-    assert entry.followed_by(8, "g", (), is_pinned=True).incarnation == entry.incarnation
-    assert entry.followed_by(8, "g", (), is_pinned=True).begun == Begun()
+    following = entry.followed_by(8, "g", (), is_pinned=True, record_count=3)
+    assert following.incarnation == entry.incarnation
+    assert following.begun == Begun()
+    assert decode(encode(following)) == following
     assert entry.before().incarnation == entry.incarnation
     assert json.loads(encode(entry))["version"] == 2
 
@@ -58,6 +62,26 @@ def test_an_entry_of_the_version_before_does_not_say_which_topics_it_is_about():
         b'"history":["e"]}'
     )
     assert decode(value) == Entry(7, "f", (Listed("t", 5, 3),), True, ("e",), UNKNOWN)
+
+
+def test_entries_say_how_many_records_a_batch_has_and_the_ones_before():
+    entry = after(5)
+    assert [entry.records_of(each) for each in (-1, 0, 3, 4, 5)] == [None, 0, 30, 40, None]
+    long = after(HISTORY_MAX + 50)
+    assert len(long.record_counts) == HISTORY_MAX + 1
+    assert (long.records_of(49), long.records_of(48)) == (490, None)
+    gap = after(3).followed_by(5, "f", (), is_pinned=False, record_count=7)
+    assert [gap.records_of(each) for each in range(6)] == [0, 10, 20, None, None, 7]
+
+
+def test_an_entry_without_counts_is_read_and_followed_by_one_with_them():
+    """As versions of the sink before wrote them, which pass over the counts of later ones."""
+    fields = json.loads(encode(after(2)))
+    del fields["recordCounts"]
+    entry = decode(json.dumps(fields).encode())
+    assert (entry.batch_id, entry.knows(0), entry.records_of(1)) == (1, "f0", None)
+    following = entry.followed_by(2, "f2", (), is_pinned=False, record_count=0)
+    assert following.record_counts == (0,)
 
 
 TOO_DEEP = b"[" * 100_000
@@ -114,7 +138,7 @@ def test_a_batch_of_long_ago_is_not_taken_for_the_one_that_was_written_then():
 
 
 def test_gaps_and_unknown_fingerprints_are_not_compared():
-    entry = after(3).followed_by(10, "f10", (), is_pinned=False)
+    entry = after(3).followed_by(10, "f10", (), is_pinned=False, record_count=5)
     assert [entry.knows(each) for each in (10, 9, 3, 2, 0)] == ["f10", "", "", "f2", "f0"]
 
 

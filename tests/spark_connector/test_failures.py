@@ -8,7 +8,15 @@ from py4j.protocol import Py4JError
 
 from barnabas.spark_connector import Pipeline, Sink, Source
 from barnabas.spark_connector.errors import BrokerUnreachable, WrongOption
-from barnabas.spark_connector.failures import QueryFailed, Raised, failures_of, raising
+from barnabas.spark_connector.failures import (
+    OutputClosed,
+    QueryFailed,
+    Raised,
+    beginning,
+    failures_of,
+    failures_of_spark,
+    raising,
+)
 from barnabas.spark_connector.refusals import Refusal, WrongUse
 from barnabas.spark_connector.spark_process import SparkDied, _end_of, has_lost_java
 
@@ -48,6 +56,47 @@ def test_what_a_transform_has_raised_is_said_with_its_place():
     assert str(raised.value) == (
         f"transform raised ValueError: no amount (test_failures.py, line {line})"
     )
+
+
+def ending(_frame):
+    raise SystemExit(4)
+
+
+def test_a_transform_that_ends_python_itself_is_a_failure():
+    says = r"^transform ends Python itself \(SystemExit: 4\)$"
+    with pytest.raises(Raised, match=says), raising("transform"):
+        ending(None)
+
+
+def test_a_source_that_returns_something_else():
+    each = Pipeline(source=lambda _spark: 5, sink=Sink(sink_id="a"))
+    with pytest.raises(WrongUse, match=r"^source returned int, not a DataFrame$"):
+        each.frame(None)
+
+
+def test_what_spark_refuses_of_a_query_says_that_it_was_to_begin():
+    says = r'^Spark cannot begin the query: For input string: "x"$'
+    with pytest.raises(Raised, match=says), beginning():
+        raise RuntimeError('For input string: "x"')
+    with pytest.raises(WrongOption), beginning():
+        raise WrongOption("said already")
+
+
+def test_what_fails_below_all_pipelines_has_all_their_names():
+    says = r"^a, b: Spark's Java process was killed by SIGKILL"
+    with pytest.raises(QueryFailed, match=says), failures_of_spark("a, b"):
+        raise SparkDied(-9)
+    for said_already in (QueryFailed("a", ValueError("x")), WrongUse("y"), OutputClosed()):
+        with pytest.raises(type(said_already)) as raised, failures_of_spark("a, b"):
+            raise said_already
+        assert raised.value is said_already
+
+
+@pytest.mark.parametrize(
+    ("code", "was_asked_to"), [(143, True), (-15, True), (-9, False), (1, False)]
+)
+def test_whether_somebody_has_asked_java_to_end(code, was_asked_to):
+    assert QueryFailed("a", SparkDied(code)).was_asked_to is was_asked_to
 
 
 def test_a_sentence_of_ours_stays_what_it_is():

@@ -57,8 +57,6 @@ def test_options_travel_to_tasks():
         ({"newQuery": "perhaps"}, "use true or false"),
         ({"acceptLostBatch": "-1"}, "from 0"),
         ({"kafka.compression.type": "rar"}, "use one of none, gzip"),
-        ({"kafka.security.protocol": "SSL"}, "not supported yet"),
-        ({"kafka.sasl.mechanism": "PLAIN"}, "not supported yet"),
         ({"kafka.acks": "1"}, "not one of this sink's"),
         ({"kafka.compresion.type": "lz4"}, "did you mean kafka.compression.type?"),
         ({"batchMaxByte": "4096"}, "did you mean batchMaxBytes?"),

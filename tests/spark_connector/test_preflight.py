@@ -1,13 +1,11 @@
-"""What a broker is asked before a pipeline starts, and about its transactions while it runs."""
+"""What a broker is asked before a pipeline starts."""
 
 import pytest
-from kafka import KafkaProducer
 
 from barnabas.broker.testing.embedded import KAFKA_3_9, Broker
 from barnabas.spark_connector import Pipeline, Sink, Source
 from barnabas.spark_connector.errors import BrokerTooOld, BrokerUnreachable, TopicMissing
-from barnabas.spark_connector.preflight import check_brokers, cluster_at
-from barnabas.spark_connector.transaction_age import TransactionAges
+from barnabas.spark_connector.preflight import check_brokers
 
 TWO_PHASE = {"transaction.two.phase.commit.enable": "true"}
 
@@ -66,34 +64,3 @@ def test_a_broker_that_is_not_there(monkeypatch):
         nobody = pipeline(gone)
     with pytest.raises(BrokerUnreachable, match="check that the broker is running"):
         check_brokers(nobody)
-
-
-def test_the_age_of_the_oldest_transaction_of_a_sink(broker):
-    ages = TransactionAges(cluster_at(broker.bootstrap_servers))
-    assert ages.oldest_ms("age") is None
-    producers = {}
-    for name in ("spark.age", "spark.age.7.0.1.abc", "spark.agent", "other"):
-        producers[name] = producer = KafkaProducer(
-            bootstrap_servers=broker.bootstrap_servers, transactional_id=name
-        )
-        producer.init_transactions()
-        producer.begin_transaction()
-        producer.send("out", b"x").get(60)
-    age = ages.oldest_ms("age")
-    assert age is not None
-    assert age >= 0
-    producers["spark.age"].commit_transaction()
-    assert ages.oldest_ms("age") is not None
-    producers["spark.age.7.0.1.abc"].abort_transaction()
-    assert ages.oldest_ms("age") is None
-    for producer in producers.values():
-        producer.close()
-    ages.close()
-
-
-def test_an_age_that_cannot_be_asked_for_stops_nothing(monkeypatch):
-    monkeypatch.setattr("barnabas.spark_connector.preflight.TIMEOUT_MS", 100)
-    with Broker() as gone:
-        ages = TransactionAges(cluster_at(gone.bootstrap_servers))
-    assert ages.oldest_ms("age") is None
-    ages.close()

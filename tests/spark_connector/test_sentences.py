@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.spark_connector.sentences import sentence_of
+from barnabas.spark_connector.sentences import may_miss_a_topic, sentence_of
 
 FOREACH = """[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in the user provided \
 function in foreach batch sink. Reason: An exception was raised by the Python Proxy. \
@@ -29,6 +29,44 @@ ValueError: no amount in record 5
 \tat org.apache.spark.api.python.BasePythonRunner
 """
 OF_A_USER = UDF.replace("/opt/pyspark/worker.py", "/jobs/my_pipeline.py")
+CUSTOM = """[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback \
+(most recent call last):
+  File "/jobs/my_pipeline.py", line 7, in judge
+    raise Boom("one" "\\n" "two")
+          ^^^^^^^^^^^^^^^^^^^
+__main__.Boom: one
+two
+
+\tat org.apache.spark.api.python.BasePythonRunner
+Caused by: org.apache.spark.api.python.PythonException: wrapped
+"""
+CHAINED = UDF.replace(
+    "ValueError: no amount in record 5",
+    """KeyError: 'amount'
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/jobs/my_pipeline.py", line 9, in judge
+    raise LookupFailed from error
+my.LookupFailed
+""",
+)
+LOST = """Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times, most recent \
+failure: Lost task 0.0 in stage 0.0 (TID 0) (localhost executor driver): \
+org.apache.kafka.common.config.ConfigException: Invalid value x for configuration max.poll.records
+\tat org.apache.kafka.common.config.ConfigDef.parseType(ConfigDef.java:767)
+"""
+EXPIRED = """Caused by: org.apache.kafka.common.errors.TimeoutException: Expiring 8 record(s) for \
+out-1:120002 ms has passed since batch creation
+"""
+WORKER_AT_ITS_START = """Job aborted due to stage failure: Task 0 in stage 2.0 failed 1 times, \
+most recent failure: Lost task 0.0 in stage 2.0 (TID 4) (localhost executor driver): \
+java.io.EOFException
+\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)
+\tat org.apache.spark.api.python.PythonWorkerFactory.createWorker$1(PythonWorkerFactory.scala:188)
+\tat org.apache.spark.SparkEnv.createPythonWorker(SparkEnv.scala:182)
+"""
 WORKER = """Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent \
 failure: Lost task 0.0 (TID 8): org.apache.spark.SparkException: Python worker exited unexpectedly \
 (crashed). Consider setting 'spark.python.worker.faulthandler.enabled'
@@ -42,7 +80,7 @@ JAVA = """Job aborted due to stage failure
 JVM stacktrace:
 org.apache.spark.SparkException: Job aborted
 \tat somewhere
-Caused by: java.io.IOException: No space left on device
+Caused by: java.io.IOException: Filesystem closed
 \t... 3 more
 Caused by: org.apache.spark.SparkException: wrapped again
 """
@@ -58,8 +96,46 @@ Caused by: org.apache.spark.SparkException: wrapped again
             "transform raised ValueError: no amount in record 5 (my_pipeline.py, line 1)",
             id="a function of the user's",
         ),
+        pytest.param(
+            CUSTOM, "transform raised Boom: one (my_pipeline.py, line 7)", id="an error of a user's"
+        ),
+        pytest.param(
+            CHAINED,
+            "transform raised LookupFailed (my_pipeline.py, line 9)",
+            id="an error without a message, which another one has caused",
+        ),
+        pytest.param(
+            OF_A_USER.replace("no amount", "data loss, OutOfMemoryError,"),
+            "transform raised ValueError: data loss, OutOfMemoryError, in record 5"
+            " (my_pipeline.py, line 1)",
+            id="a user's words",
+        ),
+        pytest.param(
+            ": java.nio.channels.UnresolvedAddressException\n\tat x",
+            "UnresolvedAddressException",
+            id="py4j without a message",
+        ),
+        pytest.param(
+            ": java.lang.ClassNotFoundException: nope\n\tat x",
+            "ClassNotFoundException: nope",
+            id="py4j with a word",
+        ),
+        pytest.param(
+            LOST, "Invalid value x for configuration max.poll.records", id="what a task failed of"
+        ),
+        pytest.param(
+            EXPIRED,
+            "nothing could be written to the partition out-1 for 120002 ms: is the broker running,"
+            " and has the topic still that partition?",
+            id="what was not written",
+        ),
+        pytest.param(
+            "Unclosed character class near index 3\npay[\n   ^",
+            "the source's pattern= is no regular expression of Java's, which Spark takes",
+            id="pattern",
+        ),
         pytest.param(PY4J, "Could not parse Master URL: 'x'", id="py4j"),
-        pytest.param(JAVA, "IOException: No space left on device", id="java"),
+        pytest.param(JAVA, "IOException: Filesystem closed", id="java"),
         pytest.param(
             "[PARSE_SYNTAX_ERROR] Syntax error at or near 'selct'. SQLSTATE: 42601\n\n== SQL ==",
             "[PARSE_SYNTAX_ERROR] Syntax error at or near 'selct'.",
@@ -80,6 +156,8 @@ def test_what_is_left_of_a_report(text, sentence):
         ("o.a.k.common.errors.UnknownTopicOrPartitionException: This server", "does not exist"),
         ("o.kafka.common.errors.TimeoutException: Timeout of 60000ms expired", "did not answer"),
         (WORKER, "a Python worker process died"),
+        ("Caused by: java.io.IOException: No space left on device", "a disk is full"),
+        ("[AVRO_NOT_LOADED_SQL_FUNCTIONS_UNUSABLE] Cannot call the TO_AVRO", "with --packages"),
         (
             UDF.replace(
                 "ValueError: no amount in record 5",
@@ -87,6 +165,7 @@ def test_what_is_left_of_a_report(text, sentence):
             ),
             "the Python of Spark's workers has no package barnabas",
         ),
+        (WORKER_AT_ITS_START, "a Python worker process died"),
         ("java.lang.OutOfMemoryError: Java heap space", "spark.driver.memory"),
         ("TimeoutException: Timed out waiting for a node assignment. Call: x", "did not answer"),
     ],
@@ -136,3 +215,22 @@ def test_a_failure_with_a_cause_of_pythons():
         "x\nbarnabas.spark_connector.errors.Fenced: Another driver.\n", failure
     )
     assert sentence_of(failure) == "Another driver."
+
+
+def test_what_only_says_that_something_has_failed_gives_way_to_its_cause():
+    cause = Captured("[INVALID_CONF_VALUE] The value 'x' is invalid. SQLSTATE: 22022;\nmore")
+    failure = Captured("Error while instantiating 'org.apache.spark.SessionStateBuilder':", cause)
+    assert sentence_of(failure) == "[INVALID_CONF_VALUE] The value 'x' is invalid."
+
+
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [
+        ("UNKNOWN_TOPIC_OR_PARTITION", True),
+        (EXPIRED, True),
+        ("TimeoutException: Timed out waiting for a node assignment.", True),
+        (UDF, False),
+    ],
+)
+def test_which_failures_a_missing_topic_may_be_behind(text, may):
+    assert may_miss_a_topic(sentence_of(Exception(text))) is may

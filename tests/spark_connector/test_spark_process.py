@@ -1,14 +1,17 @@
-"""What PySpark's own servers may print."""
+"""What PySpark's own servers may print, and where its sockets are."""
 
 from __future__ import annotations
 
 import socket
 import socketserver
+import tempfile
 import threading
+from pathlib import Path
 
 import pytest
 
-from barnabas.spark_connector.spark_process import let_the_other_side_leave
+from barnabas.spark_connector.quiet import let_the_other_side_leave
+from barnabas.spark_connector.spark_process import unix_sockets
 
 
 class Failing(socketserver.BaseRequestHandler):
@@ -34,3 +37,22 @@ def test_only_an_end_in_mid_message_prints_nothing(failure, is_shown, capsys):
             serving.join(10)
     assert (type(failure).__name__ in capsys.readouterr().err) == is_shown
     assert not serving.is_alive()
+
+
+def test_sockets_have_a_directory_of_their_own_while_spark_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", "/tmp")
+    with unix_sockets() as settings:
+        directory = Path(settings["spark.python.unix.domain.socket.dir"])
+        assert settings["spark.python.unix.domain.socket.enabled"] == "true"
+        assert directory.stat().st_mode & 0o777 == 0o700
+        (directory / ".left-behind.sock").touch()
+    assert not directory.exists()
+
+
+def test_a_directory_too_long_for_addresses_of_sockets_is_not_used(tmp_path, monkeypatch):
+    long = tmp_path / ("long" * 12)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    with unix_sockets() as settings:
+        assert settings == {}
+    assert not list(long.iterdir())

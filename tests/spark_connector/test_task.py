@@ -1,3 +1,5 @@
+import gc
+
 import pyarrow as pa
 import pytest
 
@@ -57,7 +59,8 @@ def participants(monkeypatch):
     monkeypatch.setattr(task, "_kept", [])
     monkeypatch.setattr(task, "Participant", FakeParticipant)
     FakeParticipant.made = []
-    return FakeParticipant.made
+    yield FakeParticipant.made
+    gc.unfreeze()  # The other tests want theirs looked at.
 
 
 def test_connections_are_kept_for_the_next_task_of_the_same_sink():
@@ -111,3 +114,18 @@ def test_a_task_that_fails_aborts_its_own_transaction(participants):
     (participant,) = participants
     assert participant.calls == ["discard", "close"]
     assert participant.about["cluster"].is_closed
+
+
+def test_garbage_of_later_tasks_is_collected_and_what_was_imported_is_not_looked_at():
+    gc.unfreeze()
+    before = len(gc.get_objects())
+    for _ in range(2):
+        with borrowed_cluster(OPTIONS):
+            pass
+        frozen = gc.get_freeze_count()
+        assert frozen > before * 0.5
+        assert len(gc.get_objects()) < before * 0.5
+        garbage: list = []
+        garbage.append(garbage)
+        del garbage
+        assert gc.collect() >= 1

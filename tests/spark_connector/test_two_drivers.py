@@ -16,10 +16,8 @@ once. B is started as `python -m barnabas.spark run` does it, and again when A c
 from __future__ import annotations
 
 import itertools
-import secrets
 import threading
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
@@ -179,9 +177,7 @@ class Play:
                 return
 
     def _drive(self) -> None:
-        # As each start of the command has it, for workers outlive a query.
-        chosen = replace(self.options, run_id=secrets.token_hex(8))
-        driver = Driver(self.kind, chosen, self.files)
+        driver = Driver(self.kind, self.options, self.files)
         try:
             driver.run(LAST)
         except (ConcurrentUpdate, Overtaken) as error:

@@ -1,0 +1,22 @@
+"""Whether a listener asks clients for a certificate: for the listener, and for health checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from barnabas.broker.config.listener_keys import ListenerConfig
+
+CLIENT_AUTH: Final = "ssl.client.auth"
+
+
+def client_auth_of(listener: ListenerConfig, *, is_login: bool) -> str:
+    """Return what a listener with TLS asks of clients: none, requested or required.
+
+    Where clients log in, only a setting for this listener counts, as in Apache Kafka.
+    """
+    if is_login and listener.name_of(CLIENT_AUTH) is None:
+        return "none"
+    value = listener.value(CLIENT_AUTH)
+    assert isinstance(value, str)
+    return value

@@ -1,0 +1,59 @@
+"""Options of Spark that are Kafka's client settings: how to get in where there is TLS or a login.
+
+``kafka.security.*``, ``kafka.sasl.*``, ``kafka.ssl.*`` and ``kafka.config.providers*``, as Spark's
+own source takes them. What they come to has no secret in its ``repr``; pickled, as tasks get it, it
+has.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from barnabas.spark_connector.errors import WrongOption
+
+if TYPE_CHECKING:
+    from barnabas.broker.client.security import ClientSecurity
+
+KAFKA: Final = "kafka."
+OF_SOURCE: Final = "source.kafka."
+"""In front of what is for the brokers that the source reads from, in options of a sink."""
+SECRETS_OF_SPARK: Final = r"(?i)secret|password|token|access[.]?key|jaas|ssl[.]keystore[.]key"
+"""What Spark is to show no values of: its own default, and what of Kafka's settings that misses."""
+
+_GROUPS: Final = ("security.", "sasl.", "ssl.", "config.providers")
+
+
+def is_about_security(name: str, prefix: str = KAFKA) -> bool:
+    """Whether an option, in lower case, is one of these."""
+    return name.startswith(prefix) and name.removeprefix(prefix).startswith(_GROUPS)
+
+
+def security_of_options(
+    options: Mapping[str, object], prefix: str = KAFKA
+) -> ClientSecurity | None:
+    """Return what options say about security, None where there are none; raises WrongOption."""
+    given = {name.lower(): str(value) for name, value in options.items()}
+    settings = {
+        name.removeprefix(prefix): value
+        for name, value in given.items()
+        if is_about_security(name, prefix)
+    }
+    if not settings:
+        return None
+    # Imported for those who have such options: each of Spark's workers would, otherwise.
+    from barnabas.broker.client.errors import WrongSetting
+    from barnabas.broker.client.security import security_of
+    from barnabas.broker.client.security_keys import LIBRDKAFKA
+
+    for key in settings:
+        if key in LIBRDKAFKA:
+            raise WrongOption(
+                f"The option {prefix}{key} is librdkafka's, which Spark's own clients do not know;"
+                f" use {prefix}{LIBRDKAFKA[key]}."
+            )
+    try:
+        return security_of(settings, os.environ)
+    except WrongSetting as error:
+        raise WrongOption(f"The option {prefix}{error.key}: {error.reason}.") from None

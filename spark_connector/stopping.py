@@ -1,0 +1,73 @@
+"""The end of the command: asked for by signals, and bounded where something goes on and on."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from types import FrameType
+
+Action = Callable[[], object]
+
+
+class Stopped(BaseException):
+    """The end was asked for where there is no batch to wait for: no failure, so no Exception."""
+
+
+class Stop:
+    """Whether the pipelines are to end.
+
+    The first signal lets the running batch end, the second does not wait for it. Where no batch
+    runs yet there is nothing to wait for. What is cut off the next start writes.
+    """
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+        self.waits = False
+        """Whether there may be a batch that is let end."""
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether to end after the running batch."""
+        return self._asked.is_set()
+
+    def ask(self) -> None:
+        """Ask for the end, after the running batch."""
+        self._asked.set()
+
+    def on_signals(self) -> None:
+        """Take SIGTERM and SIGINT. Again after Spark's start, which takes SIGINT for itself."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, _signal: int, _frame: FrameType | None) -> None:
+        if self.is_asked or not self.waits:
+            self.ask()
+            raise Stopped
+        self.ask()
+
+    def wait(self, seconds: float) -> None:
+        """Sleep, but not past being asked."""
+        self._asked.wait(seconds)
+
+
+def within(seconds: float, actions: Iterable[Action]) -> bool:
+    """Do all of this at once; return whether it was done in time, well or not.
+
+    In threads of their own: a call of Spark's that a signal has left in mid-answer makes the
+    connection of its thread useless. What goes on past its time ends with the process.
+    """
+    threads = [threading.Thread(target=_quietly, args=(each,), daemon=True) for each in actions]
+    for thread in threads:
+        thread.start()
+    deadline_s = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0.0, deadline_s - time.monotonic()))
+    return not any(thread.is_alive() for thread in threads)
+
+
+def _quietly(action: Action) -> None:
+    with suppress(Exception):  # Spark itself is gone: what ended it is on its way to the user.
+        action()

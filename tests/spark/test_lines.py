@@ -1,0 +1,253 @@
+"""What the lines of the batches say, with a real Spark, for each kind of sink and each output mode.
+
+The same rows go through all pipelines: each is named after what it does and its kind.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import urllib.request
+from collections import Counter, defaultdict
+
+import confluent_kafka
+import pytest
+
+from barnabas.spark_connector.ledger import Ledger
+from barnabas.spark_connector.options import LEDGER_TOPIC
+from barnabas.spark_connector.preflight import cluster_of
+from barnabas.spark_connector.sinks import Sink
+from examples import spark_data
+from tests.spark.command import start_command
+from tests.spark.test_pipeline import committed
+
+INPUT, EVENTS = "lines-in", "lines-events"
+RECORDS = 400
+PER_BATCH = 300
+ACCOUNTS = 10
+PATIENCE_S = 300
+KINDS = ("two_phase", "single_transaction", "stock")
+UPDATED = ("auto", *KINDS)
+PIPELINES = f"""
+from barnabas.spark_connector import Pipeline, Sink, Source
+
+def doubled(payments):
+    return payments.selectExpr("explode(array(value, value)) as value")
+
+def joined(payments):
+    number = "get_json_object(cast(value as string), '$.id')"
+    left = payments.selectExpr(f"{{number}} as id", "value")
+    right = payments.selectExpr(f"{{number}} as other")
+    return left.join(right, left.id == right.other).select("value")
+
+def counted(payments):
+    account = "get_json_object(cast(value as string), '$.from') % {ACCOUNTS}"
+    counts = payments.selectExpr(f"cast({{account}} as int) as account").groupBy("account").count()
+    return counts.selectExpr("string(account) as key", "to_json(struct(account, count)) as value")
+
+def per_hour(events):
+    from pyspark.sql import functions as F
+    times = events.selectExpr("timestamp_seconds(cast(cast(value as string) as long)) as at")
+    times = times.withWatermark("at", "1 minute").groupBy(F.window("at", "1 hour")).count()
+    return times.selectExpr("to_json(struct(unix_seconds(window.start) as hour, count)) as value")
+
+def pipeline(what, transform, kind, source="{INPUT}", per_batch={PER_BATCH}, **sink):
+    return Pipeline(
+        source=Source(topic=source, options={{"maxOffsetsPerTrigger": per_batch}}),
+        transform=transform,
+        sink=Sink(sink_id=f"{{what}}-{{kind}}", topic=f"out-{{what}}-{{kind}}", kind=kind, **sink))
+
+for kind in {KINDS}:
+    globals()[f"doubled_{{kind}}"] = pipeline("doubled", doubled, kind)
+    globals()[f"joined_{{kind}}"] = pipeline("joined", joined, kind)
+for kind in {UPDATED}:
+    globals()[f"counted_{{kind}}"] = pipeline("counted", counted, kind, output_mode="update")
+whole = pipeline("whole", counted, "two_phase", output_mode="complete")
+hours = pipeline("hours", per_hour, "two_phase", "{EVENTS}", 2)
+print("a file that prints something")
+"""
+NAMES = [
+    *(f"{what}-{kind}" for what in ("doubled", "joined") for kind in KINDS),
+    *(f"counted-{kind}" for kind in UPDATED),
+    "whole-two_phase",
+    "hours-two_phase",
+]
+# Two a batch. What is late goes by the watermark of the batch before, so 20 is.
+SECONDS = (0, 10, 100_000, 100_010, 100_011, 100_012, 20, 100_020)
+pytestmark = pytest.mark.timeout(900)
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    return tmp_path_factory.mktemp("lines")
+
+
+@pytest.fixture(scope="module")
+def batches(barnabas, directory):
+    """What all pipelines report, by their names."""
+    servers = barnabas.bootstrap_servers
+    spark_data.create_topics(servers, [INPUT, *(f"out-{name}" for name in NAMES)], 2)
+    spark_data.create_topics(servers, [EVENTS], 1)
+    rows = (each._replace(topic=INPUT) for each in spark_data.payments(RECORDS))
+    spark_data.send(servers, rows)
+    producer = confluent_kafka.Producer({"bootstrap.servers": servers})
+    for second in SECONDS:
+        producer.produce(EVENTS, b"%d" % second)
+    assert producer.flush(PATIENCE_S) == 0
+    (directory / "lines.py").write_text(PIPELINES)
+    with start_command(directory, "lines.py", servers, "--once") as process:
+        try:
+            output, errors = process.communicate(timeout=PATIENCE_S)
+        finally:
+            process.kill()
+    assert (process.returncode, errors) == (0, "a file that prints something\n")
+    found = defaultdict(list)
+    for line in output.splitlines():
+        batch = json.loads(line)
+        found[batch["pipeline"]].append(batch)
+    return found
+
+
+def total(batches, name):
+    return sum(batch[name] for batch in batches)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_are_those_of_the_result_and_not_those_that_were_read(batches, barnabas, kind):
+    doubled, joined = batches[f"doubled-{kind}"], batches[f"joined-{kind}"]
+    assert len(doubled) == len(joined) == 2
+    assert (total(doubled, "rows"), total(doubled, "scanned_rows")) == (2 * RECORDS, RECORDS)
+    # One source, which the query reads twice.
+    assert (total(joined, "rows"), total(joined, "scanned_rows")) == (RECORDS, 2 * RECORDS)
+    for each in (doubled, joined):
+        assert each[-1]["lag"] == 0
+        assert each[0]["lag"] == each[1]["scanned_rows"] // (2 if each is joined else 1)
+        written = committed(barnabas.bootstrap_servers, f"out-{each[0]['pipeline']}")
+        assert len(written) == total(each, "rows")
+
+
+def test_state_and_watermark_are_null_where_there_are_none(batches):
+    for name in NAMES:
+        has_state = not name.startswith("doubled")
+        for batch in batches[name]:
+            assert (batch["state_rows"] is not None) == has_state
+            assert (batch["late_rows"] is not None) == has_state
+            assert (batch["watermark"] is not None) == name.startswith("hours")
+
+
+def test_late_rows_and_the_watermark_they_come_behind(batches, barnabas):
+    hours = batches["hours-two_phase"]
+    assert total(hours, "late_rows") == 1
+    assert total(hours, "scanned_rows") == len(SECONDS)
+    assert hours[-1]["watermark"] == "1970-01-02T03:46:00.000Z"  # A minute before the last event.
+    assert hours[-1]["state_rows"] == 1
+    written = committed(barnabas.bootstrap_servers, "out-hours-two_phase")
+    assert written == [{"hour": 0, "count": 2}]
+    assert total(hours, "rows") == 1
+
+
+@pytest.mark.parametrize("kind", UPDATED)
+def test_results_that_change_are_written_by_each_kind_and_each_once(batches, barnabas, kind):
+    counted = batches[f"counted-{kind}"]
+    written = committed(barnabas.bootstrap_servers, f"out-counted-{kind}")
+    assert len(written) == total(counted, "rows")
+    expected = Counter(each.value["from"] % ACCOUNTS for each in spark_data.payments(RECORDS))
+    latest = {each["account"]: each["count"] for each in written}
+    assert latest == dict(expected)
+    # Each is written with each batch that it is in, with another value.
+    assert len({(each["account"], each["count"]) for each in written}) == len(written)
+    with cluster_of(Sink(sink_id="any", servers=barnabas.bootstrap_servers)) as cluster:
+        entries = list(Ledger(cluster, LEDGER_TOPIC).queries(f"counted-{kind}").values())
+    in_transactions_of_tasks = [bool(each.transactions) for each in entries]
+    assert in_transactions_of_tasks == {"stock": [], "single_transaction": [False]}.get(
+        kind, [True]
+    )
+
+
+def test_whole_results_are_written_with_each_batch(batches, barnabas):
+    whole = batches["whole-two_phase"]
+    assert [batch["rows"] for batch in whole] == [ACCOUNTS] * 2
+    written = committed(barnabas.bootstrap_servers, "out-whole-two_phase")
+    assert len(written) == 2 * ACCOUNTS
+
+
+# ------------------------------------------------------------------------------- repeated batches
+
+COPIES = """
+from barnabas.spark_connector import Pipeline, Sink, Source
+
+def copied(payments):
+    return payments.selectExpr("explode(array_repeat(value, {copies})) as value")
+
+pipeline = Pipeline(
+    source=Source(topic="{source}", options={{"maxOffsetsPerTrigger": {per_batch}}}),
+    transform=copied,
+    sink=Sink(sink_id="{name}", topic="out-{name}", kind="{kind}", output_mode="{mode}"),
+)
+"""
+
+
+@pytest.mark.usefixtures("batches")
+@pytest.mark.parametrize(
+    ("kind", "mode", "place"),
+    [
+        ("two_phase", "append", "C5-after"),
+        ("two_phase", "update", "C5-after"),
+        ("single_transaction", "append", "P1-after-end"),
+    ],
+)
+def test_a_batch_that_was_decided_and_is_repeated_says_what_was_decided(
+    barnabas, tmp_path, kind, mode, place
+):
+    """Even if the transform gives something else by now; and its lag is known."""
+    servers, name = barnabas.bootstrap_servers, f"repeated-{kind}-{mode}"
+    spark_data.create_topics(servers, [f"out-{name}"], 2)
+    failpoints = tmp_path / "failpoints"
+    failpoints.mkdir()
+    (failpoints / place).write_text("raise")
+    known = {"name": name, "kind": kind, "mode": mode, "source": INPUT, "per_batch": PER_BATCH}
+
+    def run(copies):
+        (tmp_path / "copies.py").write_text(COPIES.format(copies=copies, **known))
+        armed = {"BARNABAS_SPARK_FAILPOINTS": str(failpoints)}
+        with start_command(tmp_path, "copies.py", servers, "--once", **armed) as process:
+            try:
+                output, errors = process.communicate(timeout=PATIENCE_S)
+            finally:
+                process.kill()
+        return process.returncode, list(map(json.loads, output.splitlines())), errors
+
+    code, reported, errors = run(2)
+    assert (code, reported) == (1, [])
+    assert f"the failpoint {place} was armed" in errors
+    code, reported, errors = run(5)
+    assert (code, errors) == (0, "")
+    first, second = reported
+    assert (first["batch"], second["batch"]) == (0, 1)
+    read = total(reported, "lag") + second["lag"]
+    assert first["rows"] + second["rows"] == len(committed(servers, f"out-{name}"))
+    assert first["rows"] == 2 * (RECORDS - first["lag"])
+    assert second["rows"] == 5 * first["lag"]
+    assert read == first["lag"] > 0
+
+
+# -------------------------------------------------------------------------------------------- UI
+
+
+@pytest.mark.usefixtures("batches")
+def test_sparks_ui_is_where_the_command_says(barnabas, directory):
+    arguments = ("--pipeline", "doubled-stock", "--ui", "--conf", "spark.ui.port=0")
+    servers = barnabas.bootstrap_servers
+    with start_command(directory, "lines.py", servers, *arguments) as process:
+        try:
+            assert process.stderr.readline() == "a file that prints something\n"
+            line = process.stderr.readline()
+            address = line.strip().removeprefix("Spark's UI is at ")
+            assert address.startswith("http://"), line
+            with urllib.request.urlopen(f"{address}/jobs/", timeout=PATIENCE_S) as page:
+                assert b"Spark Jobs" in page.read()
+            process.send_signal(signal.SIGTERM)
+            output, errors = process.communicate(timeout=PATIENCE_S)
+        finally:
+            process.kill()
+    assert (process.returncode, output, errors) == (0, "", "")

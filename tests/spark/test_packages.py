@@ -1,0 +1,107 @@
+"""Packages that Spark fetches stand beside the connector's jars, which the command fetches."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from kafka import KafkaConsumer, TopicPartition
+
+from barnabas.spark_connector.cache import cache_directory
+from examples import spark_data
+from tests.counterparts.jars import spark_jars
+from tests.spark.command import start_command
+
+RECORDS = 200
+PATIENCE_S = 300
+AVRO = """
+from barnabas.spark_connector import Pipeline, Sink, Source
+
+def in_avro(payments):
+    from pyspark.sql.avro.functions import to_avro
+    number = "cast(get_json_object(cast(value as string), '$.id') as int) as number"
+    return payments.selectExpr(number).select(to_avro("number", '"int"').alias("value"))
+
+pipeline = Pipeline(
+    source=Source(topic="numbers"),
+    transform=in_avro,
+    sink=Sink(sink_id="avro", topic="in-avro"),
+)
+"""
+pytestmark = pytest.mark.timeout(900)
+
+
+@pytest.fixture(scope="module")
+def run(barnabas, tmp_path_factory):
+    """Return what runs the pipeline with more arguments: exit code, lines, and errors."""
+    directory = tmp_path_factory.mktemp("packages")
+    servers = barnabas.bootstrap_servers
+    spark_data.create_topics(servers, ["numbers", "in-avro"], 1)
+    numbers = (each._replace(topic="numbers") for each in spark_data.payments(RECORDS))
+    spark_data.send(servers, numbers)
+    (directory / "avro.py").write_text(AVRO)
+
+    def start(*arguments):
+        with start_command(directory, "avro.py", servers, "--once", *arguments) as process:
+            try:
+                output, errors = process.communicate(timeout=PATIENCE_S)
+            finally:
+                process.kill()
+        return process.returncode, output.splitlines(), errors.splitlines()
+
+    return start
+
+
+def package(name):
+    (core,) = spark_jars().glob("spark-core_*.jar")
+    # As in spark-core_2.13-4.2.0.jar.
+    scala, _, version = core.stem.removeprefix("spark-core_").partition("-")
+    return f"org.apache.spark:{name}_{scala}:{version}"
+
+
+def zigzag(data):
+    """An int as Avro writes it."""
+    value = sum((byte & 0x7F) << 7 * place for place, byte in enumerate(data))
+    return value >> 1 ^ -(value & 1)
+
+
+def test_a_pipeline_that_writes_avro(run, barnabas):
+    # Where the next run finds them, too.
+    cache = f"spark.jars.ivy={cache_directory() / 'ivy'}"
+    code, lines, errors = run("--packages", package("spark-avro"), "--conf", cache)
+    assert (code, errors) == (0, [])
+    assert sum(json.loads(line)["rows"] for line in lines) == RECORDS
+    consumer = KafkaConsumer(
+        bootstrap_servers=barnabas.bootstrap_servers, isolation_level="read_committed"
+    )
+    place = TopicPartition("in-avro", 0)
+    consumer.assign([place])
+    consumer.seek_to_beginning()
+    found = []
+    while len(found) < RECORDS:
+        records = consumer.poll(timeout_ms=1000 * PATIENCE_S, max_records=RECORDS)
+        assert records, found
+        found += [zigzag(each.value) for each in records[place]]
+    consumer.close()
+    assert sorted(found) == list(range(RECORDS))
+
+
+def test_what_is_missing_without_the_package(run):
+    code, lines, errors = run()
+    assert (code, lines) == (1, [])
+    (line,) = errors
+    assert line.startswith(
+        "barnabas.spark: avro: Spark's functions for Avro are not there: add them with --packages"
+        " org.apache.spark:spark-avro_2.13:VERSION"
+    )
+
+
+def test_a_package_that_there_is_not(run):
+    code, lines, errors = run("--packages", package("spark-no-such-thing"))
+    assert (code, lines) == (1, [])
+    (line,) = errors
+    name = package("spark-no-such-thing").rpartition(":")[0]
+    assert line.startswith(
+        f"barnabas.spark: avro: Spark's Java process did not start: there is no package {name} of"
+        " that version where Spark looks for it"
+    )

@@ -1,0 +1,186 @@
+"""What brokers are asked about the batches of a pipeline that runs."""
+
+import secrets
+
+import pytest
+from kafka import KafkaProducer
+
+from barnabas.protocol.records import Record, encode_batch
+from barnabas.spark_connector import Pipeline, Sink, Source, broker_view, kept_decider, starting
+from barnabas.spark_connector.broker_view import BrokerView
+from barnabas.spark_connector.encoded import EncodedBatch
+from barnabas.spark_connector.progress import NOTHING_KNOWN
+from barnabas.testing import Broker
+from tests.spark_connector.checkpointed import KINDS, Driver, SparkCheckpoint, options
+
+TWO_PHASE = {"transaction.two.phase.commit.enable": "true"}
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with Broker(config=TWO_PHASE) as running:
+        for topic in ("in", "out"):
+            running.create_topic(topic, 2)
+        yield running
+
+
+@pytest.fixture
+def _kept():
+    """What a worker of the data source keeps is closed."""
+    yield
+    for module in (kept_decider, starting):
+        while module._kept:
+            kept = module._kept.pop()
+            (kept.decider if module is kept_decider else kept.cluster).close()
+
+
+def view_of(broker, sink_id="age", *, source=None, **sink):
+    servers = broker.bootstrap_servers
+    source = source or Source(topic="in", servers=servers)
+    settings = {"topic": "out", "options": {"ledgerTopic": "ledger"}} | sink
+    return BrokerView(
+        Pipeline(source=source, sink=Sink(sink_id=sink_id, servers=servers, **settings))
+    )
+
+
+def report(batch=0, query="query", ends=None):
+    sources = [{"endOffset": ends, "latestOffset": None}] if ends else []
+    return {"id": query, "batchId": batch, "sources": sources}
+
+
+# -------------------------------------------------------------------------------------------- rows
+
+
+class Rows(Driver):
+    """Writes three records in batch 0, six in batch 1, and so on."""
+
+    def _rows(self, batch_id):
+        count = 3 * (batch_id + 1)
+        records = [Record(each, 1, None, b"x") for each in range(count)]
+        return [EncodedBatch("out", 0, count, bytearray(encode_batch(records)))]
+
+
+@pytest.mark.usefixtures("_kept")
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_rows_of_a_batch_are_those_that_were_decided(broker, tmp_path, kind):
+    sink_id = f"rows-{kind}"
+    files = SparkCheckpoint(tmp_path / secrets.token_hex(4))
+    driver = Rows(kind, options(broker, sink_id, files), files)
+    with view_of(broker, sink_id) as view:
+        assert view.facts(report(0, files.query_id)).rows is None
+        for batch in range(3):
+            driver.run_batch()
+            # At once: the transaction's marker need not be there.
+            assert view.facts(report(batch, files.query_id)).rows == 3 * (batch + 1)
+        rows = [view.facts(report(batch, files.query_id)).rows for batch in range(4)]
+        assert rows == [3, 6, 9, None]
+        assert view.facts(report(1, "another query")).rows is None
+    driver.close()
+
+
+def test_a_sink_of_sparks_has_no_ledger(broker):
+    with view_of(broker, "rows-single", kind="stock", options={}) as view:
+        assert view.facts(report()) == NOTHING_KNOWN
+
+
+# -------------------------------------------------------------------------------------------- ends
+
+
+def test_where_the_source_ends_for_readers_of_committed_records(broker):
+    servers = broker.bootstrap_servers
+    broker.create_topic("ends", 2)
+    producer = KafkaProducer(bootstrap_servers=servers, transactional_id="ends")
+    producer.init_transactions()
+    producer.begin_transaction()
+    for _ in range(3):
+        producer.send("ends", b"x", partition=1).get(60)
+    found = report(ends={"ends": {"0": 0, "1": 0}})
+    with view_of(broker) as view:
+        assert view.facts(found).ends == {("ends", 0): 0, ("ends", 1): 0}
+        assert view.facts(report(ends={"nowhere": {"0": 0}})).ends is None
+        # With a function for a source it is the sink's cluster, or what an option says.
+        with view_of(broker, source=lambda spark: spark) as other:
+            assert other.facts(found).ends == view.facts(found).ends
+        nowhere = {"sourceServers": "127.0.0.1:1", "ledgerTopic": "ledger"}
+        with view_of(broker, source=lambda spark: spark, options=nowhere) as other:
+            assert other._source.servers == "127.0.0.1:1"
+        producer.commit_transaction()
+        assert view.facts(found).ends == {("ends", 0): 0, ("ends", 1): 4}
+    producer.close()
+
+
+def test_where_the_source_ends_for_readers_of_everything(broker):
+    servers = broker.bootstrap_servers
+    broker.create_topic("all", 1)
+    producer = KafkaProducer(bootstrap_servers=servers, transactional_id="all")
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send("all", b"x").get(60)
+    source = Source(
+        topic="all", servers=servers, options={"kafka.isolation.level": "read_uncommitted"}
+    )
+    with view_of(broker, source=source, kind="stock", options={}) as view:
+        assert view.facts(report(ends={"all": {"0": 0}})).ends == {("all", 0): 1}
+    producer.abort_transaction()
+    producer.close()
+
+
+# --------------------------------------------------------------------------- transactions, limits
+
+
+def test_the_age_of_the_oldest_transaction_of_a_sink(broker):
+    view = view_of(broker)
+    assert view.facts(report()).transaction_age_ms is None
+    producers = {}
+    for name in ("spark.age", "spark.age.7.0.1.abc", "spark.agent", "other"):
+        producers[name] = producer = KafkaProducer(
+            bootstrap_servers=broker.bootstrap_servers, transactional_id=name
+        )
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("out", b"x").get(60)
+    age = view.facts(report()).transaction_age_ms
+    assert age is not None
+    assert age >= 0
+    producers["spark.age"].commit_transaction()
+    assert view.facts(report()).transaction_age_ms is not None
+    producers["spark.age.7.0.1.abc"].abort_transaction()
+    assert view.facts(report()).transaction_age_ms is None
+    for producer in producers.values():
+        producer.close()
+    view.close()
+
+
+def test_what_cannot_be_asked_for_stops_nothing_and_is_not_asked_for_again_at_once(monkeypatch):
+    monkeypatch.setattr(broker_view, "PATIENCE_MS", 1000)
+    with Broker() as gone:
+        view = view_of(gone)
+    asked = []
+    monkeypatch.setattr(view, "_rows", _noting(asked, view._rows))
+    monkeypatch.setattr(view, "_oldest_transaction_ms", _noting(asked, lambda: None))
+    assert view.facts(report(ends={"in": {"0": 0}})) == NOTHING_KNOWN
+    assert len(asked) == 1
+    monkeypatch.setattr(view, "_asks_again_at_s", 0.0)
+    assert view.facts(report()) == NOTHING_KNOWN
+    assert len(asked) == 2
+    view.close()
+
+
+def _noting(asked, question):
+    def ask(*arguments):
+        asked.append(arguments)
+        return question(*arguments)
+
+    return ask
+
+
+def test_which_topic_of_a_pipeline_is_not_there(broker):
+    servers = broker.bootstrap_servers
+    with view_of(broker) as view:
+        assert view.missing_topic() is None
+    with view_of(broker, source=Source(topic=["in", "gone"], servers=servers)) as view:
+        assert view.missing_topic() == (
+            f"the topic gone, which the pipeline reads, does not exist any more at {servers}"
+        )
+    with view_of(broker, topic="away", kind="stock", options={}) as view:
+        assert "the topic away, which the pipeline writes, does not exist" in view.missing_topic()

@@ -1,0 +1,99 @@
+"""docs/spark.md has every option that there is, and none that there is not."""
+
+import argparse
+import dataclasses
+import re
+
+import pytest
+
+from barnabas.spark_connector import Pipeline, Sink, Source
+from barnabas.spark_connector.command import _parser
+from barnabas.spark_connector.options import KAFKA_OPTIONS, OWN_OPTIONS, SinkOptions
+from barnabas.spark_connector.progress import batch_progress
+from barnabas.spark_connector.screen import FORMATS
+from barnabas.spark_connector.sinks import KINDS, OUTPUT_MODES
+from tests.checkout import ROOT
+from tests.spark_connector.test_progress import report
+
+PAGE = (ROOT / "docs" / "spark.md").read_text()
+
+
+def table(head):
+    """Return the rows below a table's first line: their cells."""
+    rows = PAGE[PAGE.index(f"\n{head}") :].strip().splitlines()[2:]
+    cells = []
+    for row in rows:
+        if not row.startswith("|"):
+            break
+        cells.append([cell.strip() for cell in row.strip("|").split("|")])
+    return cells
+
+
+def named(cell):
+    """Return the names in a cell, without the values that they take."""
+    return [name.split()[0] for name in re.findall(r"`([^`]+)`", cell)]
+
+
+def test_the_options_of_the_command():
+    (subparsers,) = (
+        action.choices
+        for action in _parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    )
+    options = [action for action in subparsers["run"]._actions if action.option_strings]
+    there_are = {action.option_strings[-1]: action.metavar for action in options}
+    del there_are["--help"]
+    rows = table("| Option | |")
+    assert {name for row in rows for name in named(row[0])} == there_are.keys()
+    # With what they take, as the help has it.
+    for name, metavar in there_are.items():
+        if metavar is not None:
+            assert any(f"`{name} {metavar}`" == row[0] for row in rows), name
+
+
+def test_the_options_of_the_sink():
+    rows = {name: row for row in table("| Option | Default | |") for name in named(row[0])}
+    assert rows.keys() == {*OWN_OPTIONS, *KAFKA_OPTIONS}
+
+
+@pytest.mark.parametrize(
+    ("option", "field"),
+    [
+        ("sourceGroupId", "source_group_id"),
+        ("transactionTimeoutMs", "transaction_timeout_ms"),
+        ("kafka.compression.type", "compression"),
+        ("batchMaxBytes", "batch_max_bytes"),
+        ("kafka.delivery.timeout.ms", "delivery_timeout_ms"),
+        ("kafka.request.timeout.ms", "request_timeout_ms"),
+        ("kafka.client.id", "client_id"),
+        ("ledgerTopic", "ledger_topic"),
+        ("newQuery", "new_query"),
+    ],
+)
+def test_the_defaults_of_the_sink(option, field):
+    parsed = SinkOptions.parse({"kafka.bootstrap.servers": "a:1", "sinkId": "sinkId"})
+    (row,) = [row for row in table("| Option | Default | |") if named(row[0]) == [option]]
+    default = row[1].strip("`").replace("<", "").replace(">", "")
+    value = getattr(parsed, field)
+    assert default == (str(value).lower() if isinstance(value, bool) else str(value))
+
+
+@pytest.mark.parametrize("kind", [Pipeline, Source, Sink])
+def test_the_arguments_of_a_pipeline(kind):
+    names = {f"{field.name}=" for field in dataclasses.fields(kind)}
+    assert {name for row in table(f"| `{kind.__name__}` | |") for name in named(row[0])} == names
+
+
+def test_the_kinds_and_the_modes_and_the_formats():
+    kinds = {name for row in table("| `kind` | Guarantee") for name in named(row[0])}
+    assert kinds == set(KINDS)
+    (modes,) = [row[1] for row in table("| `Sink` | |") if row[0] == "`output_mode=`"]
+    assert set(named(modes)) == set(OUTPUT_MODES)
+    (formats,) = [row[1] for row in table("| Option | |") if row[0] == "`--format FORMAT`"]
+    assert set(named(formats)) == set(FORMATS)
+
+
+def test_the_fields_of_a_line_for_programs():
+    said = PAGE[PAGE.index("In JSON the line is an object with") :].partition(", null where")[0]
+    fields = dataclasses.fields(batch_progress("a", report(1)))
+    assert named(said) == [field.name for field in fields]
