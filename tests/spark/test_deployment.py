@@ -213,7 +213,7 @@ def program_of(submitted: int, file: str) -> int:
             ["--master", "local[1]"],
             ["--servers", "{servers}"],
             1,
-            "barnabas.spark: Spark has no Kafka connector: give spark-submit the option --jars",
+            "refused-two_phase: Spark has no Kafka connector: give spark-submit the option --jars",
         ),
         (
             ["--master", "local[1]"],
