@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
 import confluent_kafka
+import pytest
 
 from tests.image.clients import consume, partitions, produce
 from tests.image.container import Container
@@ -151,12 +153,16 @@ def test_the_health_check(container):
 
 
 def test_http(container):
-    broker = container()
+    broker = container(environment={"KAFKA_BARNABAS_HTTP_BEARER_TOKEN": "prometheus"})
     broker.wait_for_log(READY)
     address = f"http://127.0.0.1:{broker.publish(9644)}"
     with urllib.request.urlopen(f"{address}/readyz", timeout=60) as answer:
         assert answer.status == 200
-    with urllib.request.urlopen(f"{address}/metrics", timeout=60) as answer:
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(f"{address}/metrics", timeout=60)
+    asked = urllib.request.Request(f"{address}/metrics")
+    asked.add_header("Authorization", "Bearer prometheus")
+    with urllib.request.urlopen(asked, timeout=60) as answer:
         assert b"process_resident_memory_bytes" in answer.read()
 
 

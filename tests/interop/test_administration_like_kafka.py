@@ -87,7 +87,6 @@ NOT_LOADED_YET = 14
 SCRAM_SHA_256, SCRAM_SHA_512 = 1, 2
 
 ON_PURPOSE = {
-    "set a quota": "Kafka stores it and limits the user; here it would limit nobody",
     "set one without salt": "Kafka stores it",
     "set one with a short password": "Kafka stores it; the mechanism cannot have made it",
     "set one with no password": "Kafka's answer is that of an error of its own, -1",

@@ -34,11 +34,16 @@ from tests.interop.secured import (
 from tests.interop.test_logins_like_kafka import create_scram_users
 from tests.issuer import rsa_key, token
 
+pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
+
+DAY_S = 24 * 60 * 60
+"""A token's life: it is made before all tests, however long those take."""
+
 GOOD = {
     "PLAIN": Login("PLAIN", "alice", USERS["alice"]),
     "SCRAM-SHA-256": Login("SCRAM-SHA-256", "scram", "secret"),
     "SCRAM-SHA-512": Login("SCRAM-SHA-512", "scram", "secret"),
-    "OAUTHBEARER": Login("OAUTHBEARER", "alice", token=token()),
+    "OAUTHBEARER": Login("OAUTHBEARER", "alice", token=token(lifetime_s=DAY_S)),
 }
 BAD = {
     "PLAIN": Login("PLAIN", "alice", "wrong"),
@@ -46,7 +51,9 @@ BAD = {
     "SCRAM-SHA-256": Login("SCRAM-SHA-256", "scram", "wrong"),
     "SCRAM-SHA-256 of nobody": Login("SCRAM-SHA-256", "nobody", "wrong"),
     "SCRAM-SHA-512": Login("SCRAM-SHA-512", "scram", "wrong"),
-    "OAUTHBEARER": Login("OAUTHBEARER", "alice", token=token(key=rsa_key("mine"))),
+    "OAUTHBEARER": Login(
+        "OAUTHBEARER", "alice", token=token(key=rsa_key("mine"), lifetime_s=DAY_S)
+    ),
 }
 # See login_clients.Kcat.
 KCAT_CANNOT = {"SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"}

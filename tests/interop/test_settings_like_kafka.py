@@ -85,8 +85,23 @@ OF_THE_PROCESS = {
     "log.dir",
     "log.dirs",
 }
-ONLY_OURS = {"cluster.id", "producer.id.expiration.check.interval.ms"}
-CANNOT_CHANGE = {"listeners", "listener.security.protocol.map"}
+ONLY_OURS = {
+    "cluster.id",
+    "producer.id.expiration.check.interval.ms",
+    # Those of Kafka's authorizer, which are no keys of its broker, and two of Kafka 4.4.
+    "allow.everyone.if.no.acl.found",
+    "super.users",
+    "sasl.oauthbearer.allow.unverified.audience",
+    "sasl.oauthbearer.allow.unverified.issuer",
+}
+CANNOT_CHANGE = {
+    "config.providers",
+    "listener.security.protocol.map",
+    "listeners",
+    "sasl.enabled.mechanisms",
+    "sasl.jaas.config",
+    "ssl.client.auth",
+}
 DYNAMIC_IN_KAFKA = {"min.insync.replicas"}
 
 
