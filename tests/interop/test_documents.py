@@ -312,7 +312,9 @@ def test_spark_on_a_cluster(shell):
     movements = lines_of(shell, "consume", "movements", "--offset", "beginning", "--exit")
     assert len(movements) == 20_000
     (line,) = submitted
-    assert shell.sh(line).splitlines() == ["starting Spark (spark-submit)", "ledger: nothing to do"]
+    started, address, done = shell.sh(line).splitlines()
+    assert (started, done) == ("starting Spark (spark-submit)", "ledger: nothing to do")
+    assert address.startswith("Spark's UI is at http://")
     blocks = blocks_of(ROOT / "docs/spark-cluster.md")
     (program,) = [block.text for block in blocks if block.language == "python"]
     (shell.directory / "ledger.py").write_text(f"{MOVEMENTS}{program}")
