@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 
 from tests.image.clients import consume, partitions, produce
 from tests.image.container import Container
+from tests.package.test_compose import DOCKER, SECRETS, project
 
 ROOT = Path(__file__).parents[2]
 READY = r"\[KafkaServer id=1\] started"
@@ -234,3 +236,61 @@ def test_topics_from_the_environment_are_there_when_it_is_ready(container):
     assert partitions(address) == {"orders": 3, "audit": 1}
     broker.signal(signal.SIGINT)
     assert broker.wait() == 0
+
+
+# ------------------------------------------------------------------------------------ compose files
+
+
+@pytest.fixture
+def composed(container, tmp_path):
+    """Run the services of a compose file that have something to do before the broker, then it."""
+    secrets = tmp_path / "secrets"
+    secrets.mkdir()
+    secrets.chmod(0o777)
+
+    def start(name, first):
+        services = project(DOCKER / name)["services"]
+        for service in (services[first], services["broker"]):
+            directory = service.get("working_dir")
+            command = service.get("command")
+            if directory is not None:
+                command = ["sh", "-c", f"cd {directory} && {shlex.join(command)}"]
+            running = container(
+                command=command,
+                environment=service.get("environment"),
+                volumes={SECRETS: secrets},
+                host_name=service.get("hostname", first),
+            )
+            if service is services[first]:
+                assert running.wait() == 0, running.log
+        running.wait_for_log(READY)
+        return running, secrets
+
+    return start
+
+
+def test_a_secured_broker(composed):
+    broker, secrets = composed("compose.secure.yaml", "setup")
+    assert broker.execute("barnabas", "ready").returncode == 0
+    assert "admin.properties" in os.listdir(secrets / "barnabas")
+    assert (secrets / "barnabas" / "ca.key").stat().st_mode & 0o777 == 0o600
+    login = f"--command-config {SECRETS}/barnabas/admin.properties"
+    created = broker.execute("sh", "-c", f"barnabas topics create orders {login}")
+    assert created.stdout == "orders created\n", created.stderr
+    for server in ("localhost:9092", "localhost:19092"):
+        wanted = f"consume orders -o beginning -e -b {server} {login}"
+        sent = f"echo {server} | barnabas produce orders -b {server} {login}"
+        ended = broker.execute("sh", "-c", f"{sent} >&2 && barnabas {wanted}")
+        assert server in ended.stdout.splitlines(), ended.stderr
+    nobody = broker.execute("barnabas", "topics", "list")
+    assert (nobody.returncode, nobody.stdout) == (1, "")
+
+
+def test_what_prometheus_shows(composed):
+    broker, secrets = composed("compose.observability.yaml", "token")
+    asked = urllib.request.Request(f"http://127.0.0.1:{broker.publish(9644)}/metrics")
+    token = (secrets / "http-token").read_text().strip()
+    asked.add_header("Authorization", f"Bearer {token}")
+    with urllib.request.urlopen(asked, timeout=60) as answer:
+        assert b"barnabas_loop_busy_seconds_total" in answer.read()
+    assert token not in str(broker.environment)
