@@ -14,6 +14,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
+from barnabas.spark_connector.client_options import CONSUMER_OPTIONS, PRODUCER_OPTIONS
 from barnabas.spark_connector.errors import WrongOption
 from barnabas.spark_connector.options import OWN_OPTIONS as SINK_OPTIONS
 from barnabas.spark_connector.pipeline import Pipeline
@@ -76,6 +77,13 @@ SOURCE_OPTIONS: Final = (
     "includeHeaders",
 )
 """Options of Spark's Kafka source (4.2) besides those of the consumer, which begin with kafka."""
+STOCK_OPTIONS: Final = (
+    "includeHeaders",
+    ASYNC_PROGRESS,
+    "asyncProgressTrackingCheckpointIntervalMs",
+)
+"""Options of Spark's Kafka sink besides those of the producer."""
+_NEARLY: Final = 0.85
 _NUMBERS: Final = (
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
@@ -164,11 +172,7 @@ def _check_pipeline(pipeline: Pipeline) -> None:
 def _check_source(source: Source, sink: Sink) -> None:
     given = source.spark_options()
     source.security()
-    _refuse_misspelt(
-        "source",
-        [name for name in source.options if not name.lower().startswith("kafka.")],
-        SOURCE_OPTIONS,
-    )
+    _refuse_misspelt("source", source.options, SOURCE_OPTIONS, CONSUMER_OPTIONS)
     for name, value in given.items():
         pattern, form = _FORMS.get(name.lower(), (None, ""))
         if pattern is not None and not pattern.fullmatch(value):
@@ -185,11 +189,20 @@ def _check_source(source: Source, sink: Sink) -> None:
         )
 
 
-def _refuse_misspelt(of: str, names: Iterable[str], known: Sequence[str]) -> None:
-    """Refuse an option that there is not, naming the nearest one that there is."""
+def _refuse_misspelt(
+    of: str, names: Iterable[str], known: Sequence[str], of_client: Sequence[str]
+) -> None:
+    """Refuse an option that there is not, naming the nearest one that there is.
+
+    Of those of Spark's Kafka client only what is nearly one: its plug-ins may have their own.
+    """
     by_name = {each.lower(): each for each in known}
     for name in names:
-        if name.lower() not in by_name:
+        if name.lower().startswith("kafka."):
+            near = get_close_matches(name.lower(), of_client, n=1, cutoff=_NEARLY)
+            if near and near[0] != name.lower():
+                raise WrongUse(f"the {of} has no option {name}: did you mean {near[0]}?")
+        elif name.lower() not in by_name:
             near = get_close_matches(name.lower(), by_name, n=1)
             hint = f"did you mean {by_name[near[0]]}?" if near else f"there are {', '.join(known)}"
             raise WrongUse(f"the {of} has no option {name}: {hint}")
@@ -247,7 +260,7 @@ def _check_options(sink: Sink) -> None:
             )
     # What begins with kafka. is judged with the sink's other options.
     own = [name for name in sink.options if not name.lower().startswith((KAFKA, OF_SOURCE))]
-    _refuse_misspelt("sink", own, [*OWN_OPTIONS, ASYNC_PROGRESS])
+    _refuse_misspelt("sink", own, [*OWN_OPTIONS, ASYNC_PROGRESS], ())
 
 
 def _check_options_of_the_stock_sink(sink: Sink) -> None:
@@ -260,6 +273,7 @@ def _check_options_of_the_stock_sink(sink: Sink) -> None:
                 "kind='stock' cannot write in transactions, Spark's sink never begins one: leave"
                 " the option kafka.transactional.id out, or use an exactly-once kind"
             )
+    _refuse_misspelt("sink", sink.options, STOCK_OPTIONS, PRODUCER_OPTIONS)
 
 
 def check_configuration(pipelines: Sequence[Pipeline], settings: Mapping[str, str]) -> None:

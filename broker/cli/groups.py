@@ -30,6 +30,7 @@ from barnabas.broker.cli.offsets import (
     partition_text,
     patiently,
 )
+from barnabas.broker.cli.outcome import Outcome
 from barnabas.broker.cli.output import count_text, print_json, print_pairs, print_table
 from barnabas.broker.cli.where import Where
 from barnabas.broker.client.connection import Connection
@@ -411,24 +412,18 @@ def _coordinator(cluster: Cluster, group_id: str) -> Connection:
 
 def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Delete groups one by one; what worked is said beside what did not."""
-    results: list[dict[str, Any]] = []
-    problems: list[str] = []
+    outcome = Outcome("group", "deleted", arguments.format)
     for group_id in dict.fromkeys(arguments.groups):
         try:
             patiently(cluster, arguments.timeout, partial(_delete, cluster, group_id))
         except Rejected as problem:
-            if not (arguments.if_exists and problem.code == ErrorCode.GROUP_ID_NOT_FOUND):
-                problems.append(str(problem))
-                continue
-            results.append({"group": group_id, "changed": False})
+            if arguments.if_exists and problem.code == ErrorCode.GROUP_ID_NOT_FOUND:
+                outcome.unchanged(group_id, "was not there")
+            else:
+                outcome.failed(problem)
         else:
-            results.append({"group": group_id, "changed": True})
-        if arguments.format == "text":
-            print(f"{group_id} {'deleted' if results[-1]['changed'] else 'was not there'}")
-    if arguments.format == "json":
-        print_json(results)
-    if problems:
-        raise CommandError("; ".join(problems))
+            outcome.done(group_id)
+    outcome.conclude()
 
 
 def _delete(cluster: Cluster, group_id: str) -> None:

@@ -23,12 +23,16 @@ from barnabas.protocol.errors import KafkaError
 
 COMMANDS = {
     "serve": "run a broker until SIGTERM or Ctrl-C",
+    "init": "write the configuration of a broker with TLS and users",
     "ready": "ask whether a broker answers: exit code 0 or 1",
     "config": "print a broker's effective configuration and its sources",
     "cluster": "describe a cluster, show and change settings of its brokers",
     "topics": "list, describe, create, delete and alter topics",
     "groups": "list, describe, move and delete consumer groups",
     "transactions": "list, describe and abort transactions, see who holds them",
+    "acls": "list, add and remove rules of access control",
+    "users": "list, create, alter and delete users of SCRAM",
+    "quotas": "list, set and remove limits of clients",
     "produce": "write lines of standard input to a topic",
     "consume": "print the records of topics",
     "records": "delete records before an offset or a time",

@@ -14,6 +14,7 @@ from barnabas.broker.cli.arguments import (
 from barnabas.broker.cli.cluster_view import Cluster, Rejected, check
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.offsets import EARLIEST, LATEST, offsets_at, patiently
+from barnabas.broker.cli.outcome import Outcome
 from barnabas.broker.cli.output import print_json, print_pairs, print_table, uuid_text
 from barnabas.broker.cli.resource_settings import (
     DYNAMIC_TOPIC_CONFIG,
@@ -293,7 +294,9 @@ def create(cluster: Cluster, arguments: argparse.Namespace) -> None:
     ]
     timeout_ms = int(arguments.timeout * 1000)
     request = CreateTopicsRequest(wanted, timeout_ms, arguments.dry_run)
-    outcome = _Outcome("would be created" if arguments.dry_run else "created", arguments.format)
+    outcome = Outcome(
+        "topic", "would be created" if arguments.dry_run else "created", arguments.format
+    )
     results = cluster.ask(CREATE_TOPICS, request).topics
     if not arguments.dry_run:
         made = [result.name for result in results if not result.error_code]
@@ -323,7 +326,7 @@ def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
     # Versions before 6 take the names from the second list.
     states = [DeleteTopicState(name=name) for name in names]
     request = DeleteTopicsRequest(states, names, timeout_ms)
-    outcome = _Outcome("deleted", arguments.format)
+    outcome = Outcome("topic", "deleted", arguments.format)
     for result in cluster.ask(DELETE_TOPICS, request).responses:
         name = result.name or ""
         if result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and arguments.if_exists:
@@ -343,7 +346,9 @@ def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
         alter_settings(cluster, TOPIC, name, changes, dry_run=arguments.dry_run)
     if arguments.partitions is not None:
         _add_partitions(cluster, arguments)
-    outcome = _Outcome("would be altered" if arguments.dry_run else "altered", arguments.format)
+    outcome = Outcome(
+        "topic", "would be altered" if arguments.dry_run else "altered", arguments.format
+    )
     outcome.done(name)
     outcome.conclude()
 
@@ -354,39 +359,3 @@ def _add_partitions(cluster: Cluster, arguments: argparse.Namespace) -> None:
     request = CreatePartitionsRequest(wanted, timeout_ms, arguments.dry_run)
     (result,) = cluster.ask(CREATE_PARTITIONS, request).results
     check(arguments.topic, result.error_code, result.error_message)
-
-
-class _Outcome:
-    """What became of each topic: printed together, and failures at the end in one line."""
-
-    def __init__(self, verb: str, output_format: str) -> None:
-        self._verb = verb
-        self._json = output_format == "json"
-        self._results: list[dict[str, Any]] = []
-        self._problems: list[str] = []
-
-    def settled(self, name: str, code: int, message: str | None) -> bool:
-        """Note a failure; returns whether there was none."""
-        if code:
-            try:
-                check(name, code, message)
-            except CommandError as problem:
-                self._problems.append(str(problem))
-        return not code
-
-    def done(self, name: str, remark: str = "", **more: int) -> None:
-        """Note a success."""
-        if not self._json:
-            print(f"{name} {remark or self._verb}")
-        self._results.append({"topic": name, "changed": not remark, **more})
-
-    def unchanged(self, name: str, remark: str) -> None:
-        """Note that nothing had to be done."""
-        self.done(name, remark)
-
-    def conclude(self) -> None:
-        """Print what is left to print; raises CommandError if something failed."""
-        if self._json:
-            print_json(self._results)
-        if self._problems:
-            raise CommandError("; ".join(self._problems))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from typing import Any
 
@@ -14,6 +13,7 @@ from barnabas.broker.cli.arguments import (
     whole_number,
 )
 from barnabas.broker.cli.cluster_view import Cluster, Partition
+from barnabas.broker.cli.consent import add_yes, check_can_ask, confirm
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.offsets import partition_text, patiently
 from barnabas.broker.cli.output import (
@@ -95,7 +95,7 @@ def _add_abort(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--start-offset", type=_offset, metavar="N", help="where it begins: holders shows it"
     )
-    parser.add_argument("-y", "--yes", action="store_true", help="do it without asking")
+    add_yes(parser)
 
 
 def _producer_id(text: str) -> int:
@@ -340,8 +340,7 @@ def _check_abort(arguments: argparse.Namespace) -> None:
         raise CommandError("say which one: ID, or -t, -p and --start-offset", USAGE)
     if arguments.id is None and None in topic_partition:
         raise CommandError("a place is -t, -p and --start-offset together", USAGE)
-    if not arguments.yes and not sys.stdin.isatty():
-        raise CommandError("standard input is not a terminal: give --yes", USAGE)
+    check_can_ask(arguments)
 
 
 def _abort_by_id(cluster: Cluster, arguments: argparse.Namespace) -> None:
@@ -356,7 +355,7 @@ def _abort_by_id(cluster: Cluster, arguments: argparse.Namespace) -> None:
     )
     if transaction.timeout_ms == NEVER_MS:
         question += " (another system may have promised to commit it: two-phase commit)"
-    _confirm(arguments, question)
+    confirm(arguments, question)
     patiently(cluster, arguments.timeout, lambda: abort_everywhere(cluster, transaction))
     if arguments.format == "json":
         print_json({"transactional_id": key, "changed": True})
@@ -367,7 +366,7 @@ def _abort_by_id(cluster: Cluster, arguments: argparse.Namespace) -> None:
 def _abort_by_place(cluster: Cluster, arguments: argparse.Namespace) -> None:
     topic_partition, start_offset = (arguments.topic, arguments.partition), arguments.start_offset
     (partition,) = _chosen(cluster, [(topic_partition[0], [topic_partition[1]])])
-    _confirm(
+    confirm(
         arguments,
         f"Abort what hangs on {partition_text(topic_partition)} from offset {start_offset} on",
     )
@@ -384,12 +383,3 @@ def _abort_by_place(cluster: Cluster, arguments: argparse.Namespace) -> None:
         )
     else:
         print(f"{partition_text(topic_partition)} from offset {start_offset} on aborted")
-
-
-def _confirm(arguments: argparse.Namespace, question: str) -> None:
-    """Ask, unless there is no need to; raises CommandError for anything but a yes."""
-    if arguments.yes:
-        return
-    print(f"{question}? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise CommandError("nothing was done")

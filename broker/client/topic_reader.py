@@ -48,16 +48,15 @@ class ReceivedRecord(NamedTuple):
 
 
 def read_topic(
-    address: tuple[str, int], topic: str, isolation: str = "read_uncommitted"
+    client: WireClient, topic: str, isolation: str = "read_uncommitted"
 ) -> list[ReceivedRecord]:
     """Return what ``topic`` holds now, partition after partition; raises KafkaError."""
     level = ISOLATION[isolation]
-    with WireClient(address) as client:
-        return [
-            record
-            for partition in range(partition_count(client, topic))
-            for record in read_partition(client, topic, partition, level)
-        ]
+    return [
+        record
+        for partition in range(partition_count(client, topic))
+        for record in read_partition(client, topic, partition, level)
+    ]
 
 
 def partition_count(client: WireClient, topic: str) -> int:

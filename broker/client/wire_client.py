@@ -60,8 +60,7 @@ class WireClient:
     ) -> None:
         self.timeout_seconds = timeout_seconds
         self._read_bytes = _READ_BYTES if tls is None else _TLS_READ_BYTES
-        self._socket = socket.create_connection(address, timeout_seconds)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = self._connected(address)
         if tls is not None:
             self._socket = tls.wrap_socket(self._socket, server_hostname=address[0])
         self._connection = ClientConnection(client_id, max_frame_bytes=max_frame_bytes)
@@ -69,6 +68,12 @@ class WireClient:
         self._heard_nothing = True
         self._versions: AdvertisedVersions | None = None
         self._features: dict[str, int] = {}
+
+    def _connected(self, address: tuple[str, int]) -> socket.socket:
+        """Return the connection's socket; raises OSError."""
+        connected = socket.create_connection(address, self.timeout_seconds)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connected
 
     def __enter__(self) -> Self:
         return self

@@ -55,7 +55,8 @@ class ConnectionLimitsConfig(StorageConfig):
         INT,
         INT_MAX,
         "Most connections at a time, of all listeners or, with its prefix, of one. One more gets "
-        "the place of the oldest that never completed a request, if there is one.",
+        "the place of the oldest that never completed a request, or has not logged in where it "
+        "has to, if there is one.",
         at_least(0),
         update=CLUSTER_WIDE,
     )

@@ -11,8 +11,11 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from barnabas.broker.config.broker_config import BROKER_CONFIGS
+from barnabas.broker.config.image_secrets import FILE_SUFFIX, image_secrets, secret_in
 from barnabas.broker.config.image_secrets import VARIABLES as SECRETS
-from barnabas.broker.config.image_secrets import image_secrets
+from barnabas.broker.config.listener_keys import PREFIX as LISTENER_PREFIX
+from barnabas.broker.config.types import ConfigType
 
 PREFIX = "KAFKA_"
 BITNAMI_PREFIX = "KAFKA_CFG_"
@@ -108,18 +111,35 @@ def from_environment(environment: Mapping[str, str]) -> list[Variable]:
     jaas_file = _jaas_file_of(environment)
     if jaas_file is not None:
         variables.append(Variable("barnabas.sasl.jaas.file", jaas_file, _JAVA_OPTIONS))
+    from_files = []
     for name in sorted(environment, key=_precedence):
+        value, secret = environment[name], _secret_of(name)
+        if secret is not None and value:
+            from_files.append(Variable(secret, secret_in(value, name), name))
         key = key_of(name)
-        if key is None:
+        if key is None or secret is not None:
             continue
-        value = environment[name]
         if key == "barnabas.log.level":
             value = _LOG_LEVELS.get(value.strip().upper(), value.strip().upper())
         elif name == _TOPICS:
             value = _topics(value, environment.get(_TOPICS_SEPARATOR, ","))
         variables.append(Variable(key, value, name))
     variables += [Variable(*each) for each in image_secrets(environment)]
-    return variables
+    return variables + from_files
+
+
+def _secret_of(name: str) -> str | None:
+    """Return the key whose value is in the file that a variable names, None if it names none."""
+    key = key_of(name.removesuffix(FILE_SUFFIX)) if name.endswith(FILE_SUFFIX) else None
+    if key is None:
+        return None
+    of_one_listener = key.startswith(LISTENER_PREFIX)
+    is_secret = any(
+        key == each.name or (of_one_listener and key.endswith(f".{each.name}"))
+        for each in BROKER_CONFIGS.values()
+        if each.type is ConfigType.PASSWORD
+    )
+    return key if is_secret else None
 
 
 def ignored_variables(environment: Mapping[str, str]) -> list[str]:

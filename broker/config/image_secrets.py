@@ -1,7 +1,9 @@
-"""Key stores and their passwords as the start scripts of Kafka's image name them: by files.
+"""Secrets that variables name by files, so that they are not in the environment themselves.
 
-``KAFKA_SSL_KEYSTORE_FILENAME`` is a file below ``/etc/kafka/secrets``, and ``..._CREDENTIALS`` one
-that holds a password, whose line end does not belong to it. Either wins over the plain variable.
+As the start scripts of Kafka's image have it, ``KAFKA_SSL_KEYSTORE_FILENAME`` is a file below
+``/etc/kafka/secrets``, and ``..._CREDENTIALS`` one that holds a password. As other images have it,
+any variable of a secret may have ``_FILE`` behind its name, and the path of a file as its value.
+A line end does not belong to a secret. Each of them wins over the plain variable.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from typing import Final
 from barnabas.broker.config.types import ConflictingValues
 
 DIRECTORY: Final = "/etc/kafka/secrets"
-_PASSWORD_BYTES_MAX: Final = 64 * 1024
+FILE_SUFFIX: Final = "_FILE"
+_SECRET_BYTES_MAX: Final = 64 * 1024
 
 _STORES: Final = {
     "KAFKA_SSL_KEYSTORE_FILENAME": "ssl.keystore.location",
@@ -37,14 +40,15 @@ def image_secrets(environment: Mapping[str, str]) -> Iterator[tuple[str, str, st
     for name, key in _PASSWORDS.items():
         if environment.get(name):
             path = os.path.join(DIRECTORY, environment[name])
-            yield key, _password(path, name), name
+            yield key, secret_in(path, name), name
 
 
-def _password(path: str, name: str) -> str:
+def secret_in(path: str, name: str) -> str:
+    """Return what a file holds that a variable names; raises ConfigError."""
     try:
         with Path(path).open("rb") as file:
-            data = file.read(_PASSWORD_BYTES_MAX + 1)
-        if len(data) > _PASSWORD_BYTES_MAX:
+            data = file.read(_SECRET_BYTES_MAX + 1)
+        if len(data) > _SECRET_BYTES_MAX:
             raise ConflictingValues(name, "", f"{name}: {path} is too long for a password")
         return data.decode().rstrip("\n")
     except OSError as error:

@@ -1,4 +1,4 @@
-r"""Reading ``server.properties``: Java's properties format, which is what Kafka reads.
+r"""``server.properties``, read and written: Java's properties format, which is what Kafka reads.
 
 Rules that trip naive readers: a key ends at the first unescaped ``=``, ``:`` or white space; a line
 that ends in an odd number of backslashes goes on in the next one, whose leading white space does
@@ -8,11 +8,12 @@ on; a backslash before any other character is dropped (``C\:``), and ``\uXXXX`` 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 _BLANK = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_ESCAPED = {ord("\\"): r"\\", **{ord(value): f"\\{key}" for key, value in _ESCAPES.items()}}
 
 
 class Property(NamedTuple):
@@ -42,6 +43,30 @@ def parse_properties(text: str) -> list[Property]:
         key, value = _split(logical)
         result.append(Property(_unescape(key, line), _unescape(value, line), line))
     return result
+
+
+def properties_text(properties: Mapping[str, str]) -> str:
+    r"""Return a file with these properties, in their order.
+
+    In ASCII, with ``\uXXXX`` for the rest: Java's tools read such files as Latin-1.
+    """
+    return "".join(f"{_key(key)}={_value(value)}\n" for key, value in properties.items())
+
+
+def _key(text: str) -> str:
+    return "".join(f"\\{each}" if each in "=: #!" else each for each in _escaped(text))
+
+
+def _value(text: str) -> str:
+    escaped = _escaped(text)
+    # Space at the end stays, at the beginning it would not.
+    return f"\\{escaped}" if escaped.startswith(" ") else escaped
+
+
+def _escaped(text: str) -> str:
+    units = text.translate(_ESCAPED).encode("utf-16-be", "surrogatepass")
+    numbers = (int.from_bytes(units[at : at + 2]) for at in range(0, len(units), 2))
+    return "".join(chr(each) if each < 0x7F else f"\\u{each:04X}" for each in numbers)
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:

@@ -311,6 +311,15 @@ class Connection(asyncio.BufferedProtocol):
         return self._pipeline.requests
 
     @property
+    def is_stranger(self) -> bool:
+        """Return whether the client has neither completed a request nor, where it has to, a login.
+
+        One that logs in again is none.
+        """
+        gate = self.gate
+        return not self._pipeline.requests or (gate is not None and gate.login.earlier is None)
+
+    @property
     def sent_bytes(self) -> int:
         """Return how many bytes of answers were written."""
         return self._writer.sent_bytes

@@ -19,8 +19,8 @@ Rules of this file:
   And where those that wait hold nearly everything, the longest of them go, for shorter ones.
 * **The limit is hard.** Small frames may arrive beyond it, and the first bytes of any: the longest
   silent of the addresses above their share are closed at once, until there is room again.
-* **Who has never completed a request** is a stranger. Strangers together have a small limit of
-  their own, to which all of this applies as well.
+* **Who has never completed a request**, or not logged in where that is asked for, is a stranger.
+  Strangers together have a small limit of their own, to which all of this applies as well.
 
 So what is counted never exceeds the limit by more than one arrival, and what is held that by one
 frame more. Nothing here knows of sockets or time but through a Sender and a function.

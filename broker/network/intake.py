@@ -32,8 +32,8 @@ class Owner(Protocol):
     """What an intake must know of its connection."""
 
     @property
-    def requests(self) -> int:
-        """How many requests came whole so far."""
+    def is_stranger(self) -> bool:
+        """Whether nothing is known of its client yet."""
 
     @property
     def network(self) -> str:
@@ -229,9 +229,12 @@ class Intake:
     def _open(self, held: int, missing: int, *, may_wait: bool) -> Claim:
         connection = self._connection
         assert connection is not None
-        is_stranger = not connection.requests
         claim = self._claim = Claim(
-            self, connection.network, missing, is_stranger=is_stranger, may_wait=may_wait
+            self,
+            connection.network,
+            missing,
+            is_stranger=connection.is_stranger,
+            may_wait=may_wait,
         )
         self._budget.open(claim, held)
         return claim

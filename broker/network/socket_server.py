@@ -147,7 +147,7 @@ class SocketServer:
         if self.tls_listeners:
             self.tls = TlsHost(self.loop, lambda: self._config.tls_handshakes_max)
         self.connections: set[Connection] = set()
-        # In the order in which they came; some have completed a request since.
+        # In the order in which they came; some are no strangers any more.
         self._newcomers: dict[Connection, None] = {}
         self.backlog = Backlog()
         self.connections_accepted = 0
@@ -252,7 +252,8 @@ class SocketServer:
     def admit(self, connection: Connection) -> str | None:
         """Take a new connection in, or return why not.
 
-        Where all places are taken, it gets that of the oldest that never completed a request.
+        Where all places are taken, it gets that of the oldest stranger: one that never completed a
+        request, or has not logged in.
         """
         refused = self._refusal_of(connection)
         if refused is not None:
@@ -287,10 +288,10 @@ class SocketServer:
         return None
 
     def _make_room(self, reached: str, listener: str | None = None) -> bool:
-        """Close the oldest connection without a single whole request, if there is one."""
+        """Close the oldest stranger's connection, if there is one."""
         served, oldest = [], None
         for connection in self._newcomers:
-            if connection.requests:
+            if not connection.is_stranger:
                 served.append(connection)
             elif listener in {None, connection.listener.name}:
                 oldest = connection
@@ -301,7 +302,8 @@ class SocketServer:
             return False
         del self._newcomers[oldest]
         self.connections_refused += 1
-        self.complain(f"connection closed: peer={oldest.peer} reason={reached}, no request yet")
+        what = "not logged in" if oldest.requests else "no request yet"
+        self.complain(f"connection closed: peer={oldest.peer} reason={reached}, {what}")
         oldest.abort()
         return True
 

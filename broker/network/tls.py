@@ -110,7 +110,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         """Drop everything."""
         connection = self._connection
         self._state = CLOSED
-        self._host.handshakes.end(self)
+        self._end_handshake()
         self._sender.end()
         self._held.clear()
         if not self._is_stepping:
@@ -194,7 +194,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             return
         is_open = self._state == OPEN
         self._state = CLOSING
-        self._host.handshakes.end(self)
+        self._end_handshake()
         self._held.clear()
         if not is_open:
             self._raw.close()
@@ -206,7 +206,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
     def abort(self) -> None:
         """Close at once."""
         self._state = CLOSED
-        self._host.handshakes.end(self)
+        self._end_handshake()
         self._raw.abort()
 
     # ------------------------------------------------------------------------ an Owner of a sender
@@ -254,7 +254,9 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         records = bytes(held[:size])
         del held[:size]
         self._is_stepping = True
-        self._host.handshakes.run(lambda: self._step(records), self._stepped)
+        self._host.handshakes.run(
+            self, lambda: self._step(records), self._stepped, is_first=self._ssl is None
+        )
 
     def _step(self, records: bytes) -> bool:
         """Go on with the handshake, on a thread; return whether it is done."""
@@ -304,11 +306,15 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         assert self._outgoing is not None
         assert self._connection is not None
         self._state = OPEN
-        self._host.handshakes.end(self)
+        self._end_handshake()
         self._host.handshakes.completed += 1
         self._sender.start(self._ssl, self._outgoing)
         self._connection.secured(self._ssl.getpeercert(binary_form=True))
         self._go_on()
+
+    def _end_handshake(self) -> None:
+        if self._host.handshakes.end(self):
+            self._is_stepping = False
 
     def displaced(self) -> None:
         """Give way to a handshake that has begun later."""
@@ -392,7 +398,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         """Send what TLS itself has to answer."""
         assert self._outgoing is not None
         if not self._sender.reply(self._outgoing.read()):
-            self._refuse("the client renews keys and reads no answer")
+            self._refuse("the client renews keys or handshakes without end")
             self.abort()
 
     def _broken(self, error: ssl.SSLError) -> None:

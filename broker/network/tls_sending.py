@@ -32,8 +32,9 @@ BATCH_BYTES: Final = 128 * 1024
 """Encrypted in a row before the socket gets it, and may say that it takes no more."""
 TURN_BYTES: Final = 1024 * 1024
 """Encrypted for one connection before the others have their turn."""
-REPLIES_MAX_BYTES: Final = 64 * 1024
-"""What TLS itself may answer to a client that reads nothing: keys that it has renewed."""
+REPLIES_MAX_BYTES: Final = 16 * 1024
+"""What TLS itself may answer in the life of a connection, some 600 times: clients renew keys after
+terabytes, and one that does it without end makes work of a few bytes."""
 
 
 class Owner(Protocol):
@@ -130,11 +131,10 @@ class TlsSender:
         self._waits = True
 
     def reply(self, data: bytes) -> bool:
-        """Send what TLS itself has to say; False if the peer has left too much of it unread."""
-        if self._is_full:
-            self._replies_bytes += len(data)
-            if self._replies_bytes > REPLIES_MAX_BYTES:
-                return False
+        """Send what TLS itself has to say; False if that has been too much."""
+        self._replies_bytes += len(data)
+        if self._replies_bytes > REPLIES_MAX_BYTES:
+            return False
         self._send([data])
         return True
 
@@ -145,7 +145,6 @@ class TlsSender:
     def drained(self) -> None:
         """Go on: the transport holds nothing any more."""
         self._is_full = False
-        self._replies_bytes = 0
         if self._timer is None:
             self._go_on()
 

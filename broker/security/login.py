@@ -170,11 +170,13 @@ class Login:
         assert exchange is not None, "no mechanism was chosen"
         if self.earlier is not None and self.mechanism != self.earlier.mechanism:
             return self._failed(SAME_MECHANISM)
+        self.state = State.FAILED  # Also after a bug in there no other token is looked at.
         try:
             found = exchange.step(token)
         except SaslFailed as error:
             return self._failed(str(error), error.user, error.detail)
         if not isinstance(found, Accepted):
+            self.state = State.CHOSEN
             return Next(found.token)
         principal = user(found.user)
         if self.earlier is not None and principal != self.earlier.principal:

@@ -155,7 +155,7 @@ class ScramUsers:
 
     def _row_of(self, new: NewCredential) -> ScramRow:
         iterations = new.iterations or self._iterations
-        salt = new.salt or _salt(secrets.randbits(_SALT_BITS))
+        salt = new.salt or new_salt()
         if new.salted_password is not None:
             salted = new.salted_password
         else:
@@ -164,6 +164,11 @@ class ScramUsers:
         return row_of(
             new.user, new.mechanism, credential_of(new.mechanism, salted, salt, iterations)
         )
+
+
+def new_salt() -> bytes:
+    """Return a salt for a new credential, like those of ``kafka-configs``."""
+    return _salt(secrets.randbits(_SALT_BITS))
 
 
 def row_of(user: str, mechanism: ScramMechanism, credential: ScramCredential) -> ScramRow:

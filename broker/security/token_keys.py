@@ -102,7 +102,7 @@ def _key_of(entry: Mapping[str, Any], allowed: Sequence[str]) -> TokenKey | None
         return None
     possible = _WITH_RSA if kind == "RSA" else (_CURVES.get(entry["crv"], ""),)
     named = entry.get("alg")
-    algorithms = tuple(each for each in possible if each in allowed and named in {None, each})
+    algorithms = tuple(each for each in possible if each in allowed and named in (None, each))
     if not algorithms:
         return None
     public = {"kty": kind, **{name: entry[name] for name in members}}

@@ -12,14 +12,15 @@ or in the caller's event loop; what returns an Outcome is then awaited::
         await broker.create_topic("orders")
 
 Data is in memory unless ``storage`` names a directory. A test may pull the plug (``crash``), start
-again on the same data and port (``restart``), catch requests (``intercept``) and move time
-(``clock.advance``).
+again on the same data and port (``restart``), catch requests (``intercept``), move time
+(``clock.advance``) and have users log in (``security``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -31,9 +32,24 @@ from typing import Any, Generic, Self, TypeVar
 from barnabas.broker.api.dispatch import ROUTES, RequestContext, Routes
 from barnabas.broker.client.topic_reader import ReceivedRecord, read_topic
 from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.properties import properties_text
 from barnabas.broker.runtime.clock import ManualClock
+from barnabas.broker.security.acls import AclFilter
 from barnabas.broker.server import BrokerServer, loop_factory
+from barnabas.broker.testing.inside import InsideClient, connect_inside
 from barnabas.broker.testing.interception import Fault, Interception
+from barnabas.broker.testing.security import (
+    NO_SECURITY,
+    TOKEN_LIFETIME_S,
+    TOKENS,
+    AccessRule,
+    Security,
+    Style,
+    authority,
+    client_config,
+    token_of,
+)
+from barnabas.broker.topics.access_rules import AccessRules
 from barnabas.broker.topics.catalogue import new_cluster_id
 from barnabas.protocol.api import Api
 from barnabas.protocol.errors import ErrorCode
@@ -49,7 +65,6 @@ Result = TypeVar("Result")
 MEMORY_DIRECTORY = "/data"
 
 DEFAULTS: Mapping[str, str] = {
-    "listeners": "PLAINTEXT://127.0.0.1:0",
     "barnabas.http.listener": "",
     # A test wants its group at once, and clients that leave wait for a rebalance.
     "group.initial.rebalance.delay.ms": "0",
@@ -138,7 +153,8 @@ class Broker:
     """A broker for tests; see the head of this module.
 
     ``config`` holds settings by Kafka's keys. ``port`` 0 takes any free one, and keeps it over
-    ``restart``. ``seed`` makes what a crash loses repeatable; it is ``broker.seed`` otherwise.
+    ``restart``. ``security`` says who may connect, and what for (barnabas.testing.Security).
+    ``seed`` makes what a crash loses repeatable; it is ``broker.seed`` otherwise.
     ``max_versions`` lowers what is served, by API name, to imitate an older broker; KAFKA_3_9 is
     one such table. Raises ConfigError for a key or a value that cannot be used.
     """
@@ -149,10 +165,12 @@ class Broker:
         storage: str | os.PathLike[str] | None = None,
         port: int = 0,
         config: Mapping[str, str] | None = None,
+        security: Security | None = None,
         seed: int | None = None,
         max_versions: Mapping[str, int] | None = None,
     ) -> None:
-        settings = {**DEFAULTS, "listeners": f"PLAINTEXT://127.0.0.1:{port}", **(config or {})}
+        self._security = security or NO_SECURITY
+        settings = {**DEFAULTS, **self._security.settings(port), **(config or {})}
         directory = MEMORY_DIRECTORY if storage is None else os.fspath(storage)
         settings["log.dirs"] = directory
         self._config = load_config(overrides=[f"{k}={v}" for k, v in settings.items()]).config
@@ -237,6 +255,64 @@ class Broker:
         host, port = self.address
         return f"{host}:{port}"
 
+    # ------------------------------------------------------------------------------------ security
+
+    def client_config(
+        self,
+        user: str | None = None,
+        style: Style = "kafka-python",
+        *,
+        mechanism: str | None = None,
+        password: str | None = None,
+    ) -> dict[str, Any]:
+        """Return all that a client needs to connect as a user, in the client's own words.
+
+        Keywords for ``kafka-python`` and ``aiokafka``, settings for ``confluent`` and all other
+        users of ``librdkafka``, properties for ``java``, options of Spark's ``kafka`` format for
+        ``spark``. ``password`` is
+        another one than the user's, ``mechanism`` another one than the broker's first. Raises
+        ValueError where the broker knows no such user.
+        """
+        servers = self.bootstrap_servers
+        settings = self._security.client_settings(servers, user, password, mechanism)
+        token = None
+        if settings.mechanism == TOKENS:
+            token = self.token(settings.user)
+        return client_config(settings, style, token)
+
+    def client_properties(
+        self, user: str | None = None, *, mechanism: str | None = None, password: str | None = None
+    ) -> str:
+        """Return ``java``'s settings as the text of a file, for ``--command-config``."""
+        found = self.client_config(user, "java", mechanism=mechanism, password=password)
+        return properties_text(found)
+
+    def token(self, user: str, lifetime_s: float = TOKEN_LIFETIME_S) -> str:
+        """Return a token of the issuer that an OAUTHBEARER listener of this broker trusts."""
+        return token_of(user, lifetime_s)
+
+    @property
+    def authority_pem(self) -> str:
+        """Return the certificate of who has signed the broker's: what other clients need."""
+        return authority().certificate_pem
+
+    def add_acls(self, *rules: AccessRule) -> Outcome[None]:
+        """Add rules of ``allow`` and ``deny``, from the next request on. Raises KafkaError."""
+
+        async def add() -> None:
+            await self._access_rules().add([acl for rule in rules for acl in rule.acls])
+
+        return self._do(add())
+
+    def remove_acls(self, *rules: AccessRule) -> Outcome[None]:
+        """Take rules away, from the next request on."""
+        filters = [AclFilter(*acl) for rule in rules for acl in rule.acls]
+
+        async def remove() -> None:
+            await self._access_rules().remove(filters, len(filters))
+
+        return self._do(remove())
+
     # --------------------------------------------------------------------------------- operations
 
     def create_topic(
@@ -253,11 +329,19 @@ class Broker:
     def records(
         self, topic: str, isolation: str = "read_uncommitted"
     ) -> Outcome[list[ReceivedRecord]]:
-        """Read all that a topic holds over the wire, as a consumer of this isolation sees it."""
-        address = self.address
+        """Read all that a topic holds, as a consumer of this isolation sees it; needs no login."""
+
+        def read(end: socket.socket) -> list[ReceivedRecord]:
+            with InsideClient(end) as client:
+                return read_topic(client, topic, isolation)
+
         if self._thread is not None:
-            return Outcome(None, read_topic(address, topic, isolation))
-        return Outcome(asyncio.to_thread(read_topic, address, topic, isolation))
+            return Outcome(None, read(self._thread.run(self._connect_inside())))
+
+        async def read_aside() -> list[ReceivedRecord]:
+            return await asyncio.to_thread(read, await self._connect_inside())
+
+        return Outcome(read_aside())
 
     @contextmanager
     def intercept(
@@ -300,9 +384,18 @@ class Broker:
             return Outcome(operation)
         return Outcome(None, self._thread.run(operation))
 
+    def _access_rules(self) -> AccessRules:
+        server = self.server
+        return AccessRules(server.authorizer, server.metastore, server.catalogue.changes)
+
+    async def _connect_inside(self) -> socket.socket:
+        return await connect_inside(self.server.sockets)
+
     async def _start_or_leave_nothing(self) -> None:
         try:
             await self._start()
+            if acls := self._security.rules:
+                await self._access_rules().add(acls)
         except BaseException:
             await self._stop()
             raise

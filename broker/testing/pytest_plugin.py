@@ -8,7 +8,8 @@
 Tests are kept apart by a prefix before every topic name, which is cheaper than a broker for each.
 Settings come from the ``kafka_config`` fixture, then ``--kafka-config key=value``, then the ini
 option ``kafka_config``; the first that names a key wins. So do ``kafka_storage``,
-``--kafka-storage`` and the ini option for the directory to keep data in (in memory if none).
+``--kafka-storage`` and the ini option for the directory to keep data in (in memory if none). The
+``kafka_security`` fixture says who may connect (everybody if it is not overridden).
 
 Every pytest of the environment imports this file, so it imports nothing of the broker by itself.
 """
@@ -18,12 +19,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from barnabas.broker.testing.embedded import Broker, ReceivedRecord
+    from barnabas.broker.testing.security import Security, Style
 
 _numbers = itertools.count(1)
 
@@ -39,6 +41,12 @@ class Kafka:
     def bootstrap_servers(self) -> str:
         """Return "host:port" for clients."""
         return self.broker.bootstrap_servers
+
+    def client_config(
+        self, user: str | None = None, style: Style = "kafka-python"
+    ) -> dict[str, Any]:
+        """Return all that a client needs to connect as a user; see ``Broker.client_config``."""
+        return self.broker.client_config(user, style)
 
     def topic(self, name: str) -> str:
         """Return what a topic of this test is called on the broker."""
@@ -85,8 +93,17 @@ def kafka_storage() -> str | None:
 
 
 @pytest.fixture(scope="session")
+def kafka_security() -> Security | None:
+    """Return who may connect and what for, None for everybody; override it in a conftest.py."""
+    return None
+
+
+@pytest.fixture(scope="session")
 def kafka_broker(
-    pytestconfig: pytest.Config, kafka_config: dict[str, str], kafka_storage: str | None
+    pytestconfig: pytest.Config,
+    kafka_config: dict[str, str],
+    kafka_storage: str | None,
+    kafka_security: Security | None,
 ) -> Iterator[Broker]:
     """Run the session's broker."""
     from barnabas.broker.config.types import ConfigError
@@ -105,7 +122,7 @@ def kafka_broker(
         or None
     )
     try:
-        running = Broker(config=settings | kafka_config, storage=storage)
+        running = Broker(config=settings | kafka_config, storage=storage, security=kafka_security)
     except ConfigError as error:
         raise pytest.UsageError(f"kafka_config: {error}") from None
     with running as broker:

@@ -8,7 +8,6 @@ markers, with any white space in it.
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -79,6 +78,6 @@ def _block(label: str, inside: str) -> PemBlock:
         inside = inside[header.end() :]
     try:
         data = base64.b64decode("".join(inside.split()), validate=True)
-    except binascii.Error:
+    except ValueError:  # binascii.Error is one; characters beyond ASCII are another.
         raise MalformedPem(f"a {label} is no base64") from None
     return PemBlock(label, tuple(headers), data)

@@ -7,6 +7,7 @@ and ``/* */`` are comments. Errors never repeat what was written: there are pass
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -14,6 +15,12 @@ from typing import Final
 FLAGS: Final = ("required", "requisite", "sufficient", "optional")
 _SPECIAL: Final = "{};="
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "b": "\b"}
+_ESCAPED: Final = {
+    ord("\\"): r"\\",
+    ord('"'): r"\"",
+    **{ord(v): "\\" + k for k, v in _ESCAPES.items()},
+}
+_BARE_WORD: Final = re.compile(r"[A-Za-z0-9_$.-]+")
 
 
 class MalformedJaas(Exception):
@@ -36,6 +43,20 @@ def parse_jaas_value(text: str) -> JaasModule:
     if words.next is not None:
         raise MalformedJaas("there is more behind the first login module; one is allowed")
     return module
+
+
+def jaas_text(module: JaasModule) -> str:
+    """Write a value of ``sasl.jaas.config``; its options are in it as they are."""
+    options = (f"{_word(key)}={_quoted(value)}" for key, value in module.options.items())
+    return f"{' '.join((module.name, module.flag, *options))};"
+
+
+def _word(text: str) -> str:
+    return text if _BARE_WORD.fullmatch(text) else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    return f'"{text.translate(_ESCAPED)}"'
 
 
 def parse_jaas_file(text: str) -> dict[str, list[JaasModule]]:

@@ -8,5 +8,17 @@ from barnabas.broker.testing.embedded import (
     Outcome,
     ReceivedRecord,
 )
+from barnabas.broker.testing.security import AccessRule, Security, allow, deny
 
-__all__ = ["KAFKA_3_9", "Broker", "ErrorCode", "Interception", "Outcome", "ReceivedRecord"]
+__all__ = [
+    "KAFKA_3_9",
+    "AccessRule",
+    "Broker",
+    "ErrorCode",
+    "Interception",
+    "Outcome",
+    "ReceivedRecord",
+    "Security",
+    "allow",
+    "deny",
+]

@@ -36,12 +36,19 @@ class AttackedBroker(BarnabasProcess):
         super().__init__(
             directory, **{"barnabas_http_listener": f"{HOST}:{self.http_port}", **overrides}
         )
+
+    def command(self) -> list[str]:
         if "sasl.enabled.mechanisms" in self.overrides:
-            # Beside the neighbour's listener, one that asks for a login.
-            self.overrides |= {
-                "listeners": f"PLAINTEXT://{HOST}:{self.port},LOGIN://{HOST}:{self.login_port}",
-                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,LOGIN:SASL_PLAINTEXT",
-            }
+            login = "SASL_PLAINTEXT" if self.tls_port is None else "SASL_SSL"
+            protocols = f"PLAINTEXT:PLAINTEXT,SSL:SSL,LOGIN:{login}"
+            self.overrides["listener.security.protocol.map"] = protocols
+        return super().command()
+
+    @property
+    def listeners(self) -> str:
+        """Beside the neighbour's listener one that asks for a login, where users are told."""
+        login = f",LOGIN://{HOST}:{self.login_port}"
+        return super().listeners + (login if "sasl.enabled.mechanisms" in self.overrides else "")
 
     def environment(self) -> dict[str, str]:
         environment = super().environment() | self.variables

@@ -14,6 +14,7 @@ from tests.attack.neighbour import Report
 from tests.attack.process import AttackedBroker, NeighbourDied, NeighbourProcess
 from tests.attack.scenario import MIB, DirectoryScenario, Limits, Scenario, Sent, Target
 from tests.attack.workshop import Workshop
+from tests.certificates import Authority
 
 SETTLE_POLL_S = 0.1
 WITHOUT_ATTACK_S = 0.5
@@ -109,7 +110,10 @@ class Attack:
         """Start, attack, look, stop, start again, look again."""
         allow_many_files()
         outcome = self._outcome
-        with AttackedBroker(self._directory / "broker", **self._scenario.settings) as broker:
+        attacked = AttackedBroker(self._directory / "broker", **self._scenario.settings)
+        if self._scenario.tls:
+            attacked.serve_tls(Authority().issue())
+        with attacked as broker:
             try:
                 with NeighbourProcess(broker) as neighbour:
                     self._attack(broker, duration_s)

@@ -79,6 +79,8 @@ class Scenario:
     limits: Limits = Limits()
     settings: Mapping[str, str] = field(default_factory=dict)
     """Of the broker, by Kafka's names; none where the defaults can be attacked."""
+    tls: bool = False
+    """Whether there is a listener with TLS, and the one for logins has it, too."""
     weight: float = 1.0
     """Its share of a long run."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.bench import report
 from tests.bench.load import RequestFailed
 from tests.bench.machine import describe
-from tests.bench.rows import ROWS, TLS_ROWS
+from tests.bench.rows import ACL_ROWS, ROWS, TLS_ROWS
 from tests.bench.run import FULL, QUICK, Results, run
 from tests.bench.spark_rows import SPARK_ROWS
 from tests.bench.spark_run import WorkerFailed
@@ -18,7 +18,8 @@ from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerDied
 from tests.counterparts.errors import MissingCounterpart
 
-ALL = (*ROWS, *TLS_ROWS, *SPARK_ROWS)
+BROKER_ROWS = (*ROWS, *TLS_ROWS, *ACL_ROWS)
+ALL = (*BROKER_ROWS, *SPARK_ROWS)
 LOG_GIGABYTES, QUICK_LOG_GIGABYTES = 20, 1
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 
@@ -29,7 +30,7 @@ def main() -> int:
     if arguments.python is not None:
         BarnabasProcess.interpreter, BarnabasProcess.packages = arguments.python, ""
     keys = _with_compared(arguments.only)
-    rows = [row for row in (*ROWS, *TLS_ROWS) if row.key in keys]
+    rows = [row for row in BROKER_ROWS if row.key in keys]
     spark_rows = [row for row in SPARK_ROWS if row.key in keys]
     starts = _chosen_starts(arguments)
     names = ["barnabas", "kafka"] if arguments.brokers == "both" else [arguments.brokers]

@@ -43,6 +43,9 @@ class Row(NamedTuple):
     versus: tuple[Versus, ...] = ()
     tls: bool = False
     """Over TLS, on brokers of its own."""
+    acls: bool = False
+    """On brokers with ACLs, and, in the same rounds, on brokers without: the row it is held
+    against."""
 
     @property
     def topic_partitions(self) -> int:
@@ -112,5 +115,17 @@ TLS_ROWS = (
     Row("tls-produce-160", "TLS, produce 160x100 B", "produce", _TLS, records=160, tls=True),
     Row("tls-fetch", "TLS, fetch 1 MB slices", "fetch", Targets(), connections=2, tls=True),
 )
+ACL_ROWS = (
+    Row(
+        "acls-produce-1",
+        "ACLs, produce 1x100 B, 4 connections",
+        "produce",
+        Targets(),
+        versus=(Versus("open-produce-1", 0.95),),
+        acls=True,
+    ),
+    Row("open-produce-1", "the same without ACLs, in the same rounds", "produce", Targets()),
+)
+"""The second of a pair is measured with the first."""
 START_UP_TARGET = 0.15
 IDLE_MEMORY_TARGET = 0.2

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tests.bench.controlled import control, give_rights
 from tests.bench.end_to_end import EndToEnd, Peer
 from tests.bench.frames import (
     FetchPlace,
@@ -27,7 +28,7 @@ from tests.bench.frames import (
 from tests.bench.load import ClosedLoop, Measurement, RequestFailed
 from tests.bench.memory import touch_memory
 from tests.bench.rebalance import Rebalance
-from tests.bench.rows import IN_FLIGHT, ROWS, Row
+from tests.bench.rows import ACL_ROWS, IN_FLIGHT, ROWS, Row
 from tests.bench.spark_job import SparkMeasurement
 from tests.bench.spark_rows import SparkRow
 from tests.bench.spark_run import run_spark
@@ -106,7 +107,7 @@ def run(
         for broker in brokers.values():
             _warm_up(broker, effort.first_warm_up_s)
         for row in rows:
-            if row.tls:
+            if row.tls or row in ACL_ROWS:
                 continue
             for name, measurements in _rounds(brokers, row, effort).items():
                 results.rows[name, row.key] = _median(measurements)
@@ -115,7 +116,28 @@ def run(
             results.loaded_bytes[name] = broker.resident_bytes()
     if any(row.tls for row in rows):
         _run_tls(names, [row for row in rows if row.tls], effort, results)
+    if any(row.acls for row in rows):
+        _run_controlled(names, [row for row in rows if row.acls], effort, results)
     return results
+
+
+def _run_controlled(
+    names: Sequence[str], rows: Sequence[Row], effort: Effort, results: Results
+) -> None:
+    """The same on brokers with ACLs and on such without, in turn: they differ by little."""
+    with ExitStack() as stack:
+        controlled = {name: stack.enter_context(control(BROKERS[name]())) for name in names}
+        for broker in controlled.values():
+            give_rights(broker)
+        free = {f"{name}, free": stack.enter_context(BROKERS[name]()) for name in names}
+        brokers = controlled | free
+        for broker in brokers.values():
+            _warm_up(broker, effort.first_warm_up_s)
+        for row in rows:
+            measured = _rounds(brokers, row, effort)
+            for name in names:
+                results.rows[name, row.key] = _median(measured[name])
+                results.rows[name, row.versus[0].key] = _median(measured[f"{name}, free"])
 
 
 def _run_tls(names: Sequence[str], rows: Sequence[Row], effort: Effort, results: Results) -> None:
@@ -219,7 +241,7 @@ def run_row(
 def _closed_loop(
     broker: BrokerProcess, frames: Sequence[Frames], in_flight: int, *, tls: bool
 ) -> ClosedLoop:
-    port = broker.port if broker.tls_port is None or not tls else broker.tls_port
+    port = broker.more_ports["SSL"] if tls else broker.port
     return ClosedLoop(port, frames, in_flight, tls=tls)
 
 

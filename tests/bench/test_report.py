@@ -2,7 +2,7 @@
 
 from tests.bench import report
 from tests.bench.load import Measurement
-from tests.bench.rows import ROWS
+from tests.bench.rows import ACL_ROWS, ROWS, TLS_ROWS
 from tests.bench.run import Results
 from tests.bench.spark_job import SparkMeasurement
 from tests.bench.spark_rows import SPARK_ROWS
@@ -80,9 +80,10 @@ def test_a_transaction_is_held_against_plain_writes():
 
 
 def test_every_row_that_another_is_held_against_exists():
-    keys = [row.key for row in (*ROWS, *SPARK_ROWS)]
+    rows = (*ROWS, *TLS_ROWS, *ACL_ROWS, *SPARK_ROWS)
+    keys = [row.key for row in rows]
     assert len(set(keys)) == len(keys)
-    compared = {versus.key for row in (*ROWS, *SPARK_ROWS) for versus in row.versus}
+    compared = {versus.key for row in rows for versus in row.versus}
     assert compared <= set(keys)
 
 

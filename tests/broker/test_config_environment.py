@@ -183,3 +183,42 @@ def test_a_password_that_cannot_be_read_stops_the_start(secrets, content, reason
         load_config(environment={"KAFKA_SSL_KEY_CREDENTIALS": "password"})
     assert str(raised.value).startswith(f"KAFKA_SSL_KEY_CREDENTIALS: {secrets}/password")
     assert str(raised.value).endswith(reason)
+
+
+def test_any_secret_may_be_in_a_file(tmp_path):
+    (tmp_path / "token").write_text("abc def\n")
+    (tmp_path / "jaas").write_text("some.Module required;\n")
+    (tmp_path / "password").write_text("from-a-file")
+    listener = "listener.name.sasl.plain.sasl.jaas.config"
+    environment = {
+        "KAFKA_BARNABAS_HTTP_BEARER_TOKEN_FILE": str(tmp_path / "token"),
+        f"{variable_of(listener)}_FILE": str(tmp_path / "jaas"),
+        "KAFKA_CFG_SSL_KEYSTORE_PASSWORD_FILE": str(tmp_path / "password"),
+        "KAFKA_SSL_KEYSTORE_PASSWORD": "plain",
+        "KAFKA_SSL_KEY_PASSWORD_FILE": "",
+    }
+    found = {each.key: each for each in from_environment(environment)}
+    assert {key: each.value for key, each in found.items()} == {
+        "barnabas.http.bearer.token": "abc def",
+        listener: "some.Module required;",
+        "ssl.keystore.password": "from-a-file",
+    }
+    assert found["ssl.keystore.password"].name == "KAFKA_CFG_SSL_KEYSTORE_PASSWORD_FILE"
+
+
+def test_what_is_no_secret_is_not_read_from_a_file(tmp_path):
+    environment = {
+        "KAFKA_BARNABAS_SASL_JAAS_FILE": "/jaas.conf",
+        "KAFKA_NUM_PARTITIONS_FILE": str(tmp_path / "none"),
+    }
+    assert {each.key for each in from_environment(environment)} == {
+        "barnabas.sasl.jaas.file",
+        "num.partitions.file",
+    }
+
+
+def test_a_secret_whose_file_is_not_there_stops_the_start(tmp_path):
+    name = "KAFKA_BARNABAS_HTTP_BEARER_TOKEN_FILE"
+    with pytest.raises(ConfigError) as raised:
+        load_config(environment={name: str(tmp_path / "none")})
+    assert str(raised.value) == f"{name}: {tmp_path}/none: No such file or directory"

@@ -2,7 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.broker.config.properties import MalformedProperties, Property, parse_properties
+from barnabas.broker.config.properties import (
+    MalformedProperties,
+    Property,
+    parse_properties,
+    properties_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -67,6 +72,22 @@ characters = st.text(st.characters(exclude_categories=["Cs"]))
 def test_what_was_escaped_comes_back(pairs):
     text = "\n".join(f"{escape(key)} = {escape(value)}" for key, value in pairs)
     assert [(each.key, each.value) for each in parse_properties(text)] == pairs
+
+
+@given(st.dictionaries(characters, characters))
+def test_what_is_written_comes_back(properties):
+    text = properties_text(properties)
+    assert text.isascii()
+    assert {each.key: each.value for each in parse_properties(text)} == properties
+
+
+def test_files_are_written_as_people_write_them():
+    found = properties_text({"a.b": 'x="1" c:\\d', "pem": "one\ntwo", "ü": " é😀"})
+    assert found.splitlines() == [
+        'a.b=x="1" c:\\\\d',
+        "pem=one\\ntwo",
+        "\\u00FC=\\ \\u00E9\\uD83D\\uDE00",
+    ]
 
 
 @given(st.text(alphabet="\\=:#! \t\f\n\rabu0"))

@@ -90,3 +90,20 @@ def test_a_setting_that_there_is_not_is_said_so(outside):
 def test_the_seed_is_shown_with_a_failure(outside):
     outside.makepyfile("def test_fails(kafka):\n    assert kafka.broker.seed < 0\n")
     run(outside).stdout.fnmatch_lines(["*kafka*", "broker seed *"])
+
+
+def test_who_may_connect_comes_from_a_fixture(outside):
+    outside.makeconftest(
+        "import pytest\n"
+        "from barnabas.testing import Security\n"
+        "@pytest.fixture(scope='session')\n"
+        "def kafka_security():\n    return Security(users=['alice'])\n"
+    )
+    outside.makepyfile(
+        "def test_users(kafka):\n"
+        "    assert kafka.create_topic('orders')\n"
+        "    assert kafka.records('orders') == []\n"
+        "    config = kafka.client_config('alice', 'java')\n"
+        "    assert config['security.protocol'] == 'SASL_SSL'\n"
+    )
+    run(outside).assert_outcomes(passed=1)

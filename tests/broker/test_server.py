@@ -164,7 +164,8 @@ async def test_an_orderly_stop_leaves_no_journal_to_replay(tmp_path, caplog):
             with await asyncio.to_thread(WireClient, server.listeners[0].bound) as client:
                 await asyncio.to_thread(client.ask, PRODUCE, produce_request("t"), 9)
     async with Started(BrokerServer(config(tmp_path))) as server:
-        records = await asyncio.to_thread(read_topic, server.listeners[0].bound, "t")
+        with await asyncio.to_thread(WireClient, server.listeners[0].bound) as client:
+            records = await asyncio.to_thread(read_topic, client, "t")
     assert [record.offset for record in records] == [0, 1]
 
 

@@ -13,8 +13,11 @@ import pytest
 
 from barnabas.broker.network import tls
 from barnabas.broker.network.tls import HANDSHAKE_MAX_BYTES, whole_records
+from barnabas.broker.network.tls_sending import REPLIES_MAX_BYTES
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.security.principals import ANONYMOUS, user
+from tests.attack.records import APPLICATION_DATA, HANDSHAKE, KEY_UPDATE, Sealer12, Sealer13
+from tests.attack.secure_peer import SecureWire
 from tests.broker import toy
 from tests.broker.test_connection import Running
 from tests.broker.tls.handshakes import anyone, with_certificate
@@ -265,6 +268,25 @@ async def test_garbage_in_place_of_a_handshake(monkeypatch, caplog, kind):
         assert not [each for each in caplog.records if each.levelname == "ERROR"]
 
 
+@pytest.mark.parametrize("version", [b"\x03\x00", b"\x03\x01", b"\x03\x02"])
+async def test_old_versions(monkeypatch, caplog, version):
+    """SSL 3.0, TLS 1.0 and 1.1: a downgrade leads to an alert."""
+    body = version + bytes(32) + b"\0" + b"\0\4\xc0\x13\x00\x2f" + b"\1\0"
+    message = b"\1" + len(body).to_bytes(3, "big") + body
+    record = b"\x16" + version + len(message).to_bytes(2, "big") + message
+
+    def client(address):
+        with socket.create_connection(address, 20) as plain:
+            plain.sendall(record)
+            return plain.recv(1 << 16)
+
+    async with Server(monkeypatch) as server:
+        answer = await on_thread(client, server.address)
+    assert answer[:1] == b"\x15"
+    assert answer[5:] in {b"\2\x46", b"\2\x28"}  # protocol_version, handshake_failure
+    assert "listener=SECURE reason=TLS handshake failed: " in caplog.text
+
+
 async def test_random_changes_of_a_handshake(monkeypatch, caplog):
     draw = random.Random(8446)
     good = hello()
@@ -307,6 +329,32 @@ async def test_a_record_that_was_changed_on_the_way(monkeypatch, caplog, version
         await until(lambda: not server.server.connections)
         assert server.running.toy.handled == [b"first"]
     assert "listener=SECURE reason=TLS failed: decryption failed or bad record mac" in caplog.text
+
+
+def renewals(peer: Sealer12 | Sealer13, version, count: int) -> bytes:
+    """New keys, or handshakes, as often as that."""
+    if version is ssl.TLSVersion.TLSv1_3:
+        return b"".join(peer.key_update() for _ in range(count))
+    return b"".join(peer.seal(HANDSHAKE, hello()[5:]) for _ in range(count))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_renewals_without_end(monkeypatch, caplog, version):
+    """Of a client that reads every answer: a few are served, or refused (TLS 1.2)."""
+    most = 2 * REPLIES_MAX_BYTES // len(KEY_UPDATE)
+
+    async with Server(monkeypatch) as server:
+        async with await SecureWire.connect(*server.address) as peer:
+            sealer = await peer.sealer(version)
+            await peer.send_sealed(renewals(sealer, version, 50))
+            await peer.send_sealed(sealer.seal(APPLICATION_DATA, request(ECHO, b"served")))
+            await until(lambda: server.running.toy.handled == [b"served"])
+            await peer.send_sealed(renewals(sealer, version, most))
+            hung_up, received = await peer.hung_up_sealed(20)
+            assert hung_up
+            assert received < 2 * REPLIES_MAX_BYTES
+        await until(lambda: not server.server.connections)
+    assert "reason=the client renews keys or handshakes without end" in caplog.text
 
 
 async def test_a_handshake_without_end(monkeypatch, caplog):
@@ -545,6 +593,19 @@ async def test_a_user_that_no_rule_makes(monkeypatch, caplog):
             assert await on_thread(lambda: peer.is_closed)
         await until(lambda: not server.server.connections)
     assert "certificate: no rule of ssl.principal.mapping.rules applies" in caplog.text
+
+
+async def test_names_in_certificates_cannot_forge_log_lines(monkeypatch, caplog):
+    forged = "CN=x\\0A2026-11-25 01:00:00.000 INFO    login: user=admin"
+    mallory = with_certificate(AUTHORITY.issue(forged))
+    options = {"client_auth": "required", "rules": "RULE:^CN=alice$/alice/"}
+    async with Server(monkeypatch, tls_options=options) as server:
+        with TlsPeer(server.address, mallory) as peer:
+            await on_thread(peer.shake)
+            assert await on_thread(lambda: peer.is_closed)
+        await until(lambda: not server.server.connections)
+    assert all("\n" not in each.getMessage() for each in caplog.records)
+    assert "no rule of ssl.principal.mapping.rules applies" in caplog.text
 
 
 async def test_without_a_certificate(monkeypatch, caplog):

@@ -48,6 +48,7 @@ OTHER_LIMITS = {
     "log.flush.scheduler.interval.ms",
     "authorizer.class.name",
     "connections.max.reauth.ms",
+    "max.connections.per.ip.overrides",
     "sasl.oauthbearer.clock.skew.seconds",
     "sasl.oauthbearer.jwks.endpoint.refresh.ms",
     "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",

@@ -22,6 +22,7 @@ JVM_OPTIONS = (
     "-XX:+ExplicitGCInvokesConcurrent",
     "-Djava.awt.headless=true",
 )
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 # A test's broker lives for seconds: its code is never worth the second compiler.
 QUICK_START = ("-XX:TieredStopAtLevel=1",)
 
@@ -66,7 +67,8 @@ class ApacheKafka(BrokerProcess):
             "controller.quorum.voters": f"1@{HOST}:{self._controller_port}",
             "listeners": f"{self.listeners},CONTROLLER://{HOST}:{self._controller_port}",
             "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT",
+            "listener.security.protocol.map": ",".join(f"{each}:{each}" for each in PROTOCOLS)
+            + ",CONTROLLER:PLAINTEXT",
             "log.dirs": str(self.data_directory),
             # One node: every replicated default has to be one.
             "offsets.topic.replication.factor": "1",

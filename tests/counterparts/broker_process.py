@@ -38,13 +38,19 @@ class BrokerProcess:
         self.directory.mkdir(parents=True, exist_ok=True)
         self.overrides = {key.replace("_", "."): value for key, value in overrides.items()}
         self.port = free_port()
-        self.tls_port: int | None = None
+        self.more_ports: dict[str, int] = {}
+        """Of listeners beside the PLAINTEXT one, by security protocol."""
         self.start_up_s = 0.0
         self._process: subprocess.Popen[bytes] | None = None
 
-    def serve_tls(self, credential: Credential) -> Self:
+    def listen(self, protocol: str) -> int:
+        """Have a listener of this protocol, too; called before the start. Returns its port."""
+        self.more_ports[protocol] = free_port()
+        return self.more_ports[protocol]
+
+    def serve_tls(self, credential: Credential, protocol: str = "SSL") -> Self:
         """Have a listener with TLS, too; called before the start."""
-        self.tls_port = free_port()
+        self.listen(protocol)
         path = self.directory / "tls.pem"
         path.write_text(credential.key_pem() + credential.chain_pem)
         self.overrides |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(path)}
@@ -66,8 +72,13 @@ class BrokerProcess:
     @property
     def listeners(self) -> str:
         """Return the listeners for clients, as the configuration names them."""
-        plain = f"PLAINTEXT://{HOST}:{self.port}"
-        return plain if self.tls_port is None else f"{plain},SSL://{HOST}:{self.tls_port}"
+        more = [f"{protocol}://{HOST}:{port}" for protocol, port in self.more_ports.items()]
+        return ",".join([self.plain_listener, *more])
+
+    @property
+    def plain_listener(self) -> str:
+        """Return the listener that every broker here has."""
+        return f"PLAINTEXT://{HOST}:{self.port}"
 
     # -- where it is -------------------------------------------------------------------------------
 

@@ -11,9 +11,15 @@ from pathlib import Path
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import HOST, BrokerProcess
-from tests.counterparts.probe import free_port
+from tests.counterparts.logins import (
+    LOGIN_MODULES,
+    Login,
+    java_settings,
+    kafka_python_settings,
+    librdkafka_settings,
+)
 
-MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+MODULE = f"{LOGIN_MODULES}.plain.PlainLoginModule"
 PASSWORD = "secret"
 ADMIN = "admin"
 """A super user."""
@@ -37,7 +43,7 @@ class Secured(BrokerProcess):
         self, users: Mapping[str, str], directory: Path | None = None, **overrides: str
     ) -> None:
         super().__init__(directory, **overrides)
-        self.sasl_port = free_port()
+        self.sasl_port = self.listen("SASL_PLAINTEXT")
         self.overrides |= access_settings(users)
 
     @property
@@ -54,46 +60,21 @@ class Secured(BrokerProcess):
 class SecuredKafka(Secured, ApacheKafka):
     """Apache Kafka with StandardAuthorizer."""
 
-    def _properties(self) -> dict[str, str]:
-        properties = super()._properties()
-        properties["listeners"] += f",SASL_PLAINTEXT://{self.sasl_servers}"
-        protocols = ("CONTROLLER:PLAINTEXT", "PLAINTEXT:PLAINTEXT", "SASL_PLAINTEXT:SASL_PLAINTEXT")
-        properties["listener.security.protocol.map"] = ",".join(protocols)
-        return properties
-
 
 class SecuredBarnabas(Secured, BarnabasProcess):
     """Barnabas likewise."""
 
-    def command(self) -> list[str]:
-        listeners = f"PLAINTEXT://{HOST}:{self.port},SASL_PLAINTEXT://{self.sasl_servers}"
-        return [*super().command(), f"--override=listeners={listeners}"]
-
 
 def librdkafka_login(user: str, password: str = PASSWORD) -> dict[str, str]:
     """What confluent-kafka and kcat need to log in."""
-    return {
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "PLAIN",
-        "sasl.username": user,
-        "sasl.password": password,
-    }
+    return librdkafka_settings(Login("PLAIN", user, password))
 
 
 def python_login(user: str, password: str = PASSWORD) -> dict[str, str]:
     """What kafka-python and aiokafka need to log in."""
-    return {
-        "security_protocol": "SASL_PLAINTEXT",
-        "sasl_mechanism": "PLAIN",
-        "sasl_plain_username": user,
-        "sasl_plain_password": password,
-    }
+    return kafka_python_settings(Login("PLAIN", user, password))
 
 
 def client_settings(user: str, password: str = PASSWORD) -> dict[str, str]:
     """What Java's clients and Spark need to log in."""
-    return {
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "PLAIN",
-        "sasl.jaas.config": f'{MODULE} required username="{user}" password="{password}";',
-    }
+    return java_settings(Login("PLAIN", user, password))

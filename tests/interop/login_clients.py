@@ -1,5 +1,5 @@
-"""Client libraries and tools that log in: one round trip, or what they say when they are not let
-in."""
+"""Client libraries and tools that log in: what they write and read, or what they say when they are
+not let in."""
 
 from __future__ import annotations
 
@@ -7,79 +7,101 @@ import asyncio
 import re
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, Protocol
 
 import aiokafka
 import confluent_kafka
-from aiokafka.abc import AbstractTokenProvider
-from kafka.net.sasl.oauth import AbstractTokenProvider as KafkaPythonTokenProvider
 
-from tests.counterparts.kafka_tools import CONSOLE_CONSUMER, CONSOLE_PRODUCER, run_tool
+from tests.counterparts.kafka_tools import (
+    CONSOLE_CONSUMER,
+    CONSOLE_PRODUCER,
+    PRODUCER_PERFORMANCE,
+    run_tool,
+)
 from tests.counterparts.kcat import kcat
+from tests.counterparts.logins import (
+    LOGIN_MODULES,
+    Login,
+    aiokafka_settings,
+    java_settings,
+    kafka_python_settings,
+    librdkafka_settings,
+)
 from tests.interop.clients import kafka
-from tests.interop.secured import LOGIN_MODULES
+from tests.interop.transactional import COMMITTED, PRODUCERS
 
 TIMEOUT_S = 60
 LET_IN = "let in"
-
-
-class Login(NamedTuple):
-    """What a client logs in with."""
-
-    mechanism: str
-    user: str
-    password: str = ""
-    token: str = ""
+WRITTEN, COMMITTED_VALUE = b"written", b"committed"
+ALERT = re.compile(
+    r"error:\w+:SSL routines::\S+ alert ([a-z ]+): SSL alert number \w+|fatal alert: (\w+)"
+)
+"""What librdkafka and Java say of an alert that the broker has sent."""
 
 
 class LoginClient(Protocol):
     """What the tests ask of a client."""
 
     name: str
+    has_transactions = True
 
-    def round_trip(self, servers: str, login: Login, topic: str, directory: Path) -> bytes:
-        """Write a record, read it back as a member of a group, return its value."""
+    def write(self, servers: str, login: Login, topic: str, directory: Path) -> None:
+        """Write WRITTEN; abort a transaction, commit another one of COMMITTED_VALUE."""
+
+    def read(
+        self, servers: str, login: Login, topic: str, count: int, directory: Path
+    ) -> list[bytes]:
+        """Return the first values that are committed, as a member of the group of that name."""
 
     def refusal(self, servers: str, login: Login, directory: Path) -> str:
         """Return what the client says when it is not let in."""
 
 
-class _KafkaPythonToken(KafkaPythonTokenProvider):
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    def token(self) -> str:
-        return self._token
+def transact(library: str, servers: str, topic: str, settings: dict[str, Any]) -> None:
+    """Abort a transaction, and commit one with offsets."""
+    producer = PRODUCERS[library](servers, topic, **settings)
+    try:
+        producer.begin()
+        producer.send(topic, 0, b"aborted")
+        producer.abort()
+        producer.begin()
+        producer.send(topic, 0, COMMITTED_VALUE)
+        producer.send_offsets({(topic, 0): 0}, f"{topic}-input")
+        producer.commit()
+    finally:
+        producer.close()
 
 
 class KafkaPython:
     name = "kafka-python"
+    has_transactions = True
 
-    def settings(self, servers: str, login: Login) -> dict[str, object]:
-        found: dict[str, object] = {
-            "bootstrap_servers": servers,
-            "security_protocol": "SASL_PLAINTEXT",
-            "sasl_mechanism": login.mechanism,
-        }
-        if login.token:
-            found["sasl_oauth_token_provider"] = _KafkaPythonToken(login.token)
-        else:
-            found |= {"sasl_plain_username": login.user, "sasl_plain_password": login.password}
-        return found
+    def settings(self, servers: str, login: Login) -> dict[str, Any]:
+        return {"bootstrap_servers": servers, **kafka_python_settings(login)}
 
-    def round_trip(self, servers: str, login: Login, topic: str, directory: Path) -> bytes:
-        settings = self.settings(servers, login)
-        producer = kafka.KafkaProducer(**settings)
+    def write(self, servers: str, login: Login, topic: str, directory: Path) -> None:
+        producer = kafka.KafkaProducer(**self.settings(servers, login))
         try:
-            producer.send(topic, b"from kafka-python").get(TIMEOUT_S)
+            producer.send(topic, WRITTEN).get(TIMEOUT_S)
         finally:
             producer.close()
+        transact(self.name, servers, topic, kafka_python_settings(login))
+
+    def read(
+        self, servers: str, login: Login, topic: str, count: int, directory: Path
+    ) -> list[bytes]:
         consumer = kafka.KafkaConsumer(
-            topic, group_id=topic, auto_offset_reset="earliest", **settings
+            topic,
+            group_id=topic,
+            auto_offset_reset="earliest",
+            isolation_level=COMMITTED,
+            consumer_timeout_ms=TIMEOUT_S * 1000,
+            **self.settings(servers, login),
         )
         try:
-            return bytes(next(consumer).value)
+            return [bytes(record.value) for _, record in zip(range(count), consumer, strict=False)]
         finally:
             consumer.close()
 
@@ -95,83 +117,84 @@ class KafkaPython:
 
 class ConfluentKafka:
     name = "confluent-kafka"
+    has_transactions = True
 
-    def settings(self, servers: str, login: Login) -> dict[str, object]:
-        found: dict[str, object] = {
-            "bootstrap.servers": servers,
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": login.mechanism,
-        }
-        if login.token:
-            expires = time.time() + 600
-            found["oauth_cb"] = lambda _config: (login.token, expires)
-        else:
-            found |= {"sasl.username": login.user, "sasl.password": login.password}
-        return found
+    def settings(self, servers: str, login: Login) -> dict[str, Any]:
+        return {"bootstrap.servers": servers, **librdkafka_settings(login)}
 
-    def round_trip(self, servers: str, login: Login, topic: str, directory: Path) -> bytes:
-        settings = self.settings(servers, login)
-        producer = confluent_kafka.Producer(settings)
-        producer.produce(topic, b"from confluent-kafka")
+    def write(self, servers: str, login: Login, topic: str, directory: Path) -> None:
+        producer = confluent_kafka.Producer(self.settings(servers, login))
+        failed: list[Any] = []
+        producer.produce(topic, WRITTEN, on_delivery=lambda error, _m: failed.append(error))
         assert producer.flush(TIMEOUT_S) == 0
-        group = {"group.id": topic, "auto.offset.reset": "earliest"}
-        consumer = confluent_kafka.Consumer(settings | group)
+        assert failed == [None]
+        transact(self.name, servers, topic, librdkafka_settings(login))
+
+    def read(
+        self, servers: str, login: Login, topic: str, count: int, directory: Path
+    ) -> list[bytes]:
+        reading = {
+            "group.id": topic,
+            "auto.offset.reset": "earliest",
+            "isolation.level": COMMITTED,
+        }
+        consumer = confluent_kafka.Consumer(self.settings(servers, login) | reading)
+        values = []
         try:
             consumer.subscribe([topic])
-            message = consumer.poll(TIMEOUT_S)
-            assert message is not None
-            assert message.error() is None
-            return bytes(message.value())
+            for _ in range(count):
+                message = consumer.poll(TIMEOUT_S)
+                assert message is not None
+                assert message.error() is None
+                values.append(bytes(message.value()))
         finally:
             consumer.close()
+        return values
 
     def refusal(self, servers: str, login: Login, directory: Path) -> str:
         heard: list[str] = []
+        final = (confluent_kafka.KafkaError._AUTHENTICATION, confluent_kafka.KafkaError._SSL)
 
         def on_error(error: confluent_kafka.KafkaError) -> None:
-            if error.code() == confluent_kafka.KafkaError._AUTHENTICATION:
+            if error.code() in final or ALERT.search(error.str()):
                 heard.append(error.str())
 
-        producer = confluent_kafka.Producer(self.settings(servers, login) | {"error_cb": on_error})
+        quietly = {"error_cb": on_error, "log_level": 0}
+        producer = confluent_kafka.Producer(self.settings(servers, login) | quietly)
         deadline = time.monotonic() + TIMEOUT_S
         while not heard and time.monotonic() < deadline:
             producer.poll(0.1)
         return without_numbers(heard[0]) if heard else LET_IN
 
 
-class _AiokafkaToken(AbstractTokenProvider):
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    async def token(self) -> str:
-        return self._token
-
-
 class Aiokafka:
     name = "aiokafka"
+    has_transactions = True
 
-    def settings(self, servers: str, login: Login) -> dict[str, object]:
-        found: dict[str, object] = {
-            "bootstrap_servers": servers,
-            "security_protocol": "SASL_PLAINTEXT",
-            "sasl_mechanism": login.mechanism,
-        }
-        if login.token:
-            found["sasl_oauth_token_provider"] = _AiokafkaToken(login.token)
-        else:
-            found |= {"sasl_plain_username": login.user, "sasl_plain_password": login.password}
-        return found
+    def settings(self, servers: str, login: Login) -> dict[str, Any]:
+        return {"bootstrap_servers": servers, **aiokafka_settings(login)}
 
-    def round_trip(self, servers: str, login: Login, topic: str, directory: Path) -> bytes:
-        async def run() -> bytes:
-            settings = self.settings(servers, login)
-            async with aiokafka.AIOKafkaProducer(**settings) as producer:
-                await producer.send_and_wait(topic, b"from aiokafka")
+    def write(self, servers: str, login: Login, topic: str, directory: Path) -> None:
+        async def run() -> None:
+            async with aiokafka.AIOKafkaProducer(**self.settings(servers, login)) as producer:
+                await producer.send_and_wait(topic, WRITTEN)
+
+        asyncio.run(asyncio.wait_for(run(), TIMEOUT_S))
+        transact(self.name, servers, topic, aiokafka_settings(login))
+
+    def read(
+        self, servers: str, login: Login, topic: str, count: int, directory: Path
+    ) -> list[bytes]:
+        async def run() -> list[bytes]:
             consumer = aiokafka.AIOKafkaConsumer(
-                topic, group_id=topic, auto_offset_reset="earliest", **settings
+                topic,
+                group_id=topic,
+                auto_offset_reset="earliest",
+                isolation_level=COMMITTED,
+                **self.settings(servers, login),
             )
             async with consumer:
-                return bytes((await consumer.getone()).value)
+                return [bytes((await consumer.getone()).value) for _ in range(count)]
 
         return asyncio.run(asyncio.wait_for(run(), TIMEOUT_S))
 
@@ -199,26 +222,26 @@ class Kcat:
     """
 
     name = "kcat"
+    has_transactions = False
 
     def arguments(self, servers: str, login: Login) -> list[str]:
-        settings = {
-            "bootstrap.servers": servers,
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": login.mechanism,
-        }
-        if login.mechanism == "OAUTHBEARER":
+        settings = {"bootstrap.servers": servers, **librdkafka_settings(login)}
+        if settings.pop("oauth_cb", None) is not None:
             settings |= {
                 "enable.sasl.oauthbearer.unsecure.jwt": "true",
                 "sasl.oauthbearer.config": f"principal={login.user}",
             }
-        else:
-            settings |= {"sasl.username": login.user, "sasl.password": login.password}
         return [word for key, value in settings.items() for word in ("-X", f"{key}={value}")]
 
-    def round_trip(self, servers: str, login: Login, topic: str, directory: Path) -> bytes:
+    def write(self, servers: str, login: Login, topic: str, directory: Path) -> None:
         common = [kcat(), *self.arguments(servers, login)]
-        self._run([*common, "-P", "-t", topic], b"from kcat")
-        return self._run([*common, "-G", topic, "-o", "beginning", "-c", "1", topic]).strip()
+        self._run([*common, "-P", "-t", topic], WRITTEN)
+
+    def read(
+        self, servers: str, login: Login, topic: str, count: int, directory: Path
+    ) -> list[bytes]:
+        common = [kcat(), *self.arguments(servers, login)]
+        return self._run([*common, "-G", topic, "-o", "beginning", "-c", str(count), topic]).split()
 
     def _run(self, command: list[str], stdin: bytes = b"") -> bytes:
         return subprocess.run(
@@ -230,54 +253,73 @@ class Kcat:
         found = subprocess.run(
             command, capture_output=True, timeout=TIMEOUT_S, check=False, text=True
         )
-        lines = [line for line in found.stderr.splitlines() if "SASL authentication" in line]
+        lines = [
+            line
+            for line in found.stderr.splitlines()
+            if "SASL authentication" in line or "SSL handshake" in line or ALERT.search(line)
+        ]
         return without_numbers(lines[0].partition("]: ")[2]) if lines else found.stderr
 
 
 class KafkaConsole:
-    """Apache Kafka's console producer and consumer."""
+    """Apache Kafka's console producer and consumer, and the transactions of its measuring tool."""
 
     name = "Java"
+    has_transactions = True
 
     def settings(self, login: Login, directory: Path) -> tuple[Path, list[str]]:
         """Write the client's file; return it, and what the JVM needs to be told."""
-        lines = ["security.protocol=SASL_PLAINTEXT", f"sasl.mechanism={login.mechanism}"]
-        options = []
+        settings, options = java_settings(login), []
         if login.token:
             path = directory / "token"
             path.write_text(login.token)
             package = f"{LOGIN_MODULES}.oauthbearer"
-            lines += [
-                f"sasl.jaas.config={package}.OAuthBearerLoginModule required;",
-                f"sasl.login.callback.handler.class={package}.OAuthBearerLoginCallbackHandler",
-                f"sasl.oauthbearer.token.endpoint.url=file://{path}",
-            ]
+            settings |= {
+                "sasl.jaas.config": f"{package}.OAuthBearerLoginModule required;",
+                "sasl.login.callback.handler.class": f"{package}.OAuthBearerLoginCallbackHandler",
+                "sasl.oauthbearer.token.endpoint.url": f"file://{path}",
+            }
             allowed = "org.apache.kafka.sasl.oauthbearer.allowed"
             options = [f"-D{allowed}.urls=file://{path}", f"-D{allowed}.files={path}"]
-        else:
-            kind = "plain.Plain" if login.mechanism == "PLAIN" else "scram.Scram"
-            lines.append(
-                f"sasl.jaas.config={LOGIN_MODULES}.{kind}LoginModule required "
-                f'username="{login.user}" password="{login.password}";'
-            )
         file = directory / "client.properties"
-        file.write_text("\n".join(lines))
+        file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         return file, options
 
-    def round_trip(self, servers: str, login: Login, topic: str, directory: Path) -> bytes:
+    def write(self, servers: str, login: Login, topic: str, directory: Path) -> None:
         file, options = self.settings(login, directory)
         common = ["--bootstrap-server", servers, "--topic", topic, "--command-config", str(file)]
-        sent = run_tool(CONSOLE_PRODUCER, *common, stdin="from Java\n", jvm_options=options or None)
+        sent = run_tool(
+            CONSOLE_PRODUCER,
+            *common,
+            stdin=f"{WRITTEN.decode()}\n",
+            jvm_options=options or None,
+        )
         assert sent.exit_code == 0, sent.output
+        payload = directory / "payload"
+        payload.write_bytes(COMMITTED_VALUE)
+        sent = run_tool(
+            PRODUCER_PERFORMANCE,
+            *common,
+            *("--num-records", "1", "--throughput", "-1", "--payload-file", str(payload)),
+            *("--transactional-id", topic),
+            jvm_options=options or None,
+        )
+        assert sent.exit_code == 0, sent.output
+
+    def read(
+        self, servers: str, login: Login, topic: str, count: int, directory: Path
+    ) -> list[bytes]:
+        file, options = self.settings(login, directory)
         received = run_tool(
             CONSOLE_CONSUMER,
-            *common,
-            *("--group", topic, "--from-beginning", "--max-messages", "1"),
+            *("--bootstrap-server", servers, "--topic", topic, "--command-config", str(file)),
+            *("--group", topic, "--from-beginning", "--max-messages", str(count)),
+            *("--command-property", f"isolation.level={COMMITTED}"),
             jvm_options=options or None,
         )
         assert received.exit_code == 0, received.output
-        assert "from Java" in received.output
-        return b"from Java"
+        lines = received.output.encode().splitlines()
+        return [line for line in lines if line in {WRITTEN, COMMITTED_VALUE}]
 
     def refusal(self, servers: str, login: Login, directory: Path) -> str:
         file, options = self.settings(login, directory)
@@ -287,8 +329,13 @@ class KafkaConsole:
             *("--timeout-ms", "20000"),
             jvm_options=options or None,
         )
-        match = re.search(r"SaslAuthenticationException: (.*)", found.output)
-        return match[1] if match else found.output
+        return without_numbers(" / ".join(_causes(found.output))) or found.output
+
+
+def _causes(output: str) -> Iterator[str]:
+    """The messages of a refusal, and of what it was caused by, once."""
+    pattern = r"\b(?:SaslAuthenticationException|SSL\w*Exception|CertificateException): (.*)"
+    yield from dict.fromkeys(re.findall(pattern, output, re.IGNORECASE))
 
 
 CLIENTS: dict[str, LoginClient] = {
@@ -300,3 +347,9 @@ CLIENTS: dict[str, LoginClient] = {
 def without_numbers(text: str) -> str:
     """Take ports, times and counts out of a message."""
     return re.sub(r"\d+", "N", text)
+
+
+def alert_in(text: str) -> str:
+    """The alert that a message is about, in its name's words; "" for none."""
+    found = ALERT.search(text)
+    return (found[1] or found[2]).replace("_", " ") if found else ""

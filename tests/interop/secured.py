@@ -1,21 +1,36 @@
 """Barnabas and Apache Kafka with the same users: listeners that ask for a login, beside one that
-does not."""
+does not; and, where there is an authority, listeners with TLS, and rights that are given."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from barnabas.broker.security.operations import Operation, ResourceType
+from tests.broker.security.access_users import allow
+from tests.certificates import DAY, Authority, Credential
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import HOST, BrokerProcess
+from tests.counterparts.logins import LOGIN_MODULES
 from tests.counterparts.probe import free_port
 from tests.issuer import AUDIENCE, ISSUER, standard_set
 
-LOGIN_MODULES = "org.apache.kafka.common.security"
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 USERS = {"alice": "alice-secret", "bob": "bob-secret"}
 LIFETIME_MS = 3000
+SUPER_USER = "bob"
+"""Where there are rights; likewise who has not logged in."""
+TLS_LISTENERS = {
+    "TLS": "SSL",
+    "MTLS": "SSL",
+    "SECURE": "SASL_SSL",
+    "EXPIRED": "SSL",
+    "ELSEWHERE": "SSL",
+}
+"""One that asks for no certificate, one that does, one with logins; and two with certificates that
+a client must not take: of yesterday, and of another host."""
 
 _PLAIN_USERS = " ".join(f'user_{user}="{password}"' for user, password in USERS.items())
 _MODULES = {
@@ -26,6 +41,52 @@ _MODULES = {
 }
 
 
+def tls_settings(authority: Authority, directory: Path) -> dict[str, str]:
+    """Return what both brokers are told of the listeners with TLS, and of rights."""
+    directory.mkdir(parents=True, exist_ok=True)
+    trusted = directory / "trusted.pem"
+    trusted.write_text(authority.root_pem)
+    good = authority.issue()
+    certificates = {
+        "EXPIRED": authority.issue(begins=-2 * DAY, ends=-DAY),
+        "ELSEWHERE": authority.issue("CN=elsewhere.example", hosts=("elsewhere.example",)),
+    }
+    settings = {
+        "listener.name.mtls.ssl.client.auth": "required",
+        "listener.name.mtls.ssl.principal.mapping.rules": "RULE:^CN=([a-z]+),O=Barn$/$1/,DEFAULT",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": f"User:ANONYMOUS;User:{SUPER_USER}",
+    }
+    for name in TLS_LISTENERS:
+        prefix = f"listener.name.{name.lower()}.ssl"
+        own = store(directory / f"{name.lower()}.pem", certificates.get(name, good))
+        settings |= {
+            f"{prefix}.keystore.type": "PEM",
+            f"{prefix}.keystore.location": own,
+            f"{prefix}.truststore.type": "PEM",
+            f"{prefix}.truststore.location": str(trusted),
+        }
+    return settings
+
+
+def store(path: Path, credential: Credential) -> str:
+    """Write a key and its certificates into a file; return where it is."""
+    path.write_text(credential.key_pem() + credential.chain_pem)
+    return str(path)
+
+
+def rights(user: str, topic: str = "*") -> list[Any]:
+    """Return what a user needs who writes, also in transactions, and reads in groups."""
+    return [
+        *allow(user, ResourceType.TOPIC, topic, *RIGHTS_ON_TOPICS),
+        *allow(user, ResourceType.GROUP, topic, Operation.READ),
+        *allow(user, ResourceType.TRANSACTIONAL_ID, topic, Operation.WRITE),
+    ]
+
+
+RIGHTS_ON_TOPICS = (Operation.READ, Operation.WRITE, Operation.CREATE)
+
+
 def login_settings(ports: Mapping[str, int], directory: Path) -> dict[str, str]:
     """Return what both brokers are told: SASL, and REAUTH, whose logins hold for three seconds."""
     directory.mkdir(parents=True, exist_ok=True)
@@ -33,14 +94,19 @@ def login_settings(ports: Mapping[str, int], directory: Path) -> dict[str, str]:
     keys.write_bytes(standard_set())
     settings = {
         "listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in ports.items()),
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,"
-        "REAUTH:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "listener.security.protocol.map": ",".join(
+            [
+                "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,REAUTH:SASL_PLAINTEXT",
+                "CONTROLLER:PLAINTEXT",
+                *(f"{name}:{protocol}" for name, protocol in TLS_LISTENERS.items()),
+            ]
+        ),
         "sasl.enabled.mechanisms": ",".join(MECHANISMS),
         "sasl.oauthbearer.jwks.endpoint.url": f"file://{keys}",
         "sasl.oauthbearer.expected.issuer": ISSUER,
         "sasl.oauthbearer.expected.audience": AUDIENCE,
     }
-    for listener in ("sasl", "reauth"):
+    for listener in ("sasl", "reauth", *(["secure"] if "SECURE" in ports else [])):
         prefix = f"listener.name.{listener}"
         for mechanism, module in _MODULES.items():
             settings[f"{prefix}.{mechanism}.sasl.jaas.config"] = module
@@ -53,11 +119,16 @@ def login_settings(ports: Mapping[str, int], directory: Path) -> dict[str, str]:
 
 
 class SecuredBroker(BrokerProcess):
-    """What both have: ports by the names of listeners."""
+    """What both have: ports by the names of listeners, those with TLS if there is an authority."""
 
-    def __init__(self, directory: Path, **overrides: str) -> None:
+    def __init__(
+        self, directory: Path, authority: Authority | None = None, **overrides: str
+    ) -> None:
         super().__init__(directory, **overrides)
         self.ports = {"PLAINTEXT": self.port, "SASL": free_port(), "REAUTH": free_port()}
+        if authority is not None:
+            self.ports |= {name: free_port() for name in TLS_LISTENERS}
+            self.overrides = tls_settings(authority, directory / "tls") | self.overrides
         self.overrides = login_settings(self.ports, directory) | self.overrides
 
     def address(self, listener: str = "SASL") -> tuple[str, int]:
@@ -74,8 +145,10 @@ class SecuredBarnabas(SecuredBroker, BarnabasProcess):
 class SecuredKafka(SecuredBroker, ApacheKafka):
     """Apache Kafka."""
 
-    def __init__(self, directory: Path, **overrides: str) -> None:
-        super().__init__(directory, **overrides)
+    def __init__(
+        self, directory: Path, authority: Authority | None = None, **overrides: str
+    ) -> None:
+        super().__init__(directory, authority, **overrides)
         controller = f",CONTROLLER://{HOST}:{self._controller_port}"
         self.overrides["listeners"] += controller
 

@@ -225,6 +225,16 @@ def test_backups(shell):
 
 
 @pytest.mark.timeout(600)
+def test_security(shell):
+    shell.environment["KAFKA_LISTENERS"] = f"SASL_SSL://{shell.server}"
+    assert run_page(shell, "docs/security.md") == 2
+    as_admin = ("--command-config", "secure/admin.properties")
+    consumed = lines_of(shell, "consume", "orders", "--offset", "beginning", "--exit", *as_admin)
+    assert consumed == ["one order"]
+    assert lines_of(shell, "users", "list", "alice", *as_admin)[1].split()[0] == "alice"
+
+
+@pytest.mark.timeout(600)
 def test_transactions(shell):
     def a_transaction(shell: Shell) -> None:
         some_topics(shell)
@@ -302,7 +312,9 @@ def test_spark_on_a_cluster(shell):
     movements = lines_of(shell, "consume", "movements", "--offset", "beginning", "--exit")
     assert len(movements) == 20_000
     (line,) = submitted
-    assert shell.sh(line).splitlines() == ["starting Spark (spark-submit)", "ledger: nothing to do"]
+    started, address, done = shell.sh(line).splitlines()
+    assert (started, done) == ("starting Spark (spark-submit)", "ledger: nothing to do")
+    assert address.startswith("Spark's UI is at http://")
     blocks = blocks_of(ROOT / "docs/spark-cluster.md")
     (program,) = [block.text for block in blocks if block.language == "python"]
     (shell.directory / "ledger.py").write_text(f"{MOVEMENTS}{program}")
@@ -324,7 +336,7 @@ def test_testing(tmp_path):
     blocks = [block for block in blocks_of(ROOT / "docs/testing.md") if block.language == "python"]
     programs = [block.text for block in blocks if "def test_" not in block.text]
     tests = [block.text for block in blocks if "def test_" in block.text]
-    assert (len(programs), len(tests)) == (4, 1)
+    assert (len(programs), len(tests)) == (5, 1)
     names: dict[str, object] = {}
     exec(programs[0], names)
     exec(SEND, names)

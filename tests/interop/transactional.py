@@ -45,7 +45,7 @@ class Transactional(Protocol):
     name: str
 
     def __init__(
-        self, servers: str, transactional_id: str, timeout_ms: int = 600_000, **login: str
+        self, servers: str, transactional_id: str, timeout_ms: int = 600_000, **login: Any
     ) -> None:
         """``login``: settings of the library's own."""
 
@@ -69,7 +69,7 @@ class Confluent:
     name = "confluent-kafka"
 
     def __init__(
-        self, servers: str, transactional_id: str, timeout_ms: int = 600_000, **login: str
+        self, servers: str, transactional_id: str, timeout_ms: int = 600_000, **login: Any
     ) -> None:
         self._reached = {"bootstrap.servers": servers, **login}
         self._producer = confluent_kafka.Producer(
@@ -149,7 +149,7 @@ class KafkaPython:
     name = "kafka-python"
 
     def __init__(
-        self, servers: str, transactional_id: str, timeout_ms: int = 600_000, **login: str
+        self, servers: str, transactional_id: str, timeout_ms: int = 600_000, **login: Any
     ) -> None:
         self._producer = kafka.KafkaProducer(
             **login,
@@ -201,7 +201,7 @@ class Aiokafka:
     name = "aiokafka"
 
     def __init__(
-        self, servers: str, transactional_id: str, timeout_ms: int = 600_000, **login: str
+        self, servers: str, transactional_id: str, timeout_ms: int = 600_000, **login: Any
     ) -> None:
         self._runner = asyncio.Runner()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,13 +13,17 @@ import yaml
 
 from barnabas.broker.config.loader import load_config
 from barnabas.broker.config.properties import parse_properties
+from tests.broker.cli.command import environment
 
 DOCKER = Path(__file__).parents[2] / "docker"
 FILES = sorted(DOCKER.glob("compose*.yaml"))
 SERVICE_KEYS = {
     "build", "cap_drop", "command", "depends_on", "environment", "extends", "hostname", "image",
     "ports", "read_only", "restart", "security_opt", "stop_grace_period", "tmpfs", "volumes",
+    "working_dir",
 }  # fmt: skip
+CONDITIONS = {"service_completed_successfully", "service_healthy", "service_started"}
+SECRETS = "/etc/kafka/secrets"
 VARIABLE = re.compile(r"\$\{[A-Z_]+:-([^}]*)\}")
 DEFAULTS = parse_properties((DOCKER / "defaults.properties").read_text())
 
@@ -45,7 +51,9 @@ def project(path):
             base = project(path.parent / service["extends"]["file"])
             extended = base["services"][service.pop("extends")["service"]]
             environment = extended.get("environment", {}) | service.get("environment", {})
-            read["services"][name] = extended | service | {"environment": environment}
+            volumes = extended.get("volumes", []) + service.get("volumes", [])
+            merged = {"environment": environment, "volumes": volumes}
+            read["services"][name] = extended | service | merged
     return read
 
 
@@ -65,7 +73,8 @@ def published(service):
 
 def test_which_files_there_are():
     names = [path.name for path in FILES]
-    assert names == ["compose.observability.yaml", "compose.spark.yaml", "compose.yaml"]
+    kinds = ["observability", "secure", "spark"]
+    assert names == [*(f"compose.{kind}.yaml" for kind in kinds), "compose.yaml"]
 
 
 @by_name
@@ -82,7 +91,7 @@ def test_every_service_is_complete(path):
             assert (context / service["build"]["dockerfile"]).is_file()
         for other, needed in as_mapping(service.get("depends_on", {})).items():
             assert other in read["services"]
-            assert needed["condition"] in {"service_healthy", "service_started"}
+            assert needed["condition"] in CONDITIONS
         for volume in service.get("volumes", []):
             source, target, *mode = volume.split(":")
             assert target.startswith("/")
@@ -94,19 +103,72 @@ def test_every_service_is_complete(path):
     assert named_volumes == set(read["volumes"])
 
 
+def prepared(path, tmp_path):
+    """Do what has to be done before the broker starts; return its service, with files of ours.
+
+    The directory of secrets is one of the test's.
+    """
+    services = project(path)["services"]
+    broker = services["broker"]
+    for name in as_mapping(broker.get("depends_on", {})):
+        assert f"secrets:{SECRETS}" in services[name]["volumes"]
+        assert f"secrets:{SECRETS}:ro" in broker["volumes"]
+        words = [word.replace(SECRETS, str(tmp_path)) for word in services[name]["command"]]
+        if words[0] == "barnabas":
+            words[:1] = [sys.executable, "-m", "barnabas"]
+        for _ in range(2):  # As at every start.
+            subprocess.run(words, cwd=tmp_path, env=environment(), check=True)
+    settings = broker["environment"]
+    return broker | {
+        "environment": {k: v.replace(SECRETS, str(tmp_path)) for k, v in settings.items()}
+    }
+
+
+def loaded(service):
+    """Load the configuration as the broker does."""
+    file = service["environment"].get("BARNABAS_PROPERTIES")
+    properties = parse_properties(Path(file).read_text()) if file else []
+    return load_config(properties, service["environment"], defaults=DEFAULTS)
+
+
 @by_name
-def test_the_broker_understands_its_settings(path):
-    service = project(path)["services"]["broker"]
-    loaded = load_config(environment=service["environment"], defaults=DEFAULTS)
-    assert (loaded.ignored, loaded.unknown) == ((), ())
-    endpoints = {each.port: each for each in loaded.config.endpoints}
+def test_the_broker_understands_its_settings(path, tmp_path):
+    service = prepared(path, tmp_path)
+    found = loaded(service)
+    assert (found.ignored, found.unknown) == ((), ())
+    endpoints = {each.port: each for each in found.config.endpoints}
     # This machine's port and the name by which other containers know the broker.
     assert endpoints[9092].advertised == ("localhost", 9092)
     assert endpoints[19092].advertised == (service["hostname"], 19092)
     assert set(published(service)) == {9092, 9644}
-    assert loaded.config.http_address == ("", 9644)
-    assert loaded.config.data_directory == "/var/lib/kafka/data"
+    assert found.config.http_address == ("", 9644)
+    assert found.config.data_directory == "/var/lib/kafka/data"
     assert "data:/var/lib/kafka/data" in service["volumes"]
+
+
+def test_the_secure_broker_is_secure(tmp_path):
+    config = loaded(prepared(DOCKER / "compose.secure.yaml", tmp_path)).config
+    assert {each.security_protocol for each in config.endpoints} == {"SASL_SSL"}
+    assert config.authorizer_class_name
+    assert config.super_users == "User:admin"
+    assert config.sasl_enabled_mechanisms == ("SCRAM-SHA-512",)
+    assert (tmp_path / "barnabas" / "admin.properties").exists()
+
+
+def test_prometheus_is_let_in(tmp_path):
+    """What the first service makes, the broker asks for, and Prometheus shows."""
+    path = DOCKER / "compose.observability.yaml"
+    token = loaded(prepared(path, tmp_path)).config.http_bearer_token
+    assert len(token) == 44
+    (job,) = yaml.safe_load((DOCKER / "prometheus/prometheus.yml").read_text())["scrape_configs"]
+    shown = job["authorization"]["credentials_file"]
+    (mounted,) = [
+        volume.split(":")[1]
+        for volume in project(path)["services"]["prometheus"]["volumes"]
+        if volume.startswith("secrets:")
+    ]
+    # Prometheus leaves white space at the ends away.
+    assert Path(str(tmp_path) + shown.removeprefix(mounted)).read_text().strip() == token
 
 
 @by_name

@@ -184,6 +184,21 @@ def test_spark_submit_to_a_cluster_stopped_in_the_middle_and_an_executor_dies(se
     check(servers, "submitted")
 
 
+def test_the_java_process_of_spark_submit_is_killed(servers, tmp_path):
+    """Nobody is left who could print a line, nor anything that goes on."""
+    file = write_pipelines(tmp_path, servers, "killed")
+    jars = ",".join(map(str, spark_kafka_jars()))
+    options = ["--master", "local[2]", "--jars", jars, *words_of(quick_start())]
+    arguments = ("--servers", servers, "--format", "json")
+    with running(submit(tmp_path, options, file, *arguments)) as lines:
+        lines.wait("killed", batch=0)
+        lines.process.kill()
+        assert lines.end() == -signal.SIGKILL
+    with running(submit(tmp_path, options, file, *arguments, "--once")) as lines:
+        assert lines.end() == 0, lines.errors
+    check(servers, "killed")
+
+
 def program_of(submitted: int, file: str) -> int:
     """Return the Python that spark-submit has started."""
     words = {pid: command_of(pid).split(b"\0") for pid in session_members(submitted)}
@@ -198,7 +213,7 @@ def program_of(submitted: int, file: str) -> int:
             ["--master", "local[1]"],
             ["--servers", "{servers}"],
             1,
-            "barnabas.spark: Spark has no Kafka connector: give spark-submit the option --jars",
+            "refused-two_phase: Spark has no Kafka connector: give spark-submit the option --jars",
         ),
         (
             ["--master", "local[1]"],

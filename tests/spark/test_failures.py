@@ -211,6 +211,49 @@ def test_the_output_topic_is_deleted(run):
     assert line.startswith(f"The topic {topic} does not exist at {run.servers}"), line
 
 
+# ------------------------------------------------------------------------------------- checkpoints
+
+
+def another(run: Run, _checkpoint: Path) -> str:
+    """Name a new one."""
+    return "another"
+
+
+def an_old_copy(_run: Run, checkpoint: Path) -> str:
+    """Take the last batch out of it."""
+    for kind in ("offsets", "commits"):
+        max((checkpoint / kind).glob("[0-9]*"), key=lambda path: int(path.name)).unlink()
+    return "checkpoints"
+
+
+def damage(_run: Run, checkpoint: Path) -> str:
+    """Spoil what says whose it is."""
+    (checkpoint / "metadata").write_text("{")
+    return "checkpoints"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        pytest.param(another, "The sink {name} was written by another query (", id="another"),
+        pytest.param(an_old_copy, "The checkpoint {checkpoint} ends before batch ", id="old"),
+        pytest.param(
+            damage, "The checkpoint {checkpoint} does not say any more which", id="damaged"
+        ),
+    ],
+)
+@pytest.mark.parametrize("run", KINDS[:2], indirect=True)
+def test_the_checkpoint_is_another_one(run, change, says):
+    goes_on(run)
+    checkpoint = run.directory / "checkpoints" / run.name
+    batches = list(run.start("--once", "--checkpoint", change(run, checkpoint)))
+    found, errors = run.end()
+    assert (found, batches) == (1, []), errors
+    (line,) = errors.splitlines()
+    says = says.format(name=run.name, checkpoint=checkpoint)
+    assert line.startswith(f"barnabas.spark: {run.name}: {says}"), line
+
+
 # --------------------------------------------------------------------------------- the first start
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import tempfile
 from collections import defaultdict
 from pathlib import Path
 
@@ -75,12 +76,14 @@ class Command:
 
 
 @pytest.fixture(scope="module")
-def command(barnabas, tmp_path_factory):
+def command(barnabas):
     servers = barnabas.bootstrap_servers
     for name, generator in spark_data.GENERATORS.items():
         spark_data.create_topics(servers, spark_data.TOPICS[name], 2)
         spark_data.send(servers, generator(RECORDS))
-    return Command(tmp_path_factory.mktemp("command"), servers)
+    # Names of Unix sockets are short: pytest's own directories may be too long for them.
+    with tempfile.TemporaryDirectory(prefix="pipelines-") as directory:
+        yield Command(Path(directory), servers)
 
 
 def test_the_examples_stopped_in_the_middle_and_finished(command, barnabas, say):

@@ -10,6 +10,7 @@ import pytest
 from kafka.partitioner.default import murmur2
 
 from barnabas.spark_connector.checkpoint_files import HadoopFiles, LocalFiles, files_at
+from barnabas.spark_connector.client_options import CONSUMER_OPTIONS, PRODUCER_OPTIONS
 from barnabas.spark_connector.data_source import BarnabasDataSource
 from barnabas.spark_connector.foreach_batch import single_transaction, two_phase
 from tests.counterparts.spark import spark_session
@@ -212,6 +213,15 @@ def test_an_exception_in_the_middle_of_a_batch_leaves_nothing_behind(pipeline, b
     pipeline.run(transformed())
     assert [each[:4] for each in pipeline.received()] == expected(range(2 * RECORDS))
     until(lambda: open_transactions(barnabas, f"spark.{pipeline.sink_id}"), [], "transactions")
+
+
+def test_the_names_of_the_options_of_sparks_kafka_clients(spark):
+    of_clients = spark._jvm.org.apache.kafka.clients
+    for known, settings in (
+        (CONSUMER_OPTIONS, of_clients.consumer.ConsumerConfig),
+        (PRODUCER_OPTIONS, of_clients.producer.ProducerConfig),
+    ):
+        assert set(known) == {f"kafka.{name}" for name in settings.configNames()}
 
 
 def test_the_files_of_a_checkpoint_in_a_hadoop_file_system(spark, tmp_path):

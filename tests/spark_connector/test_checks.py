@@ -107,6 +107,16 @@ def test_a_pipeline_that_is_right(kind):
             "cannot write in transactions",
             id="stock-transactional",
         ),
+        pytest.param(
+            {"kind": "stock", "options": {"includeHeader": True}},
+            "did you mean includeHeaders",
+            id="stock-misspelt",
+        ),
+        pytest.param(
+            {"kind": "stock", "options": {"kafka.linger": 5}},
+            "no option kafka.linger: did you mean kafka.linger.ms",
+            id="stock-producer",
+        ),
     ],
 )
 def test_a_sink_that_is_wrong(sink, says):
@@ -263,6 +273,7 @@ def test_a_source_that_is_wrong(source, says):
     [
         ({"startingOffset": "latest"}, "did you mean startingOffsets"),
         ({"fail.on.data.loss": False}, "did you mean failOnDataLoss"),
+        ({"kafka.max.pol.records": 5}, "no option kafka.max.pol.records: did you mean kafka.max.p"),
         ({"kafka.isolation.level": "read_uncommitted"}, "reads what may be aborted later"),
         ({"maxOffsetsPerTrigger": "many"}, "pipeline a: .* must be a whole number, but is 'many'"),
         ({"MINPARTITIONS": -1}, "option MINPARTITIONS must be a whole number, but is '-1'"),
@@ -281,6 +292,8 @@ def test_values_of_options_that_are_right():
         "failOnDataLoss": False,
         "startingOffsets": ' {"in": {"0": 5,\n"1": -2}} ',
         "maxTriggerDelay": "15m",
+        "kafka.Max.Poll.Records": 5,
+        "kafka.my.interceptor.url": "http://metrics",
     }
     check_pipelines([pipeline(Source(topic="in", options=options))])
 

@@ -100,6 +100,12 @@ def test_nothing_is_fetched_where_a_jar_has_the_connector(fetched, tmp_path):
     assert fetched == []
 
 
+def test_nothing_is_fetched_where_pyspark_has_the_connector(fetched, monkeypatch):
+    monkeypatch.setattr("barnabas.spark_connector.class_path.has_connector", lambda: True)
+    assert with_connector({PACKAGES: "a:b:1"}) == {PACKAGES: "a:b:1"}
+    assert fetched == []
+
+
 def test_jars_that_are_not_there(tmp_path):
     with pytest.raises(WrongUse, match=r"names /nothing\.jar, but there is no such file"):
         with_connector({JARS: f"/nothing.jar,{tmp_path}"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from barnabas.broker.config.broker_config import FIELD_NAMES
+from barnabas.broker.config.tls import CLIENT_AUTH
 from barnabas.broker.config.topic_configs import TOPIC_CONFIGS
 from tests.tidy.source import sources
 
@@ -18,6 +19,9 @@ NOTHING_TO_CHOOSE = {
 
 # Read before there is a configuration: the loader looks values up with them.
 BY_THE_LOADER = {"config.providers"}
+
+# Read by the function beside its field: client_auth_of.
+BESIDE_THE_FIELD = {CLIENT_AUTH}
 
 # Read by name: groups have settings of their own, and these are what holds for the others.
 FOR_GROUPS = {name for name in FIELD_NAMES if name.startswith("group.consumer.")}
@@ -44,7 +48,8 @@ def read_by_name():
 
 def test_every_setting_is_read():
     of_topics = {synonym for key in TOPIC_CONFIGS.values() for synonym in key.synonyms}
-    accepted = of_topics | NOTHING_TO_CHOOSE | FOR_GROUPS | BY_THE_LOADER | read_by_name()
+    elsewhere = FOR_GROUPS | BY_THE_LOADER | BESIDE_THE_FIELD | read_by_name()
+    accepted = of_topics | NOTHING_TO_CHOOSE | elsewhere
     read = attributes_read()
     unread = {name for name, field in FIELD_NAMES.items() if field not in read}
     assert unread - accepted == set()

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
-from tests.torture.torture import Outcome, Torture, proxied
+from tests.torture.access import ACCESSES
+from tests.torture.torture import Outcome, Torture
 
 ROUND_S = 60.0
 BROKERS = {"barnabas": BarnabasProcess, "kafka": ApacheKafka}
@@ -31,6 +32,7 @@ def main() -> int:
     parser.add_argument("--round", type=float, default=ROUND_S, help="seconds of one round")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 20))
     parser.add_argument("--broker", choices=sorted(BROKERS), default="barnabas")
+    parser.add_argument("--access", choices=list(ACCESSES), default="plain")
     parser.add_argument(
         "--clients-only",
         action="store_true",
@@ -60,12 +62,13 @@ def _rounds(arguments: argparse.Namespace) -> Iterator[Outcome]:
     chosen = dict(each.split("=", 1) for each in arguments.set)
     left_s, seed = arguments.duration, arguments.seed
     while left_s > 0:
-        port, settings = proxied()
         # Stays when something is wrong: the history, what every client wrote down, the data.
         directory = Path(tempfile.mkdtemp(prefix=f"torture-{seed}-"))
         say(f"seed {seed}, in {directory}")
-        with BROKERS[arguments.broker](directory / "broker", **settings, **chosen) as broker:
-            torture = Torture(broker, port, directory, say)
+        broker = BROKERS[arguments.broker](directory / "broker", **chosen)
+        access = ACCESSES[arguments.access](broker)
+        with broker:
+            torture = Torture(broker, access, directory, say)
             harms_broker = not arguments.clients_only
             outcome = torture.run(seed, min(left_s, arguments.round), harms_broker=harms_broker)
         yield outcome

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from tests.checkout import PYTHONPATH
 from tests.history.model import COMMITTED, UNCOMMITTED
+from tests.torture.access import Access
 from tests.torture.settings import HUNG_EXIT_CODE, Settings
 
 STOP_S = 90
@@ -68,14 +67,14 @@ QUICK_KINDS = (
 class Member:
     """One place in the fleet, and the processes that have had it, one after the other."""
 
-    def __init__(self, kind: Kind, name: str, servers: str, directory: Path, seed: int) -> None:
+    def __init__(self, kind: Kind, name: str, access: Access, directory: Path, seed: int) -> None:
         self.kind = kind
         self.name = name
         self.is_paused = False
         self.ended: Counter[str] = Counter()
         """How many of its processes ended by themselves, and how."""
         self.journals: list[Path] = []
-        self._servers = servers
+        self._access = access
         self._directory = directory
         self._seed = seed
         self._errors = directory / f"{name}.stderr"
@@ -94,14 +93,15 @@ class Member:
             self.kind.role,
             self.kind.library,
             name,
-            self._servers,
+            self._access.servers,
             str(journal),
             self._seed + number,
             self.kind.consumer or self.kind.library,
             self.kind.transactional_id or self.name,
             self.kind.isolation,
+            self._access.login,
         )
-        command = [sys.executable, "-m", "tests.torture.run_client", json.dumps(asdict(settings))]
+        command = [sys.executable, "-m", "tests.torture.run_client", settings.as_json()]
         self.is_paused = self._was_killed = False
         with self._errors.open("ab") as errors:
             self._process = subprocess.Popen(
@@ -126,9 +126,10 @@ class Member:
         """Return whether its library may end it: by a signal, or by an error that nobody expects.
 
         What it did is in the journal all the same. But a reader or a sender that raises an error
-        was given an answer that it must not be given.
+        was given an answer that it must not be given; unless rights are taken away.
         """
-        return code <= 0 or code == HUNG_EXIT_CODE or self.kind.role in {"writer", "transformer"}
+        may_fail = self.kind.role in {"writer", "transformer"} or self._access.loses_rights
+        return code <= 0 or code == HUNG_EXIT_CODE or may_fail
 
     def restart_if_ended(self) -> None:
         """Start again who was killed, hung or fell over its library, as a supervisor would."""
@@ -208,13 +209,13 @@ class Fleet:
     """`with Fleet(...) as fleet:` all members, which end with it."""
 
     def __init__(
-        self, servers: str, directory: Path, seed: int, kinds: Sequence[Kind] = KINDS
+        self, access: Access, directory: Path, seed: int, kinds: Sequence[Kind] = KINDS
     ) -> None:
         self.members = [
             Member(
                 kind,
                 f"{kind.role}-{kind.library}-{number}",
-                servers,
+                access,
                 directory,
                 1000 * seed + 100 * number,
             )

@@ -6,6 +6,7 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 
+from tests.counterparts.logins import librdkafka_settings
 from tests.history.model import COMMITTED, REBALANCE, SEEK, Partition, Read
 from tests.torture.client import Client
 from tests.torture.readers import taken
@@ -33,6 +34,7 @@ class Input:
                 "heartbeat.interval.ms": 500,
                 "fetch.wait.max.ms": 50,
                 **LIBRDKAFKA,
+                **librdkafka_settings(client.settings.login),
                 "error_cb": lambda _error: None,
                 "log_level": 0,
             }

@@ -10,6 +10,7 @@ from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.errors import KafkaError
 
+from tests.counterparts.logins import kafka_python_settings
 from tests.history.model import COMMITTED, REBALANCE, SEEK, Partition, Read
 from tests.torture.client import Client
 from tests.torture.settings import GROUP, LEFT
@@ -35,6 +36,7 @@ class Input(ConsumerRebalanceListener):
             fetch_max_wait_ms=50,
             reconnect_backoff_ms=20,
             reconnect_backoff_max_ms=200,
+            **kafka_python_settings(client.settings.login),
         )
         self._consumer.subscribe([LEFT], listener=self)
 

@@ -7,15 +7,19 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from barnabas.protocol.messages.create_acls import AclCreation
+from tests.broker.security.access_users import add_acls, remove_acls
 from tests.counterparts.broker_process import BrokerProcess
+from tests.counterparts.wire_client import WireClient
 from tests.torture.fleet import Fleet, Member
 from tests.torture.proxy import Proxy
 from tests.torture.settings import TRANSACTION_TIMEOUT_MS
 
 CLIENT_FAULTS = {"kill_client": 3, "add_twin": 2, "pause_client": 3, "cut": 3}
 BROKER_FAULTS = {"kill_broker": 3, "kill_again": 1, "pause_broker": 1}
+RIGHTS_FAULTS = {"take_right": 24}
 PAUSE_S = (1.5 * TRANSACTION_TIMEOUT_MS / 1000, 3 * TRANSACTION_TIMEOUT_MS / 1000)
 SHORT_PAUSE_S = (0.2, 1.5)
 
@@ -31,6 +35,7 @@ class Nemesis:
         seed: int,
         *,
         harms_broker: bool,
+        rights: Sequence[AclCreation] = (),
         say: Callable[[str], None],
     ) -> None:
         self.faults: Counter[str] = Counter()
@@ -39,7 +44,10 @@ class Nemesis:
         self._proxy = proxy
         self._chance = random.Random(seed)
         self._say = say
+        self._rights = rights
         self._weights = CLIENT_FAULTS | (BROKER_FAULTS if harms_broker else {})
+        if rights:
+            self._weights |= RIGHTS_FAULTS
         self._resumes: list[tuple[float, Member]] = []
 
     def run(self, duration_s: float) -> None:
@@ -97,6 +105,14 @@ class Nemesis:
         os.kill(self._broker.pid, signal.SIGSTOP)
         time.sleep(self._chance.uniform(*SHORT_PAUSE_S))
         os.kill(self._broker.pid, signal.SIGCONT)
+
+    def take_right(self) -> None:
+        """Something that everybody needs is denied to all for a while."""
+        right = self._chance.choice(self._rights)
+        with WireClient(self._broker) as admin:
+            remove_acls(admin, [right])
+            time.sleep(self._chance.uniform(*SHORT_PAUSE_S))
+            add_acls(admin, [right])
 
     def _supervise(self) -> None:
         assert self._broker.is_running, f"the broker ended: {self._broker.output()}"

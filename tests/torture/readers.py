@@ -8,6 +8,12 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from tests.counterparts.logins import (
+    NOBODY,
+    Login,
+    kafka_python_settings,
+    librdkafka_settings,
+)
 from tests.history.model import Partition, Read
 from tests.torture.client import Client
 from tests.torture.settings import LIBRDKAFKA, PLACES
@@ -29,7 +35,10 @@ _BEGINNINGS = dict.fromkeys(PLACES, 0)
 
 
 def consumer(
-    servers: str, isolation: str, begins: Mapping[Partition, int] = _BEGINNINGS
+    servers: str,
+    isolation: str,
+    begins: Mapping[Partition, int] = _BEGINNINGS,
+    login: Login = NOBODY,
 ) -> Consumer:
     """Return librdkafka's consumer of some partitions, by default from the beginning of all."""
     made = Consumer(
@@ -43,6 +52,7 @@ def consumer(
             "fetch.wait.max.ms": 100,
             "enable.partition.eof": True,
             **LIBRDKAFKA,
+            **librdkafka_settings(login),
             "error_cb": lambda _error: None,
             "log_level": 0,
         }
@@ -63,7 +73,9 @@ def taken(message: Any) -> Read | None:
 
 
 def _read_with_confluent(client: Client) -> Iterator[list[Read]]:
-    reader = consumer(client.settings.servers, client.settings.isolation)
+    reader = consumer(
+        client.settings.servers, client.settings.isolation, login=client.settings.login
+    )
     while True:
         polled = map(taken, reader.consume(MOST_RECORDS, POLL_S))
         yield [each for each in polled if each is not None]
@@ -72,7 +84,7 @@ def _read_with_confluent(client: Client) -> Iterator[list[Read]]:
 def _read_with_kafka_python(client: Client) -> Iterator[list[Read]]:
     # Only who needs it imports it.
     import kafka
-    from kafka.errors import KafkaConnectionError, KafkaTimeoutError
+    from kafka.errors import AuthorizationError, KafkaConnectionError, KafkaTimeoutError
 
     places = [kafka.TopicPartition(*place) for place in PLACES]
     reader = kafka.KafkaConsumer(
@@ -83,6 +95,7 @@ def _read_with_kafka_python(client: Client) -> Iterator[list[Read]]:
         fetch_max_wait_ms=100,
         reconnect_backoff_ms=20,
         reconnect_backoff_max_ms=200,
+        **kafka_python_settings(client.settings.login),
     )
     reader.assign(places)
     for place in places:
@@ -90,8 +103,8 @@ def _read_with_kafka_python(client: Client) -> Iterator[list[Read]]:
     while True:
         try:
             polled = reader.poll(timeout_ms=int(POLL_S * 1000), max_records=MOST_RECORDS)
-        except (KafkaConnectionError, KafkaTimeoutError):
-            # While the broker is down it says so, instead of returning nothing.
+        except (AuthorizationError, KafkaConnectionError, KafkaTimeoutError):
+            # While the broker is down, or this is denied, it says so: others return nothing.
             time.sleep(POLL_S)
             polled = {}
         records = (record for batch in polled.values() for record in batch)

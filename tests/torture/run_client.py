@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import logging
 import sys
 import warnings
@@ -21,7 +20,7 @@ ROLES = {
 
 def main() -> int:
     """Be a client until SIGTERM."""
-    settings = Settings(**json.loads(sys.argv[1]))
+    settings = Settings.from_json(sys.argv[1])
     # The libraries' own warnings are not what is looked at here.
     warnings.simplefilter("ignore")
     for library in ("kafka", "aiokafka", "asyncio"):

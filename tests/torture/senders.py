@@ -10,6 +10,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from tests.counterparts.logins import librdkafka_settings
 from tests.history.model import NOT_KNOWN, OK, SEND, UNKNOWN, Write
 from tests.torture.client import Client
 from tests.torture.settings import LEFT, LIBRDKAFKA, PARTITIONS, RIGHT
@@ -29,6 +30,7 @@ def send(client: Client) -> None:
             "message.timeout.ms": FLUSH_S * 1000,
             "linger.ms": 1,
             **LIBRDKAFKA,
+            **librdkafka_settings(client.settings.login),
             "error_cb": lambda _error: None,
             "log_level": 0,
         }

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import aiokafka
 from aiokafka.errors import KafkaError
 
+from tests.counterparts.logins import Login, aiokafka_settings
 from tests.history.model import Partition, Write
 from tests.torture.sessions import PATIENCE_S, Failed, Over
 
@@ -18,7 +19,7 @@ Result = TypeVar("Result")
 class Session:
     """aiokafka, on an event loop that runs while something is asked of it."""
 
-    def __init__(self, servers: str, transactional_id: str, timeout_ms: int) -> None:
+    def __init__(self, servers: str, transactional_id: str, timeout_ms: int, login: Login) -> None:
         self._runner = asyncio.Runner()
 
         async def start() -> aiokafka.AIOKafkaProducer:
@@ -27,6 +28,7 @@ class Session:
                 transactional_id=transactional_id,
                 transaction_timeout_ms=timeout_ms,
                 retry_backoff_ms=20,
+                **aiokafka_settings(login),
             )
             await producer.start()
             return producer

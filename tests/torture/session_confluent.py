@@ -10,6 +10,7 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import KafkaException
 
+from tests.counterparts.logins import Login, librdkafka_settings
 from tests.history.model import NOT_KNOWN, Partition, Write
 from tests.torture.sessions import PATIENCE_S, Failed, Over
 from tests.torture.settings import LIBRDKAFKA
@@ -22,7 +23,7 @@ _SILENT.setLevel(logging.CRITICAL + 1)
 class Session:
     """confluent-kafka, which is librdkafka."""
 
-    def __init__(self, servers: str, transactional_id: str, timeout_ms: int) -> None:
+    def __init__(self, servers: str, transactional_id: str, timeout_ms: int, login: Login) -> None:
         self._producer = confluent_kafka.Producer(
             {
                 "bootstrap.servers": servers,
@@ -32,6 +33,7 @@ class Session:
                 "message.timeout.ms": timeout_ms,
                 "linger.ms": 1,
                 **LIBRDKAFKA,
+                **librdkafka_settings(login),
                 # Fatal errors are raised where they matter, and need not be printed as well.
                 "error_cb": lambda _error: None,
                 "logger": _SILENT,

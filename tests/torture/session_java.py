@@ -15,6 +15,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 
 from tests.counterparts.jars import kafka_class_path
 from tests.counterparts.java import java
+from tests.counterparts.logins import Login, java_settings
 from tests.history.model import NOT_KNOWN, Partition, Write
 from tests.torture.sessions import PATIENCE_S, Failed, Over
 
@@ -46,7 +47,7 @@ def gateway() -> JavaGateway:
 class Session:
     """Apache Kafka's Java producer."""
 
-    def __init__(self, servers: str, transactional_id: str, timeout_ms: int) -> None:
+    def __init__(self, servers: str, transactional_id: str, timeout_ms: int, login: Login) -> None:
         settings = {
             "bootstrap.servers": servers,
             "transactional.id": transactional_id,
@@ -59,6 +60,7 @@ class Session:
             "max.block.ms": str(PATIENCE_S * 1000),
             "reconnect.backoff.ms": "20",
             "reconnect.backoff.max.ms": "200",
+            **java_settings(login),
         }
         self._jvm = gateway().jvm
         producer = self._jvm.org.apache.kafka.clients.producer.KafkaProducer

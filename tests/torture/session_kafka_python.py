@@ -10,6 +10,7 @@ import kafka
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
+from tests.counterparts.logins import Login, kafka_python_settings
 from tests.history.model import Partition, Write
 from tests.torture.sessions import PATIENCE_S, Failed, Over
 
@@ -19,7 +20,7 @@ Result = TypeVar("Result")
 class Session:
     """kafka-python."""
 
-    def __init__(self, servers: str, transactional_id: str, timeout_ms: int) -> None:
+    def __init__(self, servers: str, transactional_id: str, timeout_ms: int, login: Login) -> None:
         self._producer = self._try(
             lambda: kafka.KafkaProducer(
                 bootstrap_servers=servers,
@@ -28,6 +29,7 @@ class Session:
                 max_block_ms=PATIENCE_S * 1000,
                 reconnect_backoff_ms=20,
                 reconnect_backoff_max_ms=200,
+                **kafka_python_settings(login),
             ),
             Over,
         )

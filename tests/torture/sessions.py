@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from tests.counterparts.logins import Login
 from tests.history.model import Partition, Write
 
 PATIENCE_S = 15
@@ -23,7 +24,9 @@ class Over(Exception):
 class Session(Protocol):
     """A producer with a transactional id, past its initTransactions."""
 
-    def __init__(self, servers: str, transactional_id: str, timeout_ms: int) -> None: ...
+    def __init__(
+        self, servers: str, transactional_id: str, timeout_ms: int, login: Login
+    ) -> None: ...
 
     def begin(self) -> None: ...
 

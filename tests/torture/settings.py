@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
+from typing import Self
+
+from tests.counterparts.logins import NOBODY, Login, Tls
 
 LEFT, RIGHT, OUT = "left", "right", "out"
 PARTITIONS = 3
@@ -38,3 +42,16 @@ class Settings:
     """The library that a transformer reads with."""
     transactional_id: str = ""
     isolation: str = ""
+    login: Login = NOBODY
+
+    def as_json(self) -> str:
+        """Return what goes on the command line."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return what was on the command line."""
+        found = json.loads(text)
+        login = found.pop("login")
+        tls = login.pop("tls")
+        return cls(**found, login=Login(**login, tls=Tls(**tls) if tls else None))

@@ -8,27 +8,34 @@ import os
 
 import pytest
 
+from tests.torture.access import ACCESSES
 from tests.torture.fleet import QUICK_KINDS
-from tests.torture.torture import Torture, proxied
+from tests.torture.torture import Torture
 
 # Others by `make torture`: a change is judged by what it changes.
 SEEDS = [int(seed) for seed in os.environ.get("TORTURE_SEEDS", "20260602").split()]
-DURATION_S = 6
+DURATION_S = {"plain": 6, "secure": 9, "losing-rights": 6}
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_anomaly_under_faults(broker_class, tmp_path, say, seed):
-    """TORTURE_SEEDS repeats others; the history is in the test's directory."""
-    port, settings = proxied()
-    with broker_class(tmp_path / "broker", **settings) as broker:
+@pytest.mark.parametrize("access", ACCESSES)
+def test_no_anomaly_under_faults(broker_class, tmp_path, say, access, seed):
+    """TORTURE_SEEDS repeats others; the history is in the test's directory.
+
+    Plainly; over SASL_SSL as a user with rights; and with rights that come and go.
+    """
+    broker = broker_class(tmp_path / "broker")
+    reached = ACCESSES[access](broker)
+    with broker:
         harms_broker = broker_class.name == "Barnabas"
-        torture = Torture(broker, port, tmp_path, print, QUICK_KINDS)
-        outcome = torture.run(seed, DURATION_S, harms_broker=harms_broker)
+        torture = Torture(broker, reached, tmp_path, print, QUICK_KINDS)
+        outcome = torture.run(seed, DURATION_S[access], harms_broker=harms_broker)
     say("\n  ".join(outcome.lines()))
     assert outcome.report.violations == []
     assert outcome.wrong == []
+    assert bool(outcome.faults["take_right"]) == reached.loses_rights
     roles = {name.partition("-")[0] for name in outcome.committed}
     assert roles == {"writer", "sender", "transformer"}

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from tests.counterparts.broker_process import HOST, BrokerProcess
-from tests.counterparts.probe import free_port
+from tests.counterparts.broker_process import BrokerProcess
+from tests.counterparts.logins import librdkafka_settings
 from tests.history import checker
 from tests.history.anomalies import Report
 from tests.history.model import (
@@ -33,6 +33,7 @@ from tests.history.model import (
     save,
 )
 from tests.interop.administration import create
+from tests.torture.access import Access
 from tests.torture.fleet import KINDS, Fleet, Kind
 from tests.torture.journal import read_journals
 from tests.torture.nemesis import Nemesis
@@ -45,11 +46,6 @@ WAIT_S = 120
 LOOK_S = 0.1
 ASK_S = 20
 MOST_RECORDS = 2000
-BROKER_SETTINGS = {
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
-    "group.initial.rebalance.delay.ms": "100",
-    "group.min.session.timeout.ms": "1000",
-}
 
 Say = Callable[[str], None]
 
@@ -91,19 +87,19 @@ class Outcome:
 
 
 class Torture:
-    """One round of it on a broker that was started with the settings of `proxied`."""
+    """One round of it on a broker that was started after its `Access` was made."""
 
     def __init__(
         self,
         broker: BrokerProcess,
-        proxy_port: int,
+        access: Access,
         directory: Path,
         say: Say,
         kinds: Sequence[Kind] = KINDS,
     ) -> None:
         self._broker = broker
-        self._proxy_port = proxy_port
-        self._servers = f"{HOST}:{proxy_port}"
+        self._access = access
+        self._servers = access.servers
         self._directory = directory
         self._say = say
         self._kinds = kinds
@@ -111,12 +107,19 @@ class Torture:
     def run(self, seed: int, duration_s: float, *, harms_broker: bool) -> Outcome:
         """Run for a time; the history is in the directory afterwards."""
         outcome = Outcome(seed)
-        with Proxy(self._broker.port, self._proxy_port, seed) as proxy:
+        self._access.administer(self._broker)
+        with Proxy(self._access.broker_port, self._access.proxy_port, seed) as proxy:
             for topic in TOPICS:
-                create(self._servers, topic, partitions=PARTITIONS)
-            with Fleet(self._servers, self._directory, seed, self._kinds) as fleet:
+                create(self._broker.bootstrap_servers, topic, partitions=PARTITIONS)
+            with Fleet(self._access, self._directory, seed, self._kinds) as fleet:
                 nemesis = Nemesis(
-                    self._broker, fleet, proxy, seed, harms_broker=harms_broker, say=self._say
+                    self._broker,
+                    fleet,
+                    proxy,
+                    seed,
+                    harms_broker=harms_broker,
+                    rights=self._access.rights if self._access.loses_rights else (),
+                    say=self._say,
                 )
                 try:
                     self._live(fleet, nemesis, duration_s, outcome)
@@ -193,7 +196,7 @@ class Torture:
         return not self._read(COMMITTED, begins)
 
     def _ends(self, isolation: str) -> dict[Partition, int]:
-        asking = consumer(self._servers, isolation)
+        asking = consumer(self._servers, isolation, login=self._access.login)
         ends: dict[Partition, int] = {}
         errors: list[str] = []
 
@@ -223,6 +226,7 @@ class Torture:
                 "isolation.level": COMMITTED,
                 "log_level": 0,
                 **LIBRDKAFKA,
+                **librdkafka_settings(self._access.login),
             }
         )
         found: list[TopicPartition] = []
@@ -269,7 +273,7 @@ class Torture:
 
     def _read(self, isolation: str, begins: Mapping[Partition, int]) -> list[Read]:
         """Read partitions from an offset to their end."""
-        reader = consumer(self._servers, isolation, begins)
+        reader = consumer(self._servers, isolation, begins, self._access.login)
         reads: list[Read] = []
         unfinished = set(begins)
         try:
@@ -285,12 +289,6 @@ class Torture:
         finally:
             reader.close()
         return reads
-
-
-def proxied(settings: Mapping[str, str] = BROKER_SETTINGS) -> tuple[int, dict[str, str]]:
-    """Return a port for the proxy, and settings by which the broker names it to clients."""
-    port = free_port()
-    return port, {**settings, "advertised.listeners": f"PLAINTEXT://{HOST}:{port}"}
 
 
 def wait_for(condition: Callable[[], bool], what: Callable[[], str]) -> None:

@@ -54,7 +54,10 @@ class Transactions:
             try:
                 with self._client.watched():
                     self._session = kind(
-                        settings.servers, settings.transactional_id, TRANSACTION_TIMEOUT_MS
+                        settings.servers,
+                        settings.transactional_id,
+                        TRANSACTION_TIMEOUT_MS,
+                        settings.login,
                     )
             except (Failed, Over):
                 time.sleep(FENCED_PAUSE_S)

@@ -27,6 +27,8 @@ SETTINGS = {
 HALF_OPEN = 500
 LOGIN_TIMEOUT_S = 3
 TOKEN_BYTES = 500_000
+LONG_TOKENS = 2000
+TIMED = SETTINGS | {"barnabas.login.timeout.ms": str(LOGIN_TIMEOUT_S * 1000)}
 
 VERSIONS = frame(API_VERSIONS, 3, ApiVersionsRequest("attack", "1"))
 PLAIN = frame(SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN"))
@@ -123,11 +125,33 @@ async def half_open(target: Target, seed: int, duration_s: float) -> Sent:
     return sent
 
 
+async def long_tokens(target: Target, seed: int, duration_s: float) -> Sent:
+    """2,000 tokens of 500 KB before any login, all but their end: a gigabyte if all were held."""
+    sent = Sent()
+    rng = random.Random(seed)
+    begun_s = time.monotonic()
+
+    async def one() -> None:
+        mechanism = rng.choice((PLAIN, SCRAM))
+        async with await Peer.connect(HOST, target.broker.login_port) as peer:
+            try:
+                async with asyncio.timeout(LOGIN_TIMEOUT_S):
+                    await peer.send(mechanism + token(bytes(TOKEN_BYTES))[:-1])
+                    sent["whole tokens but a byte"] += 1
+            except TimeoutError:
+                sent["tokens that were not received"] += 1
+            except OSError:
+                sent["hung up on"] += 1
+            hung_up, _ = await peer.hung_up(20)
+            target.expect(hung_up, "half a login is still there")
+
+    await asyncio.gather(*(one() for _ in range(LONG_TOKENS)))
+    await asyncio.sleep(max(0.0, begun_s + duration_s - time.monotonic()))
+    return sent
+
+
 SCENARIOS = (
     Scenario("guessed-logins", guesses, settings=SETTINGS),
-    Scenario(
-        "half-logins",
-        half_open,
-        settings=SETTINGS | {"barnabas.login.timeout.ms": str(LOGIN_TIMEOUT_S * 1000)},
-    ),
+    Scenario("half-logins", half_open, settings=TIMED),
+    Scenario("long-tokens", long_tokens, settings=TIMED),
 )

@@ -16,6 +16,9 @@ WITH_HELP = [
     ("records", "delete"),
     *(("bench", verb) for verb in ("produce", "consume")),
     *(("transactions", verb) for verb in ("list", "describe", "holders", "abort")),
+    *(("acls", verb) for verb in ("list", "add", "remove")),
+    *(("users", verb) for verb in ("list", "create", "alter", "delete")),
+    *(("quotas", verb) for verb in ("list", "set", "remove")),
 ]
 
 

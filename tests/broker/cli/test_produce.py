@@ -13,6 +13,7 @@ from barnabas.broker.cli.producer import Producer, ProducerOptions, murmur2
 from barnabas.broker.cli.record_text import NewRecord
 from barnabas.broker.client.errors import Unreachable
 from barnabas.broker.client.topic_reader import read_topic
+from barnabas.broker.client.wire_client import WireClient
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID
 from barnabas.protocol.messages.metadata import METADATA
@@ -23,7 +24,8 @@ from tests.seeds import SEED
 
 def read(shell, topic):
     (address,) = addresses(shell.address)
-    return read_topic(address, topic)
+    with WireClient(address) as client:
+        return read_topic(client, topic)
 
 
 def values(shell, topic):

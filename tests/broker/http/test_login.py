@@ -6,6 +6,8 @@ import json
 from typing import ClassVar
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from barnabas.broker.config.security import STANDARD_AUTHORIZER
 from barnabas.broker.http import login as module
@@ -113,6 +115,18 @@ async def status(door, asked):
 )
 async def test_who_is_let_in(authorization, expected):
     assert await status(login(), request(authorization=authorization)) == expected
+
+
+HEADER_PIECES = st.sampled_from(
+    ["Bearer ", "Basic ", "basic", " ", "t0ken", "t0ke", basic("alice:wrong")[6:], ":", "=", "\xff"]
+)
+
+
+@given(st.lists(HEADER_PIECES, max_size=6).map("".join) | st.text(st.characters(max_codepoint=255)))
+def test_any_header_is_answered_and_lets_nobody_in(authorization):
+    scheme, _, credentials = authorization.partition(" ")
+    assume((scheme.lower(), credentials.strip()) != ("bearer", "t0ken"))
+    assert asyncio.run(status(login(), request(authorization=authorization))) == 401
 
 
 @pytest.mark.parametrize("path", ["livez", "readyz", "health", "healthz"])

@@ -5,6 +5,8 @@ import random
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from barnabas.broker.security.certificate_names import CertificateNames, MalformedRules, NoName
 from tests.broker import tls
@@ -76,6 +78,28 @@ def test_a_pattern_that_is_too_large():
 def test_the_message_is_one_line_that_names_the_rule():
     with pytest.raises(MalformedRules, match=r"^Invalid rule: `RULE:\(a/x/`|^Invalid rule: `\(a`"):
         CertificateNames("RULE:(a/x/")
+
+
+PATTERNS = st.lists(
+    st.sampled_from(["CN=", "(.*)", "(.*?)", "([^,]+)", ",", "O=", r"\/", ".", "^", "$", "a|b"]),
+    max_size=6,
+).map("".join)
+REPLACEMENTS = st.lists(
+    st.sampled_from(["$1", "$2", "$", "x", " ", r"\/", "\\", "@", "Zoë"]), max_size=4
+).map("".join)
+RULES = st.tuples(PATTERNS, REPLACEMENTS, st.sampled_from(["", "L", "U", "x"])).map(
+    lambda rule: "RULE:{}/{}/{}".format(*rule)
+) | st.just("DEFAULT")
+
+
+@given(
+    st.lists(RULES, min_size=1, max_size=3).map(",".join),
+    st.text(max_size=20) | st.sampled_from(["CN=alice", "CN=a,O=b", r"CN=a\,b,O=c", ""]),
+)
+def test_rules_of_the_grammar_give_a_name_or_none(rules, name):
+    assert answer(rules, name)[0] in "=nr"
+    if rules == "DEFAULT":
+        assert answer(rules, name) == (f"={name}" if name else "none")
 
 
 def test_random_rules_are_taken_or_refused():

@@ -319,6 +319,31 @@ def test_what_clients_have_set_holds_after_a_restart(tmp_path, authority, first)
         running.broker.restart()
 
 
+@pytest.mark.parametrize("provider", ["env", "file", "dir"])
+def test_what_clients_set_is_never_looked_up_cve_2024_31141(tmp_path, first, monkeypatch, provider):
+    """Else whoever may alter settings reads files and variables of the broker."""
+    (tmp_path / "secret").write_text("key=hunter2")
+    monkeypatch.setenv("SECRET", "hunter2")
+    kind = {"env": "EnvVar", "file": "File", "dir": "Directory"}[provider]
+    config = {
+        "config.providers": provider,
+        f"config.providers.{provider}.class": (
+            f"org.apache.kafka.common.config.provider.{kind}ConfigProvider"
+        ),
+    }
+    reference = {
+        "env": "${env:SECRET}",
+        "file": f"${{file:{tmp_path}/secret:key}}",
+        "dir": f"${{dir:{tmp_path}:secret}}",
+    }[provider]
+    with Running(tmp_path, first, **config) as running:
+        code, message = running.alter((LOCATION, SET, reference))
+        assert code == ErrorCode.INVALID_REQUEST
+        assert reference in message
+        assert "hunter2" not in message
+        assert running.shown() == first.der
+
+
 FIXED = "Cannot update these configs dynamically: "
 REFUSED = {
     ("ssl.keystore.location", "x"): (

@@ -33,6 +33,8 @@ class Twice:
         self.steps += 1
         if token == b"bad":
             raise SaslFailed("bad token")
+        if token == b"worse":
+            raise RuntimeError("a bug")
         if self.steps == 1:
             return Challenge(b"go on")
         return Accepted(b"welcome", token.decode(), 1234)
@@ -112,6 +114,15 @@ def test_a_failure_is_final():
     login = chosen()
     found = login.step(b"bad")
     assert found == LoginFailed(ErrorCode.SASL_AUTHENTICATION_FAILED, "bad token")
+    assert login.judge(AUTHENTICATE_KEY) is Verdict.CLOSED
+
+
+def test_a_bug_of_a_mechanism_ends_the_login_too():
+    login = chosen()
+    assert login.step(b"hello") == Next(b"go on")
+    with pytest.raises(RuntimeError):
+        login.step(b"worse")
+    assert login.state is State.FAILED
     assert login.judge(AUTHENTICATE_KEY) is Verdict.CLOSED
 
 

@@ -22,6 +22,10 @@ from barnabas.protocol.messages.consumer_group_heartbeat import (
     CONSUMER_GROUP_HEARTBEAT,
     ConsumerGroupHeartbeatRequest,
 )
+from barnabas.protocol.messages.describe_user_scram_credentials import (
+    DESCRIBE_USER_SCRAM_CREDENTIALS,
+    DescribeUserScramCredentialsRequest,
+)
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.wire import ZERO_UUID
 from barnabas.testing import Broker
@@ -228,6 +232,15 @@ def test_a_list_of_all_has_nothing_for_who_may_see_nothing(world, case):
         answer = world.client(NOBODY).ask_bytes(case.route.api, request, version)
         for name in (GRANTED, DENIED, HERE, "__consumer_offsets", "__transaction_state"):
             assert name.encode() not in answer or name in repr(request), version
+
+
+@pytest.mark.parametrize("users", [None, []])
+def test_a_list_of_all_users_is_refused_and_not_forgotten(world, users):
+    """Apache Kafka 4.3.0 never answers this one where it is denied."""
+    api, request = DESCRIBE_USER_SCRAM_CREDENTIALS, DescribeUserScramCredentialsRequest(users)
+    answer = world.client(NOBODY).ask(api, request, 0)
+    assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert answer.results == []
 
 
 BY_ID = {"Produce": (1, 13), "Fetch": (0, 13), "Metadata": (0, 12), "DeleteTopics": (0, 6)}

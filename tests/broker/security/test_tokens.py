@@ -32,6 +32,7 @@ from tests.issuer import (
     token,
     unsigned,
 )
+from tests.protocol.mutilation import MUTATORS
 
 KEYS = parse_keys(standard_set(), ALGORITHMS)
 
@@ -152,6 +153,7 @@ def test_a_key_of_another_kind_under_the_same_id():
         public_entry(rsa_key("one"), "rsa", n=5),
         public_entry(rsa_key("one"), "rsa", n="!"),
         public_entry(rsa_key("one"), "rsa", kid=5),
+        public_entry(rsa_key("one"), "rsa", alg=[]),
         public_entry(ec_key("one"), "ec", crv="secp256k1"),
         public_entry(ec_key("one"), "ec", crv="P-384"),
         public_entry(ec_key("k", ec.SECP256K1), "ec"),
@@ -364,3 +366,32 @@ def test_any_claims_are_taken_or_refused(changes):
         return
     assert isinstance(found.user, str)
     assert found.expires_ms > 0
+
+
+@given(
+    st.dictionaries(st.sampled_from(["kty", "n", "e", "crv", "x", "y", "kid", "alg", "use"]), JSON),
+    st.sampled_from([rsa_key("one"), ec_key("one"), ed_key("one")]),
+)
+def test_any_key_is_taken_or_refused(changes, key):
+    try:
+        found = parse_keys(key_set(public_entry(key, "rsa") | changes), ALGORITHMS)
+    except MalformedKeys:
+        return
+    assert len(found) == 1
+
+
+@given(st.sampled_from(MUTATORS), st.randoms(use_true_random=False))
+def test_a_token_that_was_spoilt_is_refused(mutate, draw):
+    whole = token("alice")
+    spoilt = mutate(whole.encode(), draw).decode("latin-1")
+    try:
+        verifier().verify(spoilt)
+    except InvalidToken:
+        return
+    # Bits of base64 that stand for nothing may be anything.
+    assert spoilt.rpartition(".")[0] == whole.rpartition(".")[0]
+    assert unpadded(spoilt.rpartition(".")[2]) == unpadded(whole.rpartition(".")[2])
+
+
+def unpadded(text):
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from functools import cache
 
+from barnabas.broker.config.listeners import Endpoint
 from barnabas.broker.security.access import OPEN
 from barnabas.broker.security.certificate_names import CertificateNames
 from barnabas.broker.security.listeners import ListenerSecurity
@@ -30,7 +31,8 @@ def listener_tls(*, client_auth: str = "none", rules: str = "DEFAULT", credentia
         trust_store=TrustStoreSettings(type="PEM", certificates=AUTHORITY.root_pem),
         client_auth=client_auth,
     )
-    return ListenerTls("SECURE", settings, CertificateNames(rules))
+    endpoint = Endpoint("SECURE", "127.0.0.1", 0, "SSL", None)
+    return ListenerTls(endpoint, settings, CertificateNames(rules))
 
 
 def toy_tls(**options) -> ToyTls:

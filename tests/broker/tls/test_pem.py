@@ -1,9 +1,20 @@
 """PEM in every spelling that a configuration has."""
 
-import pytest
+import contextlib
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.broker.tls.errors import TlsError
 from barnabas.broker.tls.pem import MalformedPem, certificates, pem_blocks, private_keys
-from tests.certificates import Authority
+from barnabas.broker.tls.server import ServerSettings, server_tls
+from barnabas.broker.tls.stores import KeyStoreSettings
+from tests.certificates import Authority, self_signed
+from tests.protocol.mutilation import MUTATORS
+
+_OWN = self_signed()
+SPOILT_FROM = _OWN.key_pem() + _OWN.chain_pem
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +59,7 @@ def test_encrypted_keys_are_told_apart(issued, traditional):
         ("-----BEGIN CERTIFICATE-----\nAAAA", "without its -----END"),
         ("-----BEGIN A-----\nAAAA\n-----END B-----", "without its -----END"),
         ("-----BEGIN PRIVATE KEY-----\nse!cret\n-----END PRIVATE KEY-----", "no base64"),
+        ("-----BEGIN PRIVATE KEY-----\nsécret==\n-----END PRIVATE KEY-----", "no base64"),
         ("-----BEGIN PRIVATE KEY-----\nsecre\n-----END PRIVATE KEY-----", "no base64"),
     ],
 )
@@ -55,6 +67,14 @@ def test_what_is_no_pem(text, reason):
     with pytest.raises(MalformedPem, match=reason) as raised:
         pem_blocks(text)
     assert "cret" not in str(raised.value)
+
+
+@given(st.sampled_from(MUTATORS), st.randoms(use_true_random=False))
+def test_a_store_that_was_spoilt_is_read_or_refused(mutate, draw):
+    spoilt = mutate(SPOILT_FROM.encode(), draw).decode("latin-1")
+    settings = KeyStoreSettings(type="PEM", key=spoilt, certificate_chain=spoilt)
+    with contextlib.suppress(TlsError):
+        assert server_tls(ServerSettings(key_store=settings)).chain
 
 
 def test_nothing():

@@ -1,0 +1,28 @@
+"""Asking before something is done that cannot be taken back: ``--yes``, or the word at a prompt."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from barnabas.broker.cli.errors import USAGE, CommandError
+
+
+def add_yes(parser: argparse.ArgumentParser) -> None:
+    """Add the option that spares the question."""
+    parser.add_argument("-y", "--yes", action="store_true", help="do it without asking")
+
+
+def check_can_ask(arguments: argparse.Namespace) -> None:
+    """Raise CommandError where there is a question, and nobody who could answer it."""
+    if not arguments.yes and not sys.stdin.isatty():
+        raise CommandError("standard input is not a terminal: give --yes", USAGE)
+
+
+def confirm(arguments: argparse.Namespace, question: str) -> None:
+    """Ask, unless there is no need to; raises CommandError for anything but a yes."""
+    if arguments.yes:
+        return
+    print(f"{question}? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise CommandError("nothing was done")

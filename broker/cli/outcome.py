@@ -1,0 +1,50 @@
+"""What became of each of several things: successes one by one, failures at the end in one line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from barnabas.broker.cli.cluster_view import check
+from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.cli.output import print_json
+
+
+class Outcome:
+    """Collects results and prints them as text or JSON; ``kind`` is what the things are."""
+
+    def __init__(self, kind: str, verb: str, output_format: str) -> None:
+        self._kind = kind
+        self._verb = verb
+        self._json = output_format == "json"
+        self._results: list[dict[str, Any]] = []
+        self._problems: list[str] = []
+
+    def settled(self, name: str, code: int, message: str | None) -> bool:
+        """Note a failure; returns whether there was none."""
+        if code:
+            try:
+                check(name, code, message)
+            except CommandError as problem:
+                self.failed(problem)
+        return not code
+
+    def failed(self, problem: CommandError) -> None:
+        """Note a failure."""
+        self._problems.append(str(problem))
+
+    def done(self, name: str, remark: str = "", **more: object) -> None:
+        """Note a success."""
+        if not self._json:
+            print(f"{name} {remark or self._verb}")
+        self._results.append({self._kind: name, "changed": not remark, **more})
+
+    def unchanged(self, name: str, remark: str) -> None:
+        """Note that nothing had to be done."""
+        self.done(name, remark)
+
+    def conclude(self) -> None:
+        """Print what is left to print; raises CommandError if something failed."""
+        if self._json:
+            print_json(self._results)
+        if self._problems:
+            raise CommandError("; ".join(self._problems))

@@ -1,0 +1,46 @@
+"""A connection to a broker from inside of its process: past its listeners, and what they ask."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING, Final
+
+from barnabas.broker.client.wire_client import WireClient
+from barnabas.broker.network.connection import Connection
+from barnabas.broker.network.socket_server import Listener
+
+if TYPE_CHECKING:
+    from barnabas.broker.network.socket_server import SocketServer
+
+_NOWHERE: Final = ("inside", 0)
+
+
+class InsideClient(WireClient):
+    """Talks over a socket that a broker of this process holds the other end of."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
+        super().__init__(_NOWHERE)
+
+    def _connected(self, address: tuple[str, int]) -> socket.socket:  # noqa: ARG002
+        return self._end
+
+
+async def connect_inside(sockets: SocketServer) -> socket.socket:
+    """Return one end of a connection that needs no login and may do everything.
+
+    Call it on the broker's loop; the one who blocks on that end has another thread.
+    """
+    ours, theirs = socket.socketpair()
+    try:
+        theirs.setblocking(False)
+        listener = Listener("INSIDE", *_NOWHERE, advertised=_NOWHERE)
+        await asyncio.get_running_loop().connect_accepted_socket(
+            lambda: Connection(sockets, listener), theirs
+        )
+    except BaseException:
+        ours.close()
+        theirs.close()
+        raise
+    return ours

@@ -1,0 +1,395 @@
+"""Who may connect to a broker for tests, as whom, and what for: ``Broker(security=Security(...))``.
+
+Certificates are made in memory, once for a process: one authority that clients trust, one
+certificate for the brokers, and one for each user who asks with it. So are the keys of tokens.
+"""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+
+from barnabas.broker.config.listeners import PROTOCOLS
+from barnabas.broker.config.security import STANDARD_AUTHORIZER
+from barnabas.broker.security.acls import EVERYWHERE, Acl
+from barnabas.broker.security.client_settings import ClientSettings
+from barnabas.broker.security.jaas_modules import MODULES
+from barnabas.broker.security.operations import (
+    CLUSTER_NAME,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
+from barnabas.broker.tls.client import client_context
+from barnabas.broker.tls.issuing import Authority, Issued
+from barnabas.protocol.sasl.jaas import JaasModule, jaas_text
+from barnabas.storage.io import LocalFileSystem
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+HOST: Final = "127.0.0.1"
+HOSTS: Final = ("localhost", HOST, "::1")
+"""What a test's broker may be called."""
+PASSWORD_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+TOKENS: Final = "OAUTHBEARER"
+ISSUER: Final = "https://barnabas.test"
+AUDIENCE: Final = "barnabas"
+_NOT_IN_PASSWORDS: Final = frozenset('"\n\r\0')
+_NOT_IN_NAMES: Final = _NOT_IN_PASSWORDS | frozenset("\\,+<>;=#")
+"""What would be written otherwise in a certificate, or not at all in a list of users."""
+
+ClientCertificates: TypeAlias = Literal["none", "requested", "required"]
+Style: TypeAlias = Literal["kafka-python", "confluent", "librdkafka", "aiokafka", "java", "spark"]
+STYLES: Final[tuple[Style, ...]] = get_args(Style)
+_WITHOUT_TOKENS: Final = frozenset(("java", "librdkafka", "spark"))
+"""Clients that are told text only, and get tokens from a URL or a file."""
+
+
+# ----------------------------------------------------------------------------------------- rules
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRule:
+    """What a user may do with something, or may not: made by ``allow`` and ``deny``."""
+
+    acls: tuple[Acl, ...]
+
+
+def allow(
+    user: str,
+    *operations: str,
+    topic: str | None = None,
+    group: str | None = None,
+    transactional_id: str | None = None,
+    cluster: bool = False,
+    prefixed: bool = False,
+    host: str = EVERYWHERE,
+) -> AccessRule:
+    """Let a user do something: ``allow("alice", "READ", "WRITE", topic="orders")``.
+
+    Operations are Kafka's. A name may be "*", for all, or with ``prefixed`` the beginning of names;
+    user "*" is everybody.
+    """
+    names = _names(topic, group, transactional_id, cluster=cluster)
+    return _rule(Permission.ALLOW, user, operations, names, host, is_prefix=prefixed)
+
+
+def deny(
+    user: str,
+    *operations: str,
+    topic: str | None = None,
+    group: str | None = None,
+    transactional_id: str | None = None,
+    cluster: bool = False,
+    prefixed: bool = False,
+    host: str = EVERYWHERE,
+) -> AccessRule:
+    """Let a user not do something, whatever ``allow`` says."""
+    names = _names(topic, group, transactional_id, cluster=cluster)
+    return _rule(Permission.DENY, user, operations, names, host, is_prefix=prefixed)
+
+
+def _names(
+    topic: str | None, group: str | None, transactional_id: str | None, *, cluster: bool
+) -> dict[ResourceType, str]:
+    named = {
+        ResourceType.TOPIC: topic,
+        ResourceType.GROUP: group,
+        ResourceType.TRANSACTIONAL_ID: transactional_id,
+        ResourceType.CLUSTER: CLUSTER_NAME if cluster else None,
+    }
+    return {kind: name for kind, name in named.items() if name is not None}
+
+
+def _rule(
+    permission: Permission,
+    user: str,
+    operations: Sequence[str],
+    names: Mapping[ResourceType, str],
+    host: str,
+    *,
+    is_prefix: bool,
+) -> AccessRule:
+    if not operations or not names:
+        raise ValueError("a rule names operations, and a topic, group, transactional_id or cluster")
+    known = [operation.name for operation in Operation]
+    for operation in operations:
+        if operation.upper() not in known:
+            raise ValueError(f"{operation} is none of {', '.join(known)}")
+    pattern = PatternType.PREFIXED if is_prefix else PatternType.LITERAL
+    return AccessRule(
+        tuple(
+            Acl(kind, name, pattern, f"User:{user}", host, Operation[each.upper()], permission)
+            for kind, name in names.items()
+            for each in operations
+        )
+    )
+
+
+# -------------------------------------------------------------------------------------- security
+
+
+@dataclass(frozen=True, kw_only=True)
+class Security:
+    """How a broker for tests is protected; raises ValueError for what cannot be."""
+
+    protocol: str = "SASL_SSL"
+    """PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL, on the one listener."""
+    users: Mapping[str, str] | Collection[str] = field(default=(), repr=False)
+    """Passwords by user, or names alone: then the password of "alice" is "alice-secret"."""
+    mechanisms: Sequence[str] = ("SCRAM-SHA-512",)
+    """How users may log in: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER."""
+    super_users: Collection[str] = ()
+    """Who may do everything; with them alone, nobody else may do anything."""
+    acls: Collection[AccessRule] | None = None
+    """What others may do: ``[allow("alice", "READ", topic="orders")]``. Without super users and
+    rules there is no access control."""
+    client_certificates: ClientCertificates | None = None
+    """Whether clients show a certificate. None: where ``users`` have no other way to say who they
+    are, which is with the protocol SSL."""
+
+    def __post_init__(self) -> None:
+        """Look whether it can be had."""
+        for name in ("users", "mechanisms", "super_users"):
+            if isinstance(getattr(self, name), str):
+                raise ValueError(f"{name}: several names are expected, not one text")  # noqa: TRY004
+        if self.protocol not in PROTOCOLS:
+            raise ValueError(f"protocol: {self.protocol} is none of {', '.join(PROTOCOLS)}")
+        known = (*PASSWORD_MECHANISMS, TOKENS)
+        for mechanism in self.mechanisms:
+            if mechanism not in known:
+                raise ValueError(f"mechanisms: {mechanism} is none of {', '.join(known)}")
+        for name, password in self.passwords.items():
+            if not name or _NOT_IN_NAMES & set(name):
+                raise ValueError(f"users: {name!r} is empty or has a special character")
+            if not password or _NOT_IN_PASSWORDS & set(password):
+                raise ValueError(f"users: the password of {name} cannot be used here")
+        if self.has_login and not (self.passwords and self.mechanisms):
+            raise ValueError(f"users: nobody could log in by {self.protocol}")
+        if self.protocol == "PLAINTEXT" and self.passwords:
+            raise ValueError("users: nobody logs in on a PLAINTEXT listener")
+        if self.client_auth != "none" and not self.has_tls:
+            raise ValueError(f"client_certificates: there are none with {self.protocol}")
+
+    @property
+    def passwords(self) -> dict[str, str]:
+        """The password of each user."""
+        if isinstance(self.users, Mapping):
+            return dict(self.users)
+        return {name: f"{name}-secret" for name in self.users}
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether connections are encrypted."""
+        return self.protocol in {"SSL", "SASL_SSL"}
+
+    @property
+    def has_login(self) -> bool:
+        """Whether clients have to log in."""
+        return self.protocol in {"SASL_PLAINTEXT", "SASL_SSL"}
+
+    @property
+    def client_auth(self) -> str:
+        """Whether clients are asked for a certificate, in the words of ``ssl.client.auth``."""
+        if self.client_certificates is not None:
+            return self.client_certificates
+        return "required" if self.protocol == "SSL" and self.passwords else "none"
+
+    @property
+    def rules(self) -> list[Acl]:
+        """The ACLs that the broker starts with."""
+        return [acl for rule in self.acls or () for acl in rule.acls]
+
+    def settings(self, port: int) -> dict[str, str]:
+        """Return what the broker is told."""
+        found = {"listeners": f"{self.protocol}://{HOST}:{port}"}
+        if self.has_tls:
+            found |= self._tls_settings()
+        if self.has_login:
+            found |= self._login_settings()
+        super_users = list(self.super_users)
+        if super_users or self.acls is not None:
+            found["authorizer.class.name"] = STANDARD_AUTHORIZER
+            found["super.users"] = ";".join(f"User:{name}" for name in super_users)
+        return found
+
+    def _tls_settings(self) -> dict[str, str]:
+        own = broker_certificate()
+        found = {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.key": own.key_pem,
+            "ssl.keystore.certificate.chain": own.certificate_pem,
+        }
+        if self.client_auth != "none":
+            found |= {
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.certificates": authority().certificate_pem,
+                f"listener.name.{self.protocol.lower()}.ssl.client.auth": self.client_auth,
+                "ssl.principal.mapping.rules": "RULE:^CN=(.*)$/$1/",
+            }
+        return found
+
+    def _login_settings(self) -> dict[str, str]:
+        found = {"sasl.enabled.mechanisms": ",".join(self.mechanisms)}
+        listener = f"listener.name.{self.protocol.lower()}"
+        if "PLAIN" in self.mechanisms:
+            users = {f"user_{user}": password for user, password in self.passwords.items()}
+            module = JaasModule(MODULES["PLAIN"], "required", users)
+            found[f"{listener}.plain.sasl.jaas.config"] = jaas_text(module)
+        credentials = [
+            f'{mechanism}=[name="{user}",password="{password}"]'
+            for mechanism in self.mechanisms
+            if mechanism.startswith("SCRAM-")
+            for user, password in self.passwords.items()
+        ]
+        if credentials:
+            found["barnabas.scram.credentials"] = ",".join(credentials)
+        if TOKENS in self.mechanisms:
+            found |= {
+                "sasl.oauthbearer.jwks.endpoint.url": f"file://{_token_keys().path}",
+                "sasl.oauthbearer.expected.issuer": ISSUER,
+                "sasl.oauthbearer.expected.audience": AUDIENCE,
+            }
+        return found
+
+    def client_settings(
+        self, servers: str, user: str | None, password: str | None, mechanism: str | None
+    ) -> ClientSettings:
+        """Return how a user connects; raises ValueError where there is no such user."""
+        if user is None and self.has_login:
+            raise ValueError(f"say as which user: {', '.join(self.passwords)}")
+        if user is not None and user not in self.passwords and password is None:
+            raise ValueError(f"there is no user {user}, only {', '.join(self.passwords) or 'none'}")
+        shown = None
+        if user is not None and self.client_auth != "none":
+            shown = client_certificate(user)
+        return ClientSettings(
+            servers=servers,
+            protocol=self.protocol,
+            ca_pem=authority().certificate_pem if self.has_tls else None,
+            key_pem=None if shown is None else shown.key_pem,
+            certificate_pem=None if shown is None else shown.certificate_pem,
+            mechanism=(mechanism or self.mechanisms[0]) if self.has_login else None,
+            user=user or "",
+            password=self.passwords.get(user or "", "") if password is None else password,
+        )
+
+
+NO_SECURITY: Final = Security(protocol="PLAINTEXT")
+
+
+# ---------------------------------------------------------------------------- once for a process
+
+
+@cache
+def authority() -> Authority:
+    """Return who signs the certificates of all brokers of this process."""
+    return Authority.create("Barnabas test CA")
+
+
+@cache
+def broker_certificate() -> Issued:
+    """Return the certificate of all brokers."""
+    return authority().issue("localhost", HOSTS)
+
+
+@cache
+def client_certificate(user: str) -> Issued:
+    """Return a user's."""
+    return authority().issue(user)
+
+
+class _TokenKeys:
+    """The key that tokens are signed with, and where a broker finds its public part."""
+
+    _KEY_ID: Final = "test"
+
+    def __init__(self) -> None:
+        from cryptography.hazmat.primitives.asymmetric import ec
+
+        self._key: EllipticCurvePrivateKey = ec.generate_private_key(ec.SECP256R1())
+        directory = tempfile.mkdtemp(prefix="barnabas-keys-")
+        atexit.register(shutil.rmtree, directory, ignore_errors=True)
+        self.path = os.path.join(directory, "keys.json")
+        numbers = self._key.public_key().public_numbers()
+        entry = {"kty": "EC", "crv": "P-256", "kid": self._KEY_ID, "alg": "ES256"}
+        entry |= {"x": _base64(numbers.x), "y": _base64(numbers.y)}
+        keys = json.dumps({"keys": [entry]})
+        LocalFileSystem().write_file_atomically(self.path, keys.encode())
+
+    def sign(self, claims: Mapping[str, object]) -> str:
+        """Return a token that says so."""
+        import jwt
+
+        return jwt.encode(dict(claims), self._key, "ES256", headers={"kid": self._KEY_ID})
+
+
+@cache
+def _token_keys() -> _TokenKeys:
+    return _TokenKeys()
+
+
+def _base64(number: int) -> str:
+    return base64.urlsafe_b64encode(number.to_bytes(32)).rstrip(b"=").decode()
+
+
+def token_of(user: str, lifetime_s: float) -> str:
+    """Return a token that proves to be a user."""
+    now_s = time.time()
+    times = {"iat": int(now_s), "exp": int(now_s + lifetime_s)}
+    return _token_keys().sign({"sub": user, "iss": ISSUER, "aud": AUDIENCE, **times})
+
+
+# ------------------------------------------------------------------------------------ for clients
+
+
+def client_config(settings: ClientSettings, style: Style, token: str | None) -> dict[str, Any]:
+    """Return settings as a client takes them; raises ValueError where there is no such client."""
+    if style in _WITHOUT_TOKENS and token is not None:
+        raise ValueError(f"{style} gets its tokens from a URL or a file: see Broker.token")
+    if style in {"java", "spark"}:
+        prefix = "kafka." if style == "spark" else ""
+        return {f"{prefix}{key}": value for key, value in settings.java().items()}
+    if style in {"confluent", "librdkafka"}:
+        found: dict[str, Any] = {**settings.librdkafka()}
+        if token is not None:
+            expires_s = time.time() + TOKEN_LIFETIME_S
+            found["oauth_cb"] = lambda _config: (token, expires_s)
+        return found
+    if style not in STYLES:
+        raise ValueError(f"{style} is none of {', '.join(STYLES)}")
+    found = {**settings.kafka_python()}
+    if settings.has_tls:
+        stores = {key: text for key, text in settings.java().items() if key.startswith("ssl.")}
+        found["ssl_context"] = client_context(stores)
+    if token is not None:
+        found["sasl_oauth_token_provider"] = _token_provider(style, token)
+    return found
+
+
+TOKEN_LIFETIME_S: Final = 3600.0
+_PROVIDERS: Final = {"aiokafka": "aiokafka.abc", "kafka-python": "kafka.net.sasl.oauth"}
+"""Where the class is that a client's source of tokens has to be of."""
+
+
+def _token_provider(style: str, token: str) -> object:
+    """Return a source of one token, as the client wants it."""
+    base = import_module(_PROVIDERS[style]).AbstractTokenProvider
+
+    async def later(_self: object) -> str:
+        return token
+
+    method = later if style == "aiokafka" else lambda _self: token
+    return type("TokenProvider", (base,), {"token": method})()

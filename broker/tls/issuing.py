@@ -1,0 +1,174 @@
+"""A certificate authority of one's own: for a test, for a first broker with TLS.
+
+Keys are of P-256: quick to make, small, and known to every client. ``cryptography`` is imported
+when a certificate is made, so that a broker that makes none does not pay for it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final, Self
+
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+AUTHORITY_DAYS: Final = 3650
+CERTIFICATE_DAYS: Final = 825
+"""As long as a certificate may live that every client is to take (Apple's limit)."""
+_CLOCKS_DIFFER: Final = timedelta(hours=1)
+"""A certificate is valid a little earlier than now, for clocks that are behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A private key and its certificate, in PEM."""
+
+    key_pem: str = field(repr=False)
+    """In PKCS #8, open: whoever stores it sees to who may read it."""
+    certificate_pem: str
+
+
+class Authority:
+    """Who signs certificates."""
+
+    def __init__(self, certificate: x509.Certificate, key: EllipticCurvePrivateKey) -> None:
+        self._certificate = certificate
+        self._key = key
+
+    @classmethod
+    def create(cls, name: str) -> Self:
+        """Make a new one; ``name`` is its common name, the rest of which is made up.
+
+        Two authorities of one name in a trust store would be taken for each other.
+        """
+        key = _new_key()
+        subject = _name(f"{name} {secrets.token_hex(4)}")
+        builder = _builder(subject, subject, key, AUTHORITY_DAYS)
+        return cls(_signed_as_authority(builder, key), key)
+
+    @property
+    def certificate_pem(self) -> str:
+        """What clients trust."""
+        return _pem(self._certificate)
+
+    @property
+    def key_pem(self) -> str:
+        """What whoever has it can make certificates with."""
+        return _key_pem(self._key)
+
+    def issue(self, common_name: str, hosts: Sequence[str] = ()) -> Issued:
+        """Return a certificate of a server that is called by these names, or of a client.
+
+        Hosts are DNS names or addresses. Raises ValueError for a name that no certificate can hold.
+        """
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.x509.oid import ExtendedKeyUsageOID
+
+        key = _new_key()
+        builder = _builder(self._certificate.subject, _name(common_name), key, CERTIFICATE_DAYS)
+        usage = ExtendedKeyUsageOID.SERVER_AUTH if hosts else ExtendedKeyUsageOID.CLIENT_AUTH
+        builder = (
+            builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_key_usage(is_authority=False), critical=True)
+            .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+                critical=False,
+            )
+        )
+        if hosts:
+            names = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
+            builder = builder.add_extension(names, critical=False)
+        certificate = builder.sign(self._key, hashes.SHA256())
+        return Issued(_key_pem(key), _pem(certificate))
+
+
+def _builder(
+    issuer: x509.Name, subject: x509.Name, key: EllipticCurvePrivateKey, days: int
+) -> x509.CertificateBuilder:
+    from cryptography import x509
+
+    now = datetime.now(UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _CLOCKS_DIFFER)
+        .not_valid_after(now + timedelta(days=days))
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+
+
+def _signed_as_authority(
+    builder: x509.CertificateBuilder, key: EllipticCurvePrivateKey
+) -> x509.Certificate:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+
+    return (
+        builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_key_usage(is_authority=True), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+
+
+def _key_usage(*, is_authority: bool) -> x509.KeyUsage:
+    from cryptography import x509
+
+    return x509.KeyUsage(
+        digital_signature=not is_authority,
+        key_cert_sign=is_authority,
+        crl_sign=is_authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _new_key() -> EllipticCurvePrivateKey:
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def _name(common_name: str) -> x509.Name:
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    from cryptography import x509
+
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _pem(certificate: x509.Certificate) -> str:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return certificate.public_bytes(Encoding.PEM).decode()
+
+
+def _key_pem(key: EllipticCurvePrivateKey) -> str:
+    from cryptography.hazmat.primitives.serialization import (
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+    )
+
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
