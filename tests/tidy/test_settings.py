@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from barnabas.broker.config.broker_config import FIELD_NAMES
-from barnabas.broker.config.tls import CLIENT_AUTH
 from barnabas.broker.config.topic_configs import TOPIC_CONFIGS
+from barnabas.broker.tls.client_auth import CLIENT_AUTH
 from tests.tidy.source import sources
 
 # Accepted because files written for Kafka have them: with one broker there is nothing to choose.
