@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,8 +30,10 @@ from barnabas.protocol.messages.describe_client_quotas import (
 )
 from barnabas.storage.io import LocalFileSystem
 from barnabas.storage.kraft_metadata import read_kraft_metadata
+from tests.broker.security.wire import Wire
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.broker_process import HOST
 from tests.counterparts.wire_client import WireClient
 
 CONTROLLED = {
@@ -105,6 +108,27 @@ def seen(client: WireClient) -> tuple[Any, Any]:
     )
 
 
+def has_snapshot(directory: Path) -> bool:
+    """Whether there is one of what was written, beside the one that every directory begins with."""
+    names = [path.name for path in directory.glob("__cluster_metadata-0/*.checkpoint")]
+    return any(int(name.partition("-")[0]) > 0 for name in names)
+
+
+def logins(port: int) -> dict[str, int]:
+    """The error codes of the users' logins, each by its mechanism."""
+    found = {}
+    for user, mechanism in (
+        ("alice", "SCRAM-SHA-256"),
+        ("bob", "SCRAM-SHA-512"),
+        ("gone", "SCRAM-SHA-256"),
+    ):
+        with Wire(None, (HOST, port)) as wire:
+            _, last = wire.log_in_with_scram(user, "secret", mechanism)
+            assert last is not None
+            found[user] = last.error_code
+    return found
+
+
 def vars_of(acl: Any) -> tuple[Any, ...]:
     return acl.principal, acl.host, acl.operation, acl.permission_type
 
@@ -121,10 +145,15 @@ def test_users_acls_and_quotas_of_a_stopped_kafka(tmp_path, snapshots):
         found = read_kraft_metadata(LocalFileSystem(), str(directory))
         assert found is not None
         assert set(found.scram_credentials) == {("alice", 1), ("bob", 2)}
+        assert has_snapshot(directory) or not snapshots
         assert len(found.acls) == len(ACLS) - 1
-        with BarnabasProcess(tmp_path / "b", log_dirs=str(directory), **CONTROLLED) as barnabas:
+        barnabas = BarnabasProcess(tmp_path / "b", log_dirs=str(directory), **CONTROLLED)
+        port = barnabas.listen("SASL_PLAINTEXT")
+        barnabas.overrides["sasl.enabled.mechanisms"] = "SCRAM-SHA-256,SCRAM-SHA-512"
+        with barnabas:
             with WireClient(barnabas) as client:
                 assert seen(client) == before
+            assert logins(port) == {"alice": 0, "bob": 0, "gone": 58}
             barnabas.terminate()
             barnabas.start()
             with WireClient(barnabas) as client:

@@ -48,10 +48,9 @@ from tests.counterparts.secured import Secured, SecuredBarnabas, SecuredKafka
 from tests.counterparts.wire_client import WireClient
 from tests.interop.comparison import Answer, check_equal, comparable
 
-ON_PURPOSE = {
-    "DescribeUserScramCredentials": "Kafka adds a result without a name for each user",
-}
-"""By API."""
+NAMELESS = {"DescribeUserScramCredentials": "user"}
+"""To whom may not ask, Kafka adds a result without a name for each that it was asked for: the
+field of the name, by API."""
 
 PASSWORDS = dict.fromkeys(USERS, PASSWORD)
 
@@ -132,6 +131,13 @@ def without_granted(message: Any, ids: Mapping[bytes, str]) -> Any:
     return message
 
 
+def without_nameless(said: Any, name: str) -> Any:
+    """Leave out what is about nothing that has a name."""
+    results = [each for each in said["results"] if each[name]]
+    assert len(results) < len(said["results"])
+    return said | {"results": results}
+
+
 OPERATIONS = (
     (DESCRIBE_CLUSTER, DescribeClusterRequest(True), 1),
     (
@@ -187,9 +193,9 @@ def test_answers_are_those_of_apache_kafka(scripts, api):
         next(each for each in CASES if each.api == api).route.api
     )
     ours, theirs = (dict(script.answers(api, latest)) for script in scripts)
-    if api in ON_PURPOSE:
+    if api in NAMELESS:
         assert ours != theirs
-        return
+        theirs = {label: without_nameless(said, NAMELESS[api]) for label, said in theirs.items()}
     check_equal(ours, theirs, {})
 
 

@@ -238,6 +238,51 @@ def sorted_words(text: str) -> list[str]:
     return sorted(text.replace(",", " ").split())
 
 
+ACLS = "org.apache.kafka.tools.AclCommand"
+ORDERS = ("--topic", "orders")
+ADMINISTRATION = {
+    "a user, over SSL": (
+        *("TLS", CONFIGS, "--entity-type", "users", "--entity-name", SUPER_USER, "--alter"),
+        *("--add-config", "SCRAM-SHA-512=[iterations=4096,password=by-tool]"),
+    ),
+    "a right": ("SECURE", ACLS, "--add", "--allow-principal", "User:dan", "--producer", *ORDERS),
+    "a quota": (
+        *("SECURE", CONFIGS, "--entity-type", "users", "--entity-name", "dan", "--alter"),
+        *("--add-config", "producer_byte_rate=1048576"),
+    ),
+    "the right": ("SECURE", ACLS, "--list", *ORDERS),
+    "the quota": (
+        "SECURE",
+        CONFIGS,
+        "--entity-type",
+        "users",
+        "--entity-name",
+        "dan",
+        "--describe",
+    ),
+    "no right any more": ("SECURE", ACLS, "--remove", "--force", *ORDERS),
+}
+
+
+def test_users_rights_and_quotas_by_kafkas_tools_over_tls(world, tmp_path):
+    """A user that is made over SSL is who does the rest, by SCRAM over SASL_SSL."""
+    logins = {"TLS": Login(), "SECURE": Login("SCRAM-SHA-512", SUPER_USER, "by-tool")}
+    said: list[dict[str, list[str]]] = []
+    for broker in world.both:
+        said.append({})
+        for name, (listener, tool, *arguments) in ADMINISTRATION.items():
+            login = world.login(Case(listener, logins[listener], "trusted"))
+            file, _ = KafkaConsole().settings(login, tmp_path)
+            servers = ("--bootstrap-server", broker.servers(listener))
+            found = run_tool(tool, *servers, "--command-config", str(file), *arguments)
+            assert found.exit_code == 0, (name, found.output)
+            said[-1][name] = sorted_words(found.output)
+    ours, theirs = said
+    assert ours == theirs
+    assert "operation=WRITE" in ours["the right"]
+    assert "producer_byte_rate=1048576.0" in ours["the quota"]
+
+
 # ----------------------------------------------------------------- logins that end and are repeated
 
 LIFETIME_S = 5

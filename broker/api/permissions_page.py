@@ -1,0 +1,83 @@
+"""Writes docs/permissions.md from the table of checks: ``make docs-permissions``.
+
+With ``--check`` it only says whether the page is what the table says, by its exit code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from barnabas.broker.api.checks import CHECKS, Check, Denial
+from barnabas.broker.security.operations import shown
+
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "permissions.md"
+_NEWEST: Final = 32_767
+
+_INTRODUCTION: Final = """\
+# Permissions
+
+Written by `make docs-permissions` from the table in `broker/api/checks.py`, which is what the
+broker asks by; `make check` says when it is not current.
+How ACLs decide is said in docs/security.md.
+
+The first permission that is missing, from above, is what a client is told of. "The whole request":
+nothing is done. "Each item": the others go on. "Left out": no error, the answer is without it. A
+permission on Cluster is one on `Cluster:kafka-cluster`.
+
+| API | permission | of | who lacks it |
+|---|---|---|---|
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    rows = [row for api in sorted(CHECKS) for row in _rows(api)]
+    return _INTRODUCTION + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _rows(api: str) -> Iterator[tuple[str, str, str, str]]:
+    if not CHECKS[api]:
+        yield api, "none", "", ""
+    for check in CHECKS[api]:
+        yield api, _permissions(check), _subject(check), _denial(check)
+
+
+def _permissions(check: Check) -> str:
+    either = ((check.operation, check.resource_type), *check.or_else)
+    return " or ".join(f"{operation.name} on {shown(kind)}" for operation, kind in either)
+
+
+def _subject(check: Check) -> str:
+    name = f"`{check.name}`" if check.name and " " not in check.name else check.name
+    first, last = check.versions
+    versions = ""
+    if check.versions != (0, _NEWEST):
+        versions = f"from v{first} on" if last == _NEWEST else f"v{first} to v{last}"
+    return ", ".join(filter(None, (name, versions, check.when)))
+
+
+def _denial(check: Check) -> str:
+    if check.denial is Denial.LEFT_OUT:
+        return str(check.denial.value)
+    return f"{check.denial.value}: {check.code.name} ({check.code.value})"
+
+
+def main() -> int:
+    """Write the page, or say whether it is current."""
+    parser = argparse.ArgumentParser(prog="python -m barnabas.broker.api.permissions_page")
+    parser.add_argument("--check", action="store_true")
+    if not parser.parse_args().check:
+        PAGE.write_text(page(), encoding="utf-8")
+        return 0
+    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == page():
+        return 0
+    sys.stderr.write(f"docs/{PAGE.name} is not current: run 'make docs-permissions'\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
