@@ -15,6 +15,7 @@ import pytest
 from barnabas.protocol.messages.alter_configs import ALTER_CONFIGS, AlterConfigsRequest
 from barnabas.protocol.messages.alter_configs import AlterableConfig as LegacyConfig
 from barnabas.protocol.messages.alter_configs import AlterConfigsResource as LegacyResource
+from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
 from barnabas.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,
     CreatePartitionsAssignment,
@@ -519,3 +520,15 @@ def brokers(tmp_path_factory) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_answers_are_kafkas(brokers, family):
     check_alike(*brokers, lambda client: FAMILIES[family](Script(client)), ON_PURPOSE)
+
+
+def test_versions_are_advertised_as_kafka_does_it(brokers):
+    """Clients that guess a broker's age by it look for SaslHandshake on every listener."""
+    advertised = []
+    for broker in brokers:
+        with WireClient(broker) as client:
+            answer = client.ask(API_VERSIONS, ApiVersionsRequest("test", "1"), 4)
+            advertised.append({each.api_key: each for each in answer.api_keys})
+    ours, theirs = advertised
+    assert {SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key} <= ours.keys()
+    assert {key: theirs[key] for key in ours} == ours
