@@ -36,8 +36,7 @@ def measure(count: int, *, tls: bool) -> Cost:
     """Measure with a broker of its own."""
     allow_many_files()
     with BarnabasProcess().serve_tls(Authority().issue()) as broker, ExitStack() as stack:
-        port = broker.tls_port if tls else broker.port
-        assert port is not None
+        port = broker.more_ports["SSL"] if tls else broker.port
         for _ in range(10):  # What is imported and allocated once.
             with dial(port, tls=tls) as first:
                 ask(first, large())

@@ -1,6 +1,7 @@
 """Key stores and trust stores of every kind, and what is said of bad ones."""
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tests.certificates import Authority
 
 STORES = Path(__file__).parent / "stores"
 SECRET = "store-secret"
+NOBODY = 65534
 PEM_KEY_ONLY = (
     "SSL key store password cannot be specified with PEM format, only key password may be specified"
 )
@@ -309,8 +311,20 @@ def test_a_certificate_that_is_none(write):
     assert reason.startswith("certificate 1 cannot be read")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@contextmanager
+def without_privileges():
+    """Be somebody who may not read everything: root may."""
+    was = os.geteuid()
+    if was == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(was)
+
+
 def test_a_file_that_may_not_be_read(write):
     path = write("store.pem", "x")
     os.chmod(path, 0)
-    assert refusal(KeyStoreSettings(location=path))[1] == f"{path}: Permission denied"
+    with without_privileges():
+        assert refusal(KeyStoreSettings(location=path))[1] == f"{path}: Permission denied"
