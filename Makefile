@@ -142,14 +142,19 @@ generate: $(VENV)/.dev ## Write protocol/messages from protocol/schemas
 	@$(BIN)/python -m barnabas.protocol.generate
 
 .PHONY: check-generated
-check-generated: $(VENV)/.dev ## Are protocol/messages and docs/configuration.md current?
+check-generated: $(VENV)/.dev ## Are protocol/messages, docs/configuration.md and docs/openapi.json current?
 	$(call heading,generated code and documentation)
 	@$(BIN)/python -m barnabas.protocol.generate --check
 	@$(BIN)/python -m barnabas.broker.config.reference --check
+	@$(BIN)/python -m barnabas.broker.console.openapi --check
 
 .PHONY: docs-configuration
 docs-configuration: $(VENV)/.dev ## Write docs/configuration.md from the tables of keys
 	@$(BIN)/python -m barnabas.broker.config.reference
+
+.PHONY: docs-openapi
+docs-openapi: $(VENV)/.dev ## Write docs/openapi.json from the console's table of routes
+	@$(BIN)/python -m barnabas.broker.console.openapi
 
 # ------------------------------------------------------------------------------------------------- tests
 

@@ -35,7 +35,7 @@ from barnabas.broker.http.guard import HostCheck
 from barnabas.broker.http.login import HttpLogin, is_loopback
 from barnabas.broker.http.pages import pages
 from barnabas.broker.http.server import HttpServer
-from barnabas.broker.http.site import Site
+from barnabas.broker.http.site import ConsolePage, Doors, Site
 from barnabas.broker.metrics.collectors import (
     register_coordinators,
     register_maintenance,
@@ -360,7 +360,7 @@ class BrokerServer:
         address = self.config.http_address
         if address is None:
             return
-        site = Site(pages(self), self._host_check(), self._http_login(address[0]))
+        site = Site(pages(self), self._host_check(), self._doors(address[0]), self._open_console)
         http = HttpServer(*address, site.answer)
         try:
             await http.start(self.config)
@@ -380,10 +380,23 @@ class BrokerServer:
         host = "" if config.http_address is None else config.http_address[0]
         return HostCheck([*config.http_allowed_hosts, *advertised, *bound, host])
 
-    def _http_login(self, host: str) -> HttpLogin | None:
-        """Return who may ask; None where the port is this machine's alone."""
-        if is_loopback(address for _, address in resolve(host)):
-            return None
+    def _open_console(self) -> ConsolePage:
+        """Make the console: imported now, since many a broker's is never looked at."""
+        from barnabas.broker.console.application import Console
+
+        return Console(self).answer
+
+    def _doors(self, host: str) -> Doors:
+        """Return who has to prove who he is, on the HTTP port at this address."""
+        if not is_loopback(address for _, address in resolve(host)):
+            login = self._http_login()
+            return Doors(pages=login, console=login)
+        asks = any(each.security_protocol.startswith("SASL") for each in self.config.endpoints)
+        if asks or self.authorizer is not None:
+            return Doors(console=self._http_login())
+        return Doors()
+
+    def _http_login(self) -> HttpLogin:
         return HttpLogin(
             token=self.config.http_bearer_token,
             passwords=self.logins.passwords(),

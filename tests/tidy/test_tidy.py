@@ -42,8 +42,8 @@ MAY_OPEN = {
 # users import.
 ENTRY_POINTS = re.compile(
     r"barnabas\.(broker\.cli\.\w+|broker\.testing\.pytest_plugin|broker\.config\.reference"
-    r"|broker\.tls\.client|protocol\.messages\.\w+|storage\.check|testing"
-    r"|spark\.(data_source|foreach_batch)|(\w+\.)*__main__)"
+    r"|broker\.console\.openapi|broker\.tls\.client|protocol\.messages\.\w+|storage\.check"
+    r"|testing|spark\.(data_source|foreach_batch)|(\w+\.)*__main__)"
 )
 
 BANNED_WORDS = re.compile(r"\b(" + "TO" + "DO|FIX" + r"ME|XX" + r"X)\b")

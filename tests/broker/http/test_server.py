@@ -16,7 +16,7 @@ from barnabas.broker.http import connection as http_connection
 from barnabas.broker.http.answer import Answer, text
 from barnabas.broker.http.guard import HostCheck
 from barnabas.broker.http.server import ANSWERED_MAX, ASKING_MAX, PROBES_MAX, HttpServer
-from barnabas.broker.http.site import Site
+from barnabas.broker.http.site import Doors, Site
 from barnabas.broker.network.socket_server import ListenError
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.server import BrokerServer
@@ -66,7 +66,7 @@ class Pages:
     """``async with Pages(a=page) as address:`` an HTTP port with pages of a test."""
 
     def __init__(self, **pages):
-        site = Site({f"/{name}": page for name, page in pages.items()}, HostCheck(()), None)
+        site = Site({f"/{name}": page for name, page in pages.items()}, HostCheck(()), Doors())
         self.server = HttpServer("127.0.0.1", 0, site.answer)
 
     async def __aenter__(self):

@@ -1,0 +1,151 @@
+"""The table of routes: what is asked how, what it needs, what it answers.
+
+The table is data. Requests are routed by it, allowed by it and read by it; OpenAPI is made from it
+(broker/console/openapi.py), and a test asks every row as a user without rights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+from barnabas.broker.api.checks import DESCRIBE, TOPIC, TOPIC_DENIED, Check, Denial, denied
+from barnabas.broker.console import shapes, topics
+from barnabas.broker.console.parameters import Parameter, paged, read_query
+from barnabas.broker.console.questions import ObservedBroker, Question
+from barnabas.broker.security.access import Access
+from barnabas.broker.security.operations import CLUSTER_NAME
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+Answering: TypeAlias = Callable[[Question], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One row."""
+
+    method: str
+    template: str
+    summary: str
+    answering: Answering
+    shape: type
+    """What is answered."""
+    check: Check
+    """What a user needs: for the whole request, or for each row of a list."""
+    parameters: tuple[Parameter, ...] = ()
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The template, divided as a request's path is."""
+        return tuple(self.template.strip("/").split("/"))
+
+    def question(
+        self,
+        broker: ObservedBroker,
+        access: Access,
+        names: Mapping[str, str],
+        query: Mapping[str, str],
+    ) -> Question:
+        """Return what is asked; raises KafkaError where that may not be."""
+        check = self.check
+        if check.denial is Denial.REQUEST:
+            name = names[check.name] if check.name else CLUSTER_NAME
+            if not access.may(check.operation, check.resource_type, name):
+                raise denied(check.code, check.operation, check.resource_type, name)
+        return Question(broker, access, names, read_query(self.parameters, query))
+
+
+class Match(NamedTuple):
+    """A route, and what of the path stands for something."""
+
+    route: Route
+    names: dict[str, str]
+
+
+def _each(check: Check) -> Check:
+    """What a list asks for each of its rows."""
+    return check._replace(denial=Denial.LEFT_OUT)
+
+
+_TOPIC: Final = Check(DESCRIBE, TOPIC, "topic", TOPIC_DENIED, Denial.REQUEST)
+
+ROUTES: Final[tuple[Route, ...]] = (
+    Route(
+        "GET",
+        "/api/v1/topics",
+        "Topics",
+        topics.list_topics,
+        shapes.TopicPage,
+        _each(_TOPIC),
+        (
+            *paged("topic", topics.TOPIC_ORDERS, "their name"),
+            Parameter("internal", "Whether those of the broker itself are in it.", bool, False),
+        ),
+    ),
+    Route(
+        "GET",
+        "/api/v1/topics/{topic}",
+        "A topic",
+        topics.describe_one,
+        shapes.TopicDescription,
+        _TOPIC,
+    ),
+    Route(
+        "GET",
+        "/api/v1/topics/{topic}/partitions",
+        "Its partitions",
+        topics.list_partitions,
+        shapes.PartitionPage,
+        _TOPIC,
+        paged("partition", topics.PARTITION_ORDERS),
+    ),
+)
+
+_BY_LENGTH: Final[Mapping[int, tuple[tuple[Route, tuple[str, ...]], ...]]] = {
+    length: tuple((route, route.parts) for route in ROUTES if len(route.parts) == length)
+    for length in {len(route.parts) for route in ROUTES}
+}
+
+
+def match(method: str, parts: tuple[str, ...]) -> Match:
+    """Find the route of a path; raises KafkaError, or MethodNotAllowed."""
+    found = [
+        Match(route, _names(pattern, parts))
+        for route, pattern in _BY_LENGTH.get(len(parts), ())
+        if _fits(pattern, parts)
+    ]
+    wanted = "GET" if method == "HEAD" else method
+    for each in found:
+        if each.route.method == wanted:
+            return each
+    if found:
+        raise MethodNotAllowed(sorted({each.route.method for each in found}))
+    raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, "no such path; /api/openapi.json lists them")
+
+
+class MethodNotAllowed(Exception):
+    """A path that is there, but not to be asked in this way."""
+
+    def __init__(self, allowed: list[str]) -> None:
+        self.allowed = ", ".join((*allowed, "HEAD") if "GET" in allowed else allowed)
+        super().__init__(f"only {self.allowed}")
+
+
+def _fits(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
+    return all(
+        _is_name(expected) or expected == part
+        for expected, part in zip(pattern, parts, strict=True)
+    )
+
+
+def _names(pattern: tuple[str, ...], parts: tuple[str, ...]) -> dict[str, str]:
+    return {
+        expected[1:-1]: part
+        for expected, part in zip(pattern, parts, strict=True)
+        if _is_name(expected)
+    }
+
+
+def _is_name(expected: str) -> bool:
+    return expected.startswith("{")
