@@ -27,6 +27,6 @@ class Pace:
     async def spend(self, units: int = 1) -> None:
         """Take note of work that is about to be done, after a turn for others if it is due."""
         self._left -= units
-        if self._left <= 0:
+        if self._left < 0:
             self._left = UNITS_PER_TURN - units
             await turn_over()

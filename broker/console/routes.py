@@ -10,8 +10,20 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-from barnabas.broker.api.checks import DESCRIBE, TOPIC, TOPIC_DENIED, Check, Denial, denied
-from barnabas.broker.console import shapes, topics
+from barnabas.broker.api.checks import (
+    DESCRIBE,
+    GROUP,
+    GROUP_DENIED,
+    READ,
+    TOPIC,
+    TOPIC_DENIED,
+    TRANSACTIONAL_ID,
+    TRANSACTIONAL_ID_DENIED,
+    Check,
+    Denial,
+    denied,
+)
+from barnabas.broker.console import groups, shapes, topics, transactions
 from barnabas.broker.console.parameters import Parameter, paged, read_query
 from barnabas.broker.console.questions import ObservedBroker, Question
 from barnabas.broker.security.access import Access
@@ -69,6 +81,10 @@ def _each(check: Check) -> Check:
 
 
 _TOPIC: Final = Check(DESCRIBE, TOPIC, "topic", TOPIC_DENIED, Denial.REQUEST)
+_GROUP: Final = Check(DESCRIBE, GROUP, "group", GROUP_DENIED, Denial.REQUEST)
+_TRANSACTION: Final = Check(
+    DESCRIBE, TRANSACTIONAL_ID, "transactional_id", TRANSACTIONAL_ID_DENIED, Denial.REQUEST
+)
 
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
@@ -99,6 +115,58 @@ ROUTES: Final[tuple[Route, ...]] = (
         shapes.PartitionPage,
         _TOPIC,
         paged("partition", topics.PARTITION_ORDERS),
+    ),
+    Route(
+        "GET",
+        "/api/v1/groups",
+        "Groups",
+        groups.list_groups,
+        shapes.GroupPage,
+        _each(_GROUP),
+        (
+            *paged("group", groups.ORDERS, "their id"),
+            Parameter("state", "Only those in this state.", choices=groups.STATES),
+        ),
+    ),
+    Route(
+        "GET",
+        "/api/v1/groups/{group}",
+        "A group, why it is behind, and who reads what",
+        groups.describe_one,
+        shapes.GroupDescription,
+        _GROUP,
+        paged("topic", groups.PARTITION_ORDERS),
+    ),
+    Route(
+        "GET",
+        "/api/v1/transactions",
+        "Transactional ids",
+        transactions.list_transactions,
+        shapes.TransactionPage,
+        _each(_TRANSACTION),
+        (
+            *paged("transactional_id", transactions.ORDERS, "their id"),
+            Parameter("state", "Only those in this state.", choices=transactions.STATES),
+            Parameter("open", "Only those with something that is not over.", bool, False),
+        ),
+    ),
+    Route(
+        "GET",
+        "/api/v1/transactions/{transactional_id}",
+        "A transactional id",
+        transactions.describe_one,
+        shapes.TransactionDescription,
+        _TRANSACTION,
+        paged("topic", transactions.PARTITION_ORDERS),
+    ),
+    Route(
+        "GET",
+        "/api/v1/holders",
+        "Partitions whose readers of committed records wait, and for whom",
+        transactions.list_holders,
+        shapes.HolderPage,
+        _each(_TOPIC)._replace(operation=READ),
+        paged("topic", transactions.HOLDER_ORDERS, "the topic's name"),
     ),
 )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.broker.api.checks import DESCRIBE_CONFIGS, TOPIC
 from barnabas.broker.config.topic_values import describe_topic
+from barnabas.broker.config.types import SOURCE_WORDS
 from barnabas.broker.console.pacing import PARTITION_UNITS, ROW_UNITS
 from barnabas.broker.console.shapes import (
     PartitionPage,
@@ -80,7 +81,7 @@ async def describe_one(question: Question) -> TopicDescription:
     if question.access.may_see(TOPIC, topic.name, DESCRIBE_CONFIGS):
         broker_config = question.broker.catalogue.configs.broker_config
         configs = tuple(
-            SettingOfTopic(each.name, each.value, each.source.name)
+            SettingOfTopic(each.name, each.value, SOURCE_WORDS[each.source])
             for each in describe_topic(topic.configs, broker_config)
         )
     row = await _row(question, topic)

@@ -66,7 +66,7 @@ async def test_a_topic_as_clients_made_it():
         assert configs["cleanup.policy"] == {
             "key": "cleanup.policy",
             "value": "delete",
-            "source": "DEFAULT",
+            "source": "default",
         }
         partitions = await ask_api(broker, "topics", "orders", "partitions")
         assert [each["partition"] for each in partitions["items"]] == [0, 1, 2]
