@@ -43,6 +43,7 @@ from barnabas.broker.metrics.collectors import (
     register_storage,
 )
 from barnabas.broker.metrics.families import Metrics
+from barnabas.broker.metrics.history import History
 from barnabas.broker.metrics.kafka import TopicTraffic, Windows
 from barnabas.broker.metrics.loop import LoopMonitor
 from barnabas.broker.network.socket_server import Listener, ListenError, SocketServer, resolve
@@ -134,6 +135,7 @@ class BrokerServer:
         self.traffic = TopicTraffic()
         self._windows = Windows(self.routes)
         self.loop_monitor = LoopMonitor(self._windows.turn)
+        self.history: History | None = None
         self.stage = Stage.OPENING
         self.recovery: RecoveryProgress | None = None
         """How far recovery has come, once it has begun."""
@@ -202,6 +204,9 @@ class BrokerServer:
             self.abandon()
             raise
         self.stage = Stage.LISTENING
+        if self.config.console_history:
+            self.history = History(self)
+            self.loop_monitor.on_tick = self.history.look
         cleaner = LogCleaner(self, self.logs, self.file_system)
         register_maintenance(self.metrics, cleaner, self.scrubber)
         self._housekeeping = Housekeeping(
@@ -360,7 +365,8 @@ class BrokerServer:
         address = self.config.http_address
         if address is None:
             return
-        site = Site(pages(self), self._host_check(), self._doors(address[0]), self._open_console)
+        opens = None if self.config.console_access == "none" else self._open_console
+        site = Site(pages(self), self._host_check(), self._doors(address[0]), opens)
         http = HttpServer(*address, site.answer)
         try:
             await http.start(self.config)

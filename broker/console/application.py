@@ -14,9 +14,11 @@ from typing import Final
 
 from barnabas.broker.console.encoding import as_json, body_of
 from barnabas.broker.console.openapi import document
+from barnabas.broker.console.parameters import read_query
 from barnabas.broker.console.questions import ObservedBroker, Question
 from barnabas.broker.console.routes import MethodNotAllowed, Route, match
 from barnabas.broker.console.shapes import Error
+from barnabas.broker.console.worst import WorstFinder
 from barnabas.broker.http.answer import Answer, json_answer
 from barnabas.broker.http.request import Request
 from barnabas.broker.runtime.stage import Stage
@@ -50,6 +52,7 @@ class Console:
 
     def __init__(self, broker: ObservedBroker) -> None:
         self._broker = broker
+        self._worst = WorstFinder()
 
     def answer(self, request: Request, access: Access) -> Answer | Awaitable[Answer]:
         """Return the answer to a request of somebody who may do this much, or what will."""
@@ -59,12 +62,14 @@ class Console:
             found = match(request.method, request.parts)
             check_serving(self._broker)
             route = found.route
-            question = route.question(self._broker, access, found.names, request.query)
+            route.check_allowed(access, found.names)
+            values = read_query(route.parameters, request.query)
         except MethodNotAllowed as refused:
             error = KafkaError(ErrorCode.INVALID_REQUEST, str(refused))
             return refusal(error, 405, {"Allow": refused.allowed})
         except KafkaError as error:
             return refusal(error)
+        question = Question(self._broker, self._worst, access, found.names, values)
         return _answer_later(route, question)
 
 

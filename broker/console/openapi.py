@@ -92,8 +92,8 @@ def _path_parameter(name: str) -> dict[str, Any]:
 def _query_parameter(parameter: Parameter) -> dict[str, Any]:
     schema = dict(_PLAIN[parameter.kind])
     if parameter.choices:
-        schema["enum"] = list(parameter.choices)
-    if parameter.kind is int:
+        schema["enum"] = [parameter.read(each) for each in parameter.choices]
+    elif parameter.kind is int:
         schema |= {"minimum": parameter.least, "maximum": parameter.most}
     if parameter.default is not None:
         schema["default"] = parameter.default

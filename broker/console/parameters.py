@@ -37,13 +37,13 @@ class Parameter:
             if text not in _BOOLEANS:
                 raise self._refused("true or false")
             return _BOOLEANS[text]
+        if self.choices and text not in self.choices:
+            raise self._refused("one of " + ", ".join(self.choices))
         if self.kind is int:
             is_number = text.isascii() and text.isdigit() and len(text) <= DIGITS_MOST
             if not is_number or not self.least <= int(text) <= self.most:
                 raise self._refused(f"a number from {self.least} to {self.most}")
             return int(text)
-        if self.choices and text not in self.choices:
-            raise self._refused("one of " + ", ".join(self.choices))
         if len(text) > self.length_most:
             raise self._refused(f"at most {self.length_most} characters")
         return text

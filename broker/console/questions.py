@@ -13,8 +13,8 @@ from barnabas.broker.http.pages import Observed
 if TYPE_CHECKING:
     import asyncio
 
-    from barnabas.broker.metrics.kafka import TopicTraffic
-    from barnabas.broker.metrics.loop import LoopMonitor
+    from barnabas.broker.console.shapes import Worst
+    from barnabas.broker.metrics.history import History
     from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.security.access import Access
     from barnabas.broker.topics.catalogue import Catalogue
@@ -30,8 +30,14 @@ class ObservedBroker(Observed, Protocol):
     clock: Clock
     loop: asyncio.AbstractEventLoop
     catalogue: Catalogue
-    loop_monitor: LoopMonitor
-    traffic: TopicTraffic
+    history: History | None
+
+
+class FindsWorst(Protocol):
+    """What knows the worst groups and partitions (broker/console/worst.py)."""
+
+    async def of(self, question: Question) -> Worst | None:
+        """Return them, as far as they are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,7 @@ class Question:
     """One request, read and allowed."""
 
     broker: ObservedBroker
+    worst: FindsWorst
     access: Access
     names: Mapping[str, str] = field(default_factory=dict)
     """The parts of the path that stand for something, by what the template calls them."""

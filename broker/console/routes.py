@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from barnabas.broker.api.checks import (
+    CLUSTER,
+    CLUSTER_DENIED,
     DESCRIBE,
+    DESCRIBE_CONFIGS,
     GROUP,
     GROUP_DENIED,
     READ,
@@ -23,9 +26,10 @@ from barnabas.broker.api.checks import (
     Denial,
     denied,
 )
-from barnabas.broker.console import groups, shapes, topics, transactions
-from barnabas.broker.console.parameters import Parameter, paged, read_query
-from barnabas.broker.console.questions import ObservedBroker, Question
+from barnabas.broker.console import groups, overview, shapes, topics, transactions
+from barnabas.broker.console.parameters import Parameter, paged
+from barnabas.broker.console.questions import Question
+from barnabas.broker.metrics.history import HEAT, NAMES
 from barnabas.broker.security.access import Access
 from barnabas.broker.security.operations import CLUSTER_NAME
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -52,20 +56,13 @@ class Route:
         """The template, divided as a request's path is."""
         return tuple(self.template.strip("/").split("/"))
 
-    def question(
-        self,
-        broker: ObservedBroker,
-        access: Access,
-        names: Mapping[str, str],
-        query: Mapping[str, str],
-    ) -> Question:
-        """Return what is asked; raises KafkaError where that may not be."""
+    def check_allowed(self, access: Access, names: Mapping[str, str]) -> None:
+        """Raise KafkaError where a client may not ask."""
         check = self.check
         if check.denial is Denial.REQUEST:
             name = names[check.name] if check.name else CLUSTER_NAME
             if not access.may(check.operation, check.resource_type, name):
                 raise denied(check.code, check.operation, check.resource_type, name)
-        return Question(broker, access, names, read_query(self.parameters, query))
 
 
 class Match(NamedTuple):
@@ -86,7 +83,17 @@ _TRANSACTION: Final = Check(
     DESCRIBE, TRANSACTIONAL_ID, "transactional_id", TRANSACTIONAL_ID_DENIED, Denial.REQUEST
 )
 
+_CLUSTER: Final = Check(DESCRIBE, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST)
+
 ROUTES: Final[tuple[Route, ...]] = (
+    Route(
+        "GET",
+        "/api/v1/overview",
+        "What the broker is doing, and whether anything is wrong",
+        overview.overview,
+        shapes.Overview,
+        _CLUSTER,
+    ),
     Route(
         "GET",
         "/api/v1/topics",
@@ -167,6 +174,43 @@ ROUTES: Final[tuple[Route, ...]] = (
         shapes.HolderPage,
         _each(_TOPIC)._replace(operation=READ),
         paged("topic", transactions.HOLDER_ORDERS, "the topic's name"),
+    ),
+    Route(
+        "GET",
+        "/api/v1/storage",
+        "The data directory and the disk",
+        overview.storage,
+        shapes.Storage,
+        _CLUSTER,
+    ),
+    Route(
+        "GET",
+        "/api/v1/settings",
+        "The configuration, and who set what",
+        overview.list_settings,
+        shapes.SettingPage,
+        _CLUSTER._replace(operation=DESCRIBE_CONFIGS),
+        (
+            *paged("key", overview.SETTING_ORDERS, "the key"),
+            Parameter("changed", "Only those that are not at their defaults.", bool, False),
+        ),
+    ),
+    Route(
+        "GET",
+        "/api/v1/history",
+        "Series of the last ten minutes, or of the last six hours",
+        overview.history,
+        shapes.HistoryOfBroker,
+        _CLUSTER,
+        (
+            Parameter(
+                "series",
+                "Names, with commas between: " + ", ".join((*NAMES, *HEAT)) + ".",
+                default=NAMES[0],
+            ),
+            Parameter("step_s", "Seconds between two values.", int, 1, choices=("1", "10")),
+            Parameter("since_ms", "Only values from this time on.", int, 0),
+        ),
     ),
 )
 

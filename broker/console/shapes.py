@@ -305,3 +305,153 @@ class GroupDescription:
     partitions: tuple[GroupPartition, ...]
     member_count: int
     members: tuple[GroupMember, ...]
+
+
+# --------------------------------------------------------------------------- the broker as a whole
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """What a walk through everything has found: there is one every ten seconds, if anybody asks."""
+
+    as_of: Wide
+    groups: int
+    """How many there are."""
+    lagging: tuple[GroupRow, ...]
+    """Those with the largest lag."""
+    held_back: tuple[HeldPartition, ...]
+    """The partitions of which most is held back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What the broker is doing, and whether anything is wrong."""
+
+    as_of: Wide
+    cluster_id: str
+    node_id: int
+    version: str
+    checks: dict[str, str]
+    """What has to be well for clients to be served: "ok", or what is wrong."""
+    rates: dict[str, float | None]
+    """The newest of each series of the history; none without a history."""
+    topics: int
+    partitions: int
+    connections: int
+    transactional_ids: int
+    transactions_open: int
+    oldest_start_time_ms: Wide | None
+    """When the oldest open transaction began."""
+    disk_free_bytes: Wide
+    journal_bytes: Wide
+    worst: Worst | None
+    """None until it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """How often something took less than a time, and not less than that of the bucket before."""
+
+    less_than_us: Wide | None
+    """None: longer than all the others."""
+    count: Wide
+
+
+@dataclass(frozen=True, slots=True)
+class LogSize:
+    """One of the largest logs."""
+
+    topic: str
+    partition: int
+    size_bytes: Wide
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The data directory, and the disk's part in every acknowledgement."""
+
+    as_of: Wide
+    directory: str
+    total_bytes: Wide
+    free_bytes: Wide
+    is_full: bool
+    """Whether appends are refused for want of room."""
+    journal_bytes: Wide
+    """What a start after a crash would read."""
+    journal_written_bytes: Wide
+    """Since the start."""
+    backlog_bytes: Wide
+    """In memory, and not in the segments yet."""
+    flushes: tuple[Bucket, ...]
+    """How long writes to the journal took until they were durable, since the start."""
+    flushed_batches: Wide
+    """What they have made durable."""
+    damage: str | None
+    """What of the logs cannot be served."""
+    logs: int
+    size_bytes: Wide
+    largest: tuple[LogSize, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Synonym:
+    """Where else a setting is given, or could be."""
+
+    key: str
+    value: str | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key of the broker's configuration."""
+
+    key: str
+    value: str | None
+    source: str
+    type: str
+    synonyms: tuple[Synonym, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingPage:
+    """A page of settings."""
+
+    as_of: Wide
+    next: str | None
+    items: tuple[Setting, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesOfHistory:
+    """One series."""
+
+    name: str
+    doc: str
+    values: tuple[float | None, ...]
+    """One for each time; None where nothing was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatOfHistory:
+    """How often something took how long, in each span of ten seconds."""
+
+    name: str
+    bounds_us: tuple[Wide, ...]
+    """Upper bounds of the buckets; what takes longer than the last is counted in it, too."""
+    times_ms: tuple[Wide, ...]
+    """When each span ended."""
+    counts: tuple[tuple[int, ...], ...]
+    """Of each span those of all buckets."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryOfBroker:
+    """What was recorded of some series."""
+
+    as_of: Wide
+    step_s: int
+    times_ms: tuple[Wide, ...]
+    """When the values of all series were taken."""
+    series: tuple[SeriesOfHistory, ...]
+    heat: tuple[HeatOfHistory, ...]

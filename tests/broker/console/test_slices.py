@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.console import pacing
 from barnabas.broker.console.application import Console
 from barnabas.broker.console.encoding import ROWS_PER_PIECE
@@ -26,6 +27,7 @@ from barnabas.coordinator.transactions.shard import TransactionShard
 from barnabas.coordinator.transactions.state import State, Transaction
 from barnabas.coordinator.transactions.state import TopicPartition as TransactionPartition
 from barnabas.storage.config import LogConfig
+from barnabas.storage.counts import Histogram
 from barnabas.storage.producers import ProducerState
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP
@@ -57,6 +59,7 @@ class Log:
     size_bytes = 1000
     leader_epoch = 1
     segments = (None,)
+    topic, partition = "", 0
 
     def __init__(self, looks):
         self._looks = looks
@@ -135,7 +138,25 @@ def crowd():
         stage=Stage.LISTENING,
         failure=None,
         node_id=1,
-        clock=SimpleNamespace(now_ms=lambda: 1_700_000_000_000),
+        clock=SimpleNamespace(now_ms=lambda: 1_700_000_000_000, monotonic=lambda: 0.0),
+        config=BrokerConfig(),
+        cluster_id="",
+        history=None,
+        sockets=SimpleNamespace(connections=(), is_listening=True),
+        scrubber=SimpleNamespace(describe_damage=lambda: None),
+        logs=SimpleNamespace(
+            root="/data",
+            logs={
+                (topic.name, each.index): each.log for topic in topics for each in topic.partitions
+            },
+            file_system=SimpleNamespace(total_bytes=lambda _: 9, free_bytes=lambda _: 5),
+            full=False,
+            free_bytes=5,
+            files=None,
+            journal=SimpleNamespace(backlog_bytes=0),
+            flush_times=Histogram(),
+            flush_batches=Histogram(shift=0),
+        ),
         catalogue=SimpleNamespace(
             topics=by_name, topic=by_name.get, partition=partition, configs=SimpleNamespace()
         ),
@@ -163,6 +184,9 @@ ASKED = [
     (("transactions",), {"open": "true"}),
     (("transactions", "id-000100"), {"limit": "1000"}),
     (("holders",), {"sort": "-held_back", "limit": "1000"}),
+    (("overview",), {}),
+    (("storage",), {}),
+    (("settings",), {}),
 ]
 
 
