@@ -13,15 +13,16 @@ from collections.abc import Awaitable, Mapping
 from typing import Final
 
 from barnabas.broker.console.encoding import as_json, body_of
+from barnabas.broker.console.live import Live, read_watch
 from barnabas.broker.console.openapi import document
 from barnabas.broker.console.parameters import read_query
-from barnabas.broker.console.questions import ObservedBroker, Question
-from barnabas.broker.console.routes import MethodNotAllowed, Route, match
+from barnabas.broker.console.questions import ObservedBroker, Question, check_serving
+from barnabas.broker.console.routes import LIVE, MethodNotAllowed, Route, match
 from barnabas.broker.console.shapes import Error
 from barnabas.broker.console.worst import WorstFinder
 from barnabas.broker.http.answer import Answer, json_answer
 from barnabas.broker.http.request import Request
-from barnabas.broker.runtime.stage import Stage
+from barnabas.broker.http.site import READING
 from barnabas.broker.security.access import Access
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -53,12 +54,16 @@ class Console:
     def __init__(self, broker: ObservedBroker) -> None:
         self._broker = broker
         self._worst = WorstFinder()
+        self._live = Live(broker, self._worst)
 
     def answer(self, request: Request, access: Access) -> Answer | Awaitable[Answer]:
         """Return the answer to a request of somebody who may do this much, or what will."""
-        if request.path == OPENAPI and request.method in {"GET", "HEAD"}:
+        if request.path == OPENAPI and request.method in READING:
             return json_answer(200, document())
         try:
+            if request.path == LIVE.template and request.method in READING:
+                values = read_query(LIVE.parameters, request.query)
+                return self._live.answer(access, read_watch(str(values["watch"])))
             found = match(request.method, request.parts)
             check_serving(self._broker)
             route = found.route
@@ -79,14 +84,6 @@ async def _answer_later(route: Route, question: Question) -> Answer:
     except KafkaError as error:
         return refusal(error)
     return Answer(200, "application/json", body_of(found))
-
-
-def check_serving(broker: ObservedBroker) -> None:
-    """Raise KafkaError of a broker that does not know yet what it holds, or no more."""
-    if broker.failure is not None:
-        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the broker has failed: see /livez")
-    if broker.stage < Stage.PREPARED:
-        raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "the broker recovers: see /readyz")
 
 
 def refusal(

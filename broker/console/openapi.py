@@ -19,7 +19,7 @@ from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
 from barnabas.broker.api.checks import Denial
 from barnabas.broker.console import shapes
 from barnabas.broker.console.parameters import Parameter
-from barnabas.broker.console.routes import ROUTES, Route
+from barnabas.broker.console.routes import LIVE, ROUTES, Route
 from barnabas.broker.security.operations import shown
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
@@ -48,7 +48,7 @@ def document() -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for route in ROUTES:
         paths.setdefault(route.template, {})[route.method.lower()] = _operation(route, used)
-    schema_of(shapes.Error, used)
+    paths[LIVE.template] = {"get": _stream(used)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -75,6 +75,23 @@ def _operation(route: Route, used: dict[str, type]) -> dict[str, Any]:
         "responses": {
             "200": _response("The answer.", route.shape, used),
             **{code: _response(words, shapes.Error, used) for code, words in ERRORS.items()},
+        },
+    }
+
+
+def _stream(used: dict[str, type]) -> dict[str, Any]:
+    refused = {code: _response(words, shapes.Error, used) for code, words in ERRORS.items()}
+    return {
+        "summary": LIVE.summary,
+        "description": "Needs what the things need that are watched. An event `state` has the "
+        "name of a thing and its state, in the shape of its own path; an event `refused` an error.",
+        "parameters": [_query_parameter(each) for each in LIVE.parameters],
+        "responses": {
+            "200": {
+                "description": "Events.",
+                "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            },
+            **refused,
         },
     }
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from barnabas.broker.console.pacing import Pace
 from barnabas.broker.console.paging import Order, Selection
 from barnabas.broker.http.pages import Observed
+from barnabas.broker.runtime.stage import Stage
+from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     import asyncio
@@ -31,6 +33,14 @@ class ObservedBroker(Observed, Protocol):
     loop: asyncio.AbstractEventLoop
     catalogue: Catalogue
     history: History | None
+
+
+def check_serving(broker: ObservedBroker) -> None:
+    """Raise KafkaError of a broker that does not know yet what it holds, or no more."""
+    if broker.failure is not None:
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the broker has failed: see /livez")
+    if broker.stage < Stage.PREPARED:
+        raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "the broker recovers: see /readyz")
 
 
 class FindsWorst(Protocol):

@@ -7,7 +7,7 @@ The table is data. Requests are routed by it, allowed by it and read by it; Open
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from barnabas.broker.api.checks import (
@@ -27,6 +27,7 @@ from barnabas.broker.api.checks import (
     denied,
 )
 from barnabas.broker.console import groups, overview, shapes, topics, transactions
+from barnabas.broker.console.paging import CURSOR_MOST
 from barnabas.broker.console.parameters import Parameter, paged
 from barnabas.broker.console.questions import Question
 from barnabas.broker.metrics.history import HEAT, NAMES
@@ -35,6 +36,10 @@ from barnabas.broker.security.operations import CLUSTER_NAME
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 Answering: TypeAlias = Callable[[Question], Awaitable[object]]
+
+
+def _is_name(expected: str) -> bool:
+    return expected.startswith("{")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,16 @@ class Route:
     check: Check
     """What a user needs: for the whole request, or for each row of a list."""
     parameters: tuple[Parameter, ...] = ()
+    watched: str = ""
+    """What it is called where it is watched (broker/console/live.py); empty where it cannot be:
+    what looks at everything is not for every second."""
+    watched_query: Mapping[str, str] = field(default_factory=dict)
+    """The parameters then."""
+
+    @property
+    def name_in_path(self) -> str:
+        """What of the path stands for something; empty if nothing does."""
+        return next((each[1:-1] for each in self.parts if _is_name(each)), "")
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -63,6 +78,15 @@ class Route:
             name = names[check.name] if check.name else CLUSTER_NAME
             if not access.may(check.operation, check.resource_type, name):
                 raise denied(check.code, check.operation, check.resource_type, name)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRoute:
+    """A path whose answer does not end."""
+
+    template: str
+    summary: str
+    parameters: tuple[Parameter, ...]
 
 
 class Match(NamedTuple):
@@ -93,6 +117,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         overview.overview,
         shapes.Overview,
         _CLUSTER,
+        watched="overview",
     ),
     Route(
         "GET",
@@ -113,6 +138,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         topics.describe_one,
         shapes.TopicDescription,
         _TOPIC,
+        watched="topic",
     ),
     Route(
         "GET",
@@ -143,6 +169,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         shapes.GroupDescription,
         _GROUP,
         paged("topic", groups.PARTITION_ORDERS),
+        watched="group",
     ),
     Route(
         "GET",
@@ -156,6 +183,8 @@ ROUTES: Final[tuple[Route, ...]] = (
             Parameter("state", "Only those in this state.", choices=transactions.STATES),
             Parameter("open", "Only those with something that is not over.", bool, False),
         ),
+        watched="transactions",
+        watched_query={"open": "true", "sort": "start_time_ms"},
     ),
     Route(
         "GET",
@@ -165,6 +194,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         shapes.TransactionDescription,
         _TRANSACTION,
         paged("topic", transactions.PARTITION_ORDERS),
+        watched="transaction",
     ),
     Route(
         "GET",
@@ -214,6 +244,25 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
 )
 
+LIVE: Final = StreamRoute(
+    "/api/v1/live",
+    "The newest state of some things, once a second, as server-sent events",
+    (
+        Parameter(
+            "watch",
+            "Things, with commas between: "
+            + ", ".join(
+                f"{route.watched}:{{{route.name_in_path}}}" if route.name_in_path else route.watched
+                for route in ROUTES
+                if route.watched
+            )
+            + ". Names are percent-encoded once more.",
+            default="overview",
+            length_most=CURSOR_MOST,
+        ),
+    ),
+)
+
 _BY_LENGTH: Final[Mapping[int, tuple[tuple[Route, tuple[str, ...]], ...]]] = {
     length: tuple((route, route.parts) for route in ROUTES if len(route.parts) == length)
     for length in {len(route.parts) for route in ROUTES}
@@ -257,7 +306,3 @@ def _names(pattern: tuple[str, ...], parts: tuple[str, ...]) -> dict[str, str]:
         for expected, part in zip(pattern, parts, strict=True)
         if _is_name(expected)
     }
-
-
-def _is_name(expected: str) -> bool:
-    return expected.startswith("{")

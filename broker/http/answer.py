@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 REASONS: Final[Mapping[int, str]] = {
     200: "OK",
@@ -42,13 +42,33 @@ CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK: Final = b"0\r\n\r\n"
 
 
+class Viewer(Protocol):
+    """Somebody who reads an answer that does not end."""
+
+    def show(self, piece: Piece) -> bool:
+        """Send a piece; False, and nothing is sent, while the pieces before are not read."""
+
+    def abort(self) -> None:
+        """Send no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A body that does not end by itself, made by somebody who knows when there is news."""
+
+    joined: Callable[[Viewer], None]
+    """Called when the answer has begun: from now on the viewer is shown what there is."""
+    left: Callable[[Viewer], None]
+    """Called when the viewer is gone, whoever has ended it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An answer; a body that is a tuple is there whole, another one comes piece by piece."""
 
     status: int
     content_type: str
-    body: tuple[Piece, ...] | Iterable[Piece]
+    body: tuple[Piece, ...] | Iterable[Piece] | Stream
     headers: Mapping[str, str] = field(default_factory=dict)
 
 

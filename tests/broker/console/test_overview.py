@@ -68,7 +68,9 @@ def test_what_the_broker_is_doing(broker):
 
 def test_a_long_walk_is_followed_by_a_long_rest(broker, monkeypatch):
     later(broker)
-    monkeypatch.setattr(module, "UNIT_SECONDS", 0.01)  # As if there were ten thousand times as much.
+    monkeypatch.setattr(
+        module, "UNIT_SECONDS", 0.01
+    )  # As if there were ten thousand times as much.
     first = fetch(broker, "overview")["worst"]
     later(broker)
     assert fetch(broker, "overview")["worst"]["as_of"] == first["as_of"]
