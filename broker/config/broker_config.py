@@ -636,8 +636,8 @@ class BrokerConfig(SecurityConfig):
         "barnabas.http.listener",
         STRING,
         "127.0.0.1:9644",
-        "Address for /metrics, /livez, /readyz and /config, host:port; an empty host means every "
-        "interface, an empty value none at all.",
+        "Address for /metrics, /livez, /readyz, /config and /api, host:port; an empty host means "
+        "every interface, an empty value none at all.",
         Matches(HTTP_LISTENER, "host:port, or empty"),
     )
     console_access: str = setting(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.config.listener_settings import describe_listener_settings
 from barnabas.broker.config.types import SOURCE_WORDS, ConfigEntry, ConfigSource
-from barnabas.broker.console.pacing import PARTITION_UNITS
+from barnabas.broker.console.pacing import PARTITION_UNITS, ROW_UNITS
 from barnabas.broker.console.shapes import (
     Bucket,
     HeatOfHistory,
@@ -134,12 +134,16 @@ async def list_settings(question: Question) -> SettingPage:
     entries = {}
     config = question.broker.config
     for each in (*config.describe(), *describe_listener_settings(config)):
+        await question.pace.spend()
         if wanted in each.name and not (changed and each.source is ConfigSource.DEFAULT):
             entries[each.name] = each
             selection.offer(each.name)
     page, following = selection.page()
-    rows = tuple(_setting(entries[str(place[0])]) for place in page)
-    return SettingPage(question.now_ms, following, rows)
+    rows = []
+    for place in page:
+        await question.pace.spend(ROW_UNITS)
+        rows.append(_setting(entries[str(place[0])]))
+    return SettingPage(question.now_ms, following, tuple(rows))
 
 
 def _setting(entry: ConfigEntry) -> Setting:
