@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from typing import Final
 
+from barnabas.broker.console.assets import Assets
 from barnabas.broker.console.encoding import as_json, body_of
 from barnabas.broker.console.live import Live, read_watch
 from barnabas.broker.console.openapi import document
@@ -26,6 +27,8 @@ from barnabas.broker.http.site import READING
 from barnabas.broker.security.access import Access
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
+_PAGES: Final = ((), ("assets",))
+"""First parts of the paths that are no API: the page's own, and its files'."""
 OPENAPI: Final = "/api/openapi.json"
 
 STATUS: Final[Mapping[ErrorCode, int]] = {
@@ -55,12 +58,15 @@ class Console:
         self._broker = broker
         self._worst = WorstFinder()
         self._live = Live(broker, self._worst)
+        self._assets = Assets()
 
     def answer(self, request: Request, access: Access) -> Answer | Awaitable[Answer]:
         """Return the answer to a request of somebody who may do this much, or what will."""
         if request.path == OPENAPI and request.method in READING:
             return json_answer(200, document())
         try:
+            if request.parts[:1] in _PAGES:
+                return self._page(request)
             if request.path == LIVE.template and request.method in READING:
                 values = read_query(LIVE.parameters, request.query)
                 return self._live.answer(access, read_watch(str(values["watch"])))
@@ -76,6 +82,12 @@ class Console:
             return refusal(error)
         question = Question(self._broker, self._worst, access, found.names, values)
         return _answer_later(route, question)
+
+    def _page(self, request: Request) -> Answer:
+        """Return the page, or a file of it; raises KafkaError, MethodNotAllowed."""
+        if request.method not in READING:
+            raise MethodNotAllowed(["GET"])
+        return self._assets.answer(request) if request.parts else self._assets.page()
 
 
 async def _answer_later(route: Route, question: Question) -> Answer:

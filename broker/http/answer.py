@@ -29,6 +29,9 @@ REASONS: Final[Mapping[int, str]] = {
     503: "Service Unavailable",
 }
 
+WITHOUT_BODY: Final = frozenset((204, 304))
+"""Statuses whose answers end with the head; a length would be that of another answer's body."""
+
 Piece: TypeAlias = str | bytes
 
 _ALWAYS: Final[Mapping[str, str]] = {
@@ -96,7 +99,7 @@ class Framing:
     def head(self, answer: Answer, size_bytes: int | None) -> bytes:
         """Return the head of an answer; ``size_bytes`` of its body, None where it is not known."""
         headers = {"Content-Type": answer.content_type, **_ALWAYS, **answer.headers}
-        if size_bytes is not None:
+        if size_bytes is not None and answer.status not in WITHOUT_BODY:
             headers["Content-Length"] = str(size_bytes)
         elif self.chunked:
             headers["Transfer-Encoding"] = "chunked"

@@ -23,8 +23,8 @@ Page: TypeAlias = Callable[[], Answer]
 ConsolePage: TypeAlias = Callable[[Request, Access], Answer | Awaitable[Answer]]
 READING: Final = ("GET", "HEAD")
 
-CONSOLE: Final = frozenset(("api",))
-"""First parts of the paths that are the console's."""
+CONSOLE: Final = frozenset(((), ("api",), ("assets",)))
+"""First parts of the paths that are the console's: its page has none."""
 NEEDS: Final = {"/config": Operation.DESCRIBE_CONFIGS}
 """What a user needs on the cluster for a page; DESCRIBE for the others."""
 
@@ -79,7 +79,7 @@ class Site:
         return answer if isinstance(answer, Answer) else await answer
 
     def _is_consoles(self, request: Request) -> bool:
-        return self._open_console is not None and request.parts[:1] in _CONSOLES_BEGINNINGS
+        return self._open_console is not None and request.parts[:1] in CONSOLE
 
     def _page(self, request: Request, access: Access) -> Answer | Awaitable[Answer]:
         if self._is_consoles(request):
@@ -100,6 +100,3 @@ class Site:
             assert self._open_console is not None
             self._console = self._open_console()
         return self._console(request, access)
-
-
-_CONSOLES_BEGINNINGS: Final = frozenset((part,) for part in CONSOLE)
