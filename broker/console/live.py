@@ -40,7 +40,9 @@ WATCHED_MOST: Final = 8
 """What one stream may watch."""
 BEGIN: Final = f"retry: {RETRY_MS}\n\n"
 COMMENT: Final = ":\n\n"
-_TOO_SLOW: Final = KafkaError(ErrorCode.REQUEST_TIMED_OUT, "the disk does not answer")
+_TOO_SLOW: Final = KafkaError(
+    ErrorCode.REQUEST_TIMED_OUT, "the disk does not answer, or there is too much to look at"
+)
 
 WATCHABLE: Final[Mapping[str, Route]] = {route.watched: route for route in ROUTES if route.watched}
 

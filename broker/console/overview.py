@@ -21,7 +21,6 @@ from barnabas.broker.console.shapes import (
     SettingPage,
     Storage,
     Synonym,
-    Worst,
 )
 from barnabas.broker.http.pages import readiness
 from barnabas.broker.metrics.histograms import DURATION_BUCKETS
@@ -52,7 +51,7 @@ async def overview(question: Question) -> Overview:
             await question.pace.spend()
             open_count += 1
             oldest = min(oldest, each.start_ms)
-    worst = await _worst(question)
+    worst = await question.worst.of(question)
     files = broker.logs.files
     await broker.transactions.durable()
     return Overview(
@@ -72,16 +71,6 @@ async def overview(question: Question) -> Overview:
         0 if files is None else files.used_bytes,
         worst,
     )
-
-
-async def _worst(question: Question) -> Worst | None:
-    """Return the worst of all; None while coordinators load, of which readiness speaks."""
-    try:
-        return await question.worst.of(question)
-    except KafkaError as error:
-        if error.code is not ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            raise
-        return None
 
 
 async def storage(question: Question) -> Storage:

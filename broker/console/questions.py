@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from barnabas.broker.console.pacing import Pace
 from barnabas.broker.console.paging import Order, Selection
@@ -33,6 +33,9 @@ class ObservedBroker(Observed, Protocol):
     loop: asyncio.AbstractEventLoop
     catalogue: Catalogue
     history: History | None
+
+    def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
+        """Run a background task until the broker ends; an exception in it is fatal."""
 
 
 def check_serving(broker: ObservedBroker) -> None:

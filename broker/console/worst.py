@@ -9,8 +9,11 @@ Rules of this file:
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from contextlib import suppress
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
 from barnabas.broker.api.checks import GROUP, READ, TOPIC, TRANSACTIONAL_ID
 from barnabas.broker.console import groups, transactions
@@ -18,13 +21,29 @@ from barnabas.broker.console.pacing import Pace
 from barnabas.broker.console.questions import Question
 from barnabas.broker.console.shapes import HeldPartition, Worst
 from barnabas.broker.security.access import Access
+from barnabas.protocol.errors import KafkaError
+
+logger = logging.getLogger("barnabas.broker.console")
 
 SHOWN: Final = 5
 REST_SECONDS: Final = 10.0
+PATIENCE_SECONDS: Final = 0.5
+"""How long who asks waits for a walk, before he is shown what was found before."""
 UNIT_SECONDS: Final = 1e-6
 """What one unit of work takes, or a little less."""
 SHARE: Final = 0.01
 """Of the time, that walking may take."""
+
+
+Client: TypeAlias = tuple[str, str]
+"""Principal and host."""
+
+
+class _Found(NamedTuple):
+    """What a walk has found."""
+
+    good_until_s: float
+    worst: Worst
 
 
 class CountingPace(Pace):
@@ -44,29 +63,45 @@ class WorstFinder:
     """What the last walks have found, one for each client that asks."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str], tuple[float, Worst]] = {}
-        """By principal and host: until when it will do, and what was found."""
-        self._walking: set[tuple[str, str]] = set()
+        self._found: dict[Client, _Found] = {}
+        self._walking: dict[Client, asyncio.Event] = {}
+        """What is set when the walk for a client is over."""
 
     async def of(self, question: Question) -> Worst | None:
-        """Return what is not old; None where the first walk for a client is under way."""
-        clock, access = question.broker.clock, question.access
+        """Return what was found last; None where the first walk for a client takes long."""
+        access = question.access
         client = access.principal, access.host
-        now_s = clock.monotonic()
-        kept = self._found.get(client)
-        if (kept is None or now_s >= kept[0]) and client not in self._walking:
-            self._walking.add(client)
-            try:
-                pace = CountingPace()
-                worst = await _walk(question, pace)
-                now_s = clock.monotonic()
-                rest_s = max(REST_SECONDS, pace.units * UNIT_SECONDS / SHARE)
-                kept = now_s + rest_s, worst
-            finally:
-                self._walking.discard(client)
-            self._found = {key: each for key, each in self._found.items() if now_s < each[0]}
-            self._found[client] = kept
-        return None if kept is None else _still_seen(kept[1], access)
+        found = self._found.get(client)
+        is_due = found is None or question.broker.clock.monotonic() >= found.good_until_s
+        if is_due and client not in self._walking:
+            self._walking[client] = asyncio.Event()
+            # Whoever asks may go: a walk that is given up would be begun again and again.
+            question.broker.spawn(self._walk_for(question, client), "console-walk")
+        walk = self._walking.get(client)
+        if walk is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    await walk.wait()
+        found = self._found.get(client)
+        return None if found is None else _still_seen(found.worst, access)
+
+    async def _walk_for(self, question: Question, client: Client) -> None:
+        clock, pace = question.broker.clock, CountingPace()
+        try:
+            worst = await _walk(question, pace)
+        except KafkaError:
+            pass  # Coordinators load, of which readiness speaks.
+        except Exception:
+            logger.exception("the console cannot look for what is worst")
+        else:
+            now_s = clock.monotonic()
+            rest_s = max(REST_SECONDS, pace.units * UNIT_SECONDS / SHARE)
+            self._found = {
+                each: found for each, found in self._found.items() if now_s < found.good_until_s
+            }
+            self._found[client] = _Found(now_s + rest_s, worst)
+        finally:
+            self._walking.pop(client).set()
 
 
 async def _walk(question: Question, pace: Pace) -> Worst:
@@ -74,11 +109,11 @@ async def _walk(question: Question, pace: Pace) -> Worst:
         return replace(question, names={}, values={"sort": sort, "limit": SHOWN}, pace=pace)
 
     as_of, count = question.now_ms, 0
+    lagging = await groups.list_groups(asking("-lag"))
     for machine in question.broker.groups.machines:
         for group_id in machine.keys():  # noqa: SIM118  No mapping: a list of what there is.
             await pace.spend()
             count += question.access.may_see(GROUP, group_id)
-    lagging = await groups.list_groups(asking("-lag"))
     held_back = await transactions.list_holders(asking("-held_back"))
     return Worst(as_of, count, tuple(each for each in lagging.items if each.lag), held_back.items)
 

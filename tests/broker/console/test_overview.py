@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
@@ -11,6 +14,7 @@ from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch
 from tests.broker.http.test_server import get
 from tests.counterparts.transaction_client import TransactionClient
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +81,39 @@ def test_a_long_walk_is_followed_by_a_long_rest(broker, monkeypatch):
     broker.clock.advance(minutes=120)
     monkeypatch.undo()
     assert fetch(broker, "overview")["worst"]["as_of"] > first["as_of"]
+
+
+def test_a_walk_that_takes_long_goes_on(broker, monkeypatch):
+    """Who asks is shown what there was, and does not begin another one."""
+    later(broker)
+    before = fetch(broker, "overview")["worst"]
+    monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.01)
+    go_on, walks = threading.Event(), []
+    walk = module._walk
+
+    async def slow(question, pace):
+        walks.append(1)
+        await asyncio.to_thread(go_on.wait)
+        return await walk(question, pace)
+
+    monkeypatch.setattr(module, "_walk", slow)
+    later(broker)
+    for _ in range(3):
+        assert fetch(broker, "overview")["worst"] == before
+    assert len(walks) == 1
+    go_on.set()
+    wait_until(lambda: fetch(broker, "overview")["worst"] != before)
+    assert len(walks) == 1
+
+
+def test_a_walk_that_fails_is_said_and_the_rest_is_shown(broker, monkeypatch, caplog):
+    async def broken(question, pace):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(module, "_walk", broken)
+    later(broker)
+    assert fetch(broker, "overview")["checks"]["storage"] == "ok"
+    assert "cannot look for what is worst" in caplog.text
 
 
 def test_the_disk(broker):

@@ -5,12 +5,13 @@ What is counted is what is looked at between two turns, never the time it takes.
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 
 import pytest
 
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.console import pacing
+from barnabas.broker.console import pacing, worst
 from barnabas.broker.console.application import Console
 from barnabas.broker.console.encoding import ROWS_PER_PIECE
 from barnabas.broker.console.pacing import UNITS_PER_TURN
@@ -133,8 +134,14 @@ def crowd():
         return by_name[name].partitions[index]
 
     coordinator = {"is_loading": False, "is_coordinator": lambda: True, "refusal": lambda _: 0}
+    tasks = []
+
+    def spawn(coroutine, name):
+        tasks.append(asyncio.get_running_loop().create_task(coroutine, name=name))
+
     return SimpleNamespace(
         looks=looks,
+        spawn=spawn,
         stage=Stage.LISTENING,
         failure=None,
         node_id=1,
@@ -195,6 +202,7 @@ async def test_no_turn_is_long(crowd, monkeypatch, parts, query):
     looks = crowd.looks
     looks.now = looks.most = looks.all = looks.turns = 0
     monkeypatch.setattr(pacing, "turn_over", looks.turn_over)
+    monkeypatch.setattr(worst, "PATIENCE_SECONDS", 60)
     request = Request("GET", ("api", "v1", *parts), query)
     answer = await Console(crowd).answer(request, OPEN)
     assert (answer.status, type(answer)) == (200, Answer)

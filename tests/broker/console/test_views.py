@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -10,6 +11,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
 from tests.broker.console.asking import HTTP, fetch
+from tests.broker.held_markers import Markers
 from tests.counterparts.transaction_client import TransactionClient
 from tests.waiting import wait_until
 
@@ -205,6 +207,24 @@ def test_a_transactional_id(broker, wire):
     assert fetch(broker, "transactions", filter="accounts", open="true")["items"] == []
     (row,) = fetch(broker, "transactions", filter="accounts", state="CompleteCommit")["items"]
     assert (row["start_time_ms"], row["age_ms"]) == (None, None)
+
+
+def test_a_decided_transaction_shows_what_still_waits_for_its_marker(broker, wire, monkeypatch):
+    markers = Markers(monkeypatch)
+    broker.create_topic("owing", partitions=3)
+    wire.begin("debtor", "owing", 0, 2)
+    markers.stop()
+    ending = threading.Thread(target=wire.end, args=("debtor",))
+    ending.start()
+    try:
+        wait_until(lambda: fetch(broker, "transactions", "debtor")["state"] == "PrepareCommit")
+        answer = fetch(broker, "transactions", "debtor")
+        assert [each["partition"] for each in answer["partitions"]] == [0, 2]
+        assert answer["remaining_ms"] is None
+    finally:
+        markers.go_on()
+        ending.join(60)
+    wait_until(lambda: fetch(broker, "transactions", "debtor")["state"] == "CompleteCommit")
 
 
 def test_names_of_any_text(broker, wire):
