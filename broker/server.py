@@ -17,6 +17,7 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Coroutine
+from importlib import import_module
 from typing import Any, Final
 
 import barnabas.broker.handlers  # noqa: F401  registers every handler
@@ -386,8 +387,12 @@ class BrokerServer:
         host = "" if config.http_address is None else config.http_address[0]
         return HostCheck([*config.http_allowed_hosts, *advertised, *bound, host])
 
-    def _open_console(self) -> ConsolePage:
+    async def _open_console(self) -> ConsolePage:
         """Make the console: imported now, since many a broker's is never looked at."""
+        # Read on a thread first: it takes longer than a turn of the loop may.
+        is_read = asyncio.Event()
+        self.readers.run(lambda: import_module("barnabas.broker.console.application"), is_read.set)
+        await is_read.wait()
         from barnabas.broker.console.application import Console
 
         return Console(self).answer

@@ -15,7 +15,7 @@ from typing import Final
 from barnabas.broker.console.assets import Assets
 from barnabas.broker.console.encoding import as_json, body_of
 from barnabas.broker.console.live import Live, read_watch
-from barnabas.broker.console.openapi import document
+from barnabas.broker.console.openapi import text
 from barnabas.broker.console.parameters import read_query
 from barnabas.broker.console.questions import ObservedBroker, Question, check_serving
 from barnabas.broker.console.routes import LIVE, MethodNotAllowed, Route, match
@@ -63,7 +63,7 @@ class Console:
     def answer(self, request: Request, access: Access) -> Answer | Awaitable[Answer]:
         """Return the answer to a request of somebody who may do this much, or what will."""
         if request.path == OPENAPI and request.method in READING:
-            return json_answer(200, document())
+            return Answer(200, "application/json", (text(),))
         try:
             if request.parts[:1] in _PAGES:
                 return self._page(request)

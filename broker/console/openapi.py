@@ -41,7 +41,6 @@ _WIDE: Final = {"type": ["integer", "string"], "pattern": "^-?[0-9]+$"}
 _NAME_IN_PATH: Final = re.compile(r"\{(\w+)\}")
 
 
-@cache
 def document() -> dict[str, Any]:
     """Return the whole document."""
     used: dict[str, type] = {}
@@ -191,6 +190,7 @@ def _docs() -> dict[str, dict[str, str]]:
     return docs
 
 
+@cache
 def text() -> str:
     """Return the document as it stands in the documentation."""
     return json.dumps(document(), indent=2) + "\n"

@@ -6,7 +6,8 @@ never looks at it pays nothing for it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -47,14 +48,14 @@ class Site:
         pages: Mapping[str, Page],
         host_check: HostCheck,
         doors: Doors,
-        open_console: Callable[[], ConsolePage] | None = None,
+        open_console: Callable[[], Coroutine[None, None, ConsolePage]] | None = None,
     ) -> None:
-        """``open_console`` makes the console, at the first request for it."""
+        """``open_console`` makes the console, once, at the first request for it."""
         self._pages = pages
         self._host_check = host_check
         self._doors = doors
         self._open_console = open_console
-        self._console: ConsolePage | None = None
+        self._opening: asyncio.Task[ConsolePage] | None = None
 
     def answer(self, request: Request, peer_host: str) -> Answer | Awaitable[Answer]:
         """Return the answer to a request, or what will."""
@@ -96,7 +97,15 @@ class Site:
         return page()
 
     def _console_page(self, request: Request, access: Access) -> Answer | Awaitable[Answer]:
-        if self._console is None:
+        opening = self._opening
+        if opening is not None and opening.done():
+            return opening.result()(request, access)
+        return self._console_page_later(request, access)
+
+    async def _console_page_later(self, request: Request, access: Access) -> Answer:
+        if self._opening is None:
             assert self._open_console is not None
-            self._console = self._open_console()
-        return self._console(request, access)
+            self._opening = asyncio.get_running_loop().create_task(self._open_console())
+        console = await asyncio.shield(self._opening)  # Others may wait for it, too.
+        answer = console(request, access)
+        return answer if isinstance(answer, Answer) else await answer

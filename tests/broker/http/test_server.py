@@ -403,3 +403,28 @@ async def test_a_client_that_waits_for_permission_to_send_a_body():
         writer.write(b"ab")
         assert (await read_answer(reader))[0] == 405
         writer.close()
+
+
+async def test_a_console_is_opened_once_however_many_ask_first():
+    opened = []
+    may_open = asyncio.Event()
+
+    async def open_console():
+        opened.append(1)
+        await may_open.wait()
+        return lambda request, access: text(200, request.path)
+
+    site = Site({}, HostCheck(()), Doors(), open_console)
+    server = HttpServer("127.0.0.1", 0, site.answer)
+    await server.start(BrokerConfig())
+    asking = [asyncio.ensure_future(get(server.address, "/api/x")) for _ in range(5)]
+    gone = await asyncio.open_connection(*server.address)
+    gone[1].write(b"GET /api/x HTTP/1.0\r\n\r\n")
+    await until(lambda: opened)
+    assert await status_of(server.address, "/x") == 404, "others need not wait for it"
+    gone[1].close()
+    may_open.set()
+    assert [(await each)[2] for each in asking] == ["/api/x\n"] * 5
+    assert (await get(server.address, "/api"))[0] == 200
+    assert opened == [1]
+    await server.stop()
