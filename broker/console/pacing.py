@@ -10,8 +10,8 @@ from typing import Final
 
 from barnabas.broker.runtime.turns import turn_over
 
-UNITS_PER_TURN: Final = 300
-"""Half of the millisecond that a console may keep the loop from Kafka's clients, at the most."""
+UNITS_PER_TURN: Final = 200
+"""A third of the millisecond that a console may keep the loop from Kafka's clients, at the most."""
 PARTITION_UNITS: Final = 3
 """What it takes to look at one partition's offsets."""
 ROW_UNITS: Final = 10
