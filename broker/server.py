@@ -17,6 +17,7 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Coroutine
+from importlib import import_module
 from typing import Any, Final
 
 import barnabas.broker.handlers  # noqa: F401  registers every handler
@@ -35,7 +36,7 @@ from barnabas.broker.http.guard import HostCheck
 from barnabas.broker.http.login import HttpLogin, is_loopback
 from barnabas.broker.http.pages import pages
 from barnabas.broker.http.server import HttpServer
-from barnabas.broker.http.site import Site
+from barnabas.broker.http.site import ConsolePage, Doors, Site
 from barnabas.broker.metrics.collectors import (
     register_coordinators,
     register_maintenance,
@@ -43,6 +44,7 @@ from barnabas.broker.metrics.collectors import (
     register_storage,
 )
 from barnabas.broker.metrics.families import Metrics
+from barnabas.broker.metrics.history import History
 from barnabas.broker.metrics.kafka import TopicTraffic, Windows
 from barnabas.broker.metrics.loop import LoopMonitor
 from barnabas.broker.network.socket_server import Listener, ListenError, SocketServer, resolve
@@ -134,6 +136,7 @@ class BrokerServer:
         self.traffic = TopicTraffic()
         self._windows = Windows(self.routes)
         self.loop_monitor = LoopMonitor(self._windows.turn)
+        self.history: History | None = None
         self.stage = Stage.OPENING
         self.recovery: RecoveryProgress | None = None
         """How far recovery has come, once it has begun."""
@@ -202,6 +205,9 @@ class BrokerServer:
             self.abandon()
             raise
         self.stage = Stage.LISTENING
+        if self.config.console_history:
+            self.history = History(self)
+            self.loop_monitor.on_tick = self.history.look
         cleaner = LogCleaner(self, self.logs, self.file_system)
         register_maintenance(self.metrics, cleaner, self.scrubber)
         self._housekeeping = Housekeeping(
@@ -360,7 +366,8 @@ class BrokerServer:
         address = self.config.http_address
         if address is None:
             return
-        site = Site(pages(self), self._host_check(), self._http_login(address[0]))
+        opens = None if self.config.console_access == "none" else self._open_console
+        site = Site(pages(self), self._host_check(), self._doors(address[0]), opens)
         http = HttpServer(*address, site.answer)
         try:
             await http.start(self.config)
@@ -380,10 +387,27 @@ class BrokerServer:
         host = "" if config.http_address is None else config.http_address[0]
         return HostCheck([*config.http_allowed_hosts, *advertised, *bound, host])
 
-    def _http_login(self, host: str) -> HttpLogin | None:
-        """Return who may ask; None where the port is this machine's alone."""
-        if is_loopback(address for _, address in resolve(host)):
-            return None
+    async def _open_console(self) -> ConsolePage:
+        """Make the console: imported now, since many a broker's is never looked at."""
+        # Read on a thread first: it takes longer than a turn of the loop may.
+        is_read = asyncio.Event()
+        self.readers.run(lambda: import_module("barnabas.broker.console.application"), is_read.set)
+        await is_read.wait()
+        from barnabas.broker.console.application import Console
+
+        return Console(self).answer
+
+    def _doors(self, host: str) -> Doors:
+        """Return who has to prove who he is, on the HTTP port at this address."""
+        if not is_loopback(address for _, address in resolve(host)):
+            login = self._http_login()
+            return Doors(pages=login, console=login)
+        asks = any(each.security_protocol.startswith("SASL") for each in self.config.endpoints)
+        if asks or self.authorizer is not None:
+            return Doors(console=self._http_login())
+        return Doors()
+
+    def _http_login(self) -> HttpLogin:
         return HttpLogin(
             token=self.config.http_bearer_token,
             passwords=self.logins.passwords(),

@@ -171,6 +171,8 @@ class LogStore:
         """How long one write to the journal took until it was durable, in nanoseconds."""
         self.flush_batches = Histogram(shift=0)
         """How many batches it made durable."""
+        self.shown_offsets = self.shown_bytes = 0
+        """What was appended to all logs and became visible; recovery's part is in it."""
         self._runner: Runner | None = None
         self._throttled = False
         self._backlogged = False
@@ -193,8 +195,10 @@ class LogStore:
             on_backlogged=self._on_backlogged,
         )
 
-    def on_advanced(self, log: PartitionLog, size_bytes: int) -> None:
-        """A log's visible end moved over ``size_bytes`` (0: its start moved)."""
+    def on_advanced(self, log: PartitionLog, count: int, size_bytes: int) -> None:
+        """A log's visible end moved over ``count`` offsets and their bytes (0: its start moved)."""
+        self.shown_offsets += count
+        self.shown_bytes += size_bytes
         self.callbacks.on_advanced(log, size_bytes)
 
     def on_suspected(self, log: PartitionLog, base_offset: int, error: Exception) -> None:
@@ -352,6 +356,11 @@ class LogStore:
         self._reserve_is_touched = self._free_bytes < self._needed_bytes
         self.full = self.exhausted or self._reserve_is_touched
         self._look_for_room()
+
+    @property
+    def free_bytes(self) -> int:
+        """Room on the disk when it was last looked at."""
+        return self._free_bytes
 
     def describe_space(self) -> str:
         """What the last :meth:`check_space` found: for operators of a full disk."""

@@ -87,8 +87,8 @@ class Environment(Protocol):
     def now_ms(self) -> Callable[[], int]:
         """The wall clock."""
 
-    def on_advanced(self, log: "PartitionLog", size_bytes: int) -> None:
-        """A log's visible end moved over ``size_bytes`` (0: its start moved)."""
+    def on_advanced(self, log: "PartitionLog", count: int, size_bytes: int) -> None:
+        """A log's visible end moved over ``count`` offsets and their bytes (0: its start moved)."""
 
     def on_suspected(self, log: "PartitionLog", base_offset: int, error: Exception) -> None:
         """Reading the segment at ``base_offset`` failed: the scrubber should look what is wrong."""
@@ -562,10 +562,12 @@ class PartitionLog:
 
     def durable_up_to(self, end: tuple[int, int]) -> None:
         """Appends below an offset survive a power loss before they are acknowledged: show them."""
-        self.high_watermark, durable_bytes = end
+        high_watermark, durable_bytes = end
+        count = high_watermark - self.high_watermark
+        self.high_watermark = high_watermark
         size = durable_bytes - self._announced_bytes
         self._announced_bytes = durable_bytes
-        self._environment.on_advanced(self, size)
+        self._environment.on_advanced(self, count, size)
 
     def written_up_to(self, end: tuple[int, int]) -> None:
         """Appends below an offset are in the segment files: memory need not keep them."""
@@ -737,7 +739,7 @@ class PartitionLog:
             return
         self.log_start_offset = offset
         self.drop_segments_below_start()
-        self._environment.on_advanced(self, 0)
+        self._environment.on_advanced(self, 0, 0)
 
     def drop_segments_below_start(self) -> None:
         """Forget segments of which nothing is readable any more; the active one stays.

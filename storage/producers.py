@@ -85,6 +85,15 @@ class ProducerState:
         """All producers, as DescribeProducers shows them."""
         return [entry.row for entry in self._entries.values()]
 
+    @property
+    def open_count(self) -> int:
+        """How many producers have data here that no marker has decided."""
+        return len(self._open)
+
+    def open_transactions(self) -> Iterator[ProducerEntry]:
+        """Those producers, in the order in which they began: readers wait for the first."""
+        return map(self._entries.__getitem__, self._open.values())
+
     def has_open_transaction(self, producer_id: int) -> bool:
         """Whether this producer has data here that no marker has decided."""
         entry = self._entries.get(producer_id)

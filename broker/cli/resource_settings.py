@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from barnabas.broker.cli.cluster_view import Cluster, check
 from barnabas.broker.client.connection import Connection
+from barnabas.broker.config.types import SOURCE_WORDS
 from barnabas.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS,
     DescribeConfigsRequest,
@@ -25,8 +26,6 @@ BROKER: Final = 4
 SET, UNSET = 0, 1
 DYNAMIC_TOPIC_CONFIG: Final = 1
 DEFAULT_CONFIG: Final = 5
-SOURCES: Final = {1: "topic", 2: "broker", 3: "cluster", 4: "server.properties", 5: "default"}
-"""Where DescribeConfigs says that a value comes from."""
 
 Settings = dict[str, list[DescribeConfigsResourceResult]]
 
@@ -47,7 +46,7 @@ def settings_of(asked: Cluster | Connection, kind: int, names: Sequence[str]) ->
 
 def described(config: DescribeConfigsResourceResult) -> dict[str, Any]:
     """Return a setting as JSON has it."""
-    source = SOURCES.get(config.config_source, str(config.config_source))
+    source = SOURCE_WORDS.get(config.config_source, str(config.config_source))
     value = None if config.is_sensitive else config.value
     return {"key": config.name, "value": value, "source": source}
 

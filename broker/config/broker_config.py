@@ -636,9 +636,23 @@ class BrokerConfig(SecurityConfig):
         "barnabas.http.listener",
         STRING,
         "127.0.0.1:9644",
-        "Address for /metrics, /livez, /readyz and /config, host:port; an empty host means every "
-        "interface, an empty value none at all.",
+        "Address for /metrics, /livez, /readyz, /config and /api, host:port; an empty host means "
+        "every interface, an empty value none at all.",
         Matches(HTTP_LISTENER, "host:port, or empty"),
+    )
+    console_access: str = setting(
+        "barnabas.console.access",
+        STRING,
+        "read",
+        "What the console and its API may do on the HTTP port: nothing, or read.",
+        OneOf(("none", "read")),
+    )
+    console_history: bool = setting(
+        "barnabas.console.history",
+        BOOLEAN,
+        True,
+        "Whether the last six hours of the broker's own figures are kept in memory, in less than "
+        "two megabytes.",
     )
     metrics_partitions: bool = setting(
         "barnabas.metrics.partitions",

@@ -8,7 +8,7 @@ numbers, the parsing rules and the words of the errors are Kafka's, because clie
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Final, NamedTuple, Protocol
@@ -50,6 +50,16 @@ class ConfigSource(IntEnum):
     DEFAULT = 5
     BROKER_LOGGER = 6
     GROUP = 8
+
+
+SOURCE_WORDS: Final[Mapping[int, str]] = {
+    ConfigSource.TOPIC: "topic",
+    ConfigSource.DYNAMIC_BROKER: "broker",
+    ConfigSource.DYNAMIC_DEFAULT_BROKER: "cluster",
+    ConfigSource.STATIC_BROKER: "server.properties",
+    ConfigSource.DEFAULT: "default",
+}
+"""What people are told of where the value of a topic's or broker's key comes from."""
 
 
 class UpdateMode(Enum):

@@ -132,6 +132,10 @@ class Transactions:
         """The partitions that a decided transaction still owes a marker."""
         return self.log.shard_of(transactional_id).machine.awaiting_markers(transactional_id)
 
+    def owed_markers(self, transactional_id: str) -> list[TopicPartition]:
+        """Those partitions as they are now, in no order: for who goes through them in steps."""
+        return self.log.shard_of(transactional_id).machine.owed_markers_of(transactional_id)
+
     @property
     def all(self) -> list[Transaction]:
         """Every transactional id there is."""

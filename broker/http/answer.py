@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 REASONS: Final[Mapping[int, str]] = {
     200: "OK",
@@ -29,6 +29,9 @@ REASONS: Final[Mapping[int, str]] = {
     503: "Service Unavailable",
 }
 
+WITHOUT_BODY: Final = frozenset((204, 304))
+"""Statuses whose answers end with the head; a length would be that of another answer's body."""
+
 Piece: TypeAlias = str | bytes
 
 _ALWAYS: Final[Mapping[str, str]] = {
@@ -42,13 +45,33 @@ CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK: Final = b"0\r\n\r\n"
 
 
+class Viewer(Protocol):
+    """Somebody who reads an answer that does not end."""
+
+    def show(self, piece: Piece) -> bool:
+        """Send a piece; False, and nothing is sent, while the pieces before are not read."""
+
+    def abort(self) -> None:
+        """Send no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A body that does not end by itself, made by somebody who knows when there is news."""
+
+    joined: Callable[[Viewer], None]
+    """Called when the answer has begun: from now on the viewer is shown what there is."""
+    left: Callable[[Viewer], None]
+    """Called when the viewer is gone, whoever has ended it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An answer; a body that is a tuple is there whole, another one comes piece by piece."""
 
     status: int
     content_type: str
-    body: tuple[Piece, ...] | Iterable[Piece]
+    body: tuple[Piece, ...] | Iterable[Piece] | Stream
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -76,7 +99,7 @@ class Framing:
     def head(self, answer: Answer, size_bytes: int | None) -> bytes:
         """Return the head of an answer; ``size_bytes`` of its body, None where it is not known."""
         headers = {"Content-Type": answer.content_type, **_ALWAYS, **answer.headers}
-        if size_bytes is not None:
+        if size_bytes is not None and answer.status not in WITHOUT_BODY:
             headers["Content-Length"] = str(size_bytes)
         elif self.chunked:
             headers["Transfer-Encoding"] = "chunked"

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Final, Protocol, cast
 
-from barnabas.broker.http.answer import CONTINUE, Answer, Framing, Piece, text
+from barnabas.broker.http.answer import CONTINUE, Answer, Framing, Piece, Stream, text
 from barnabas.broker.http.request import BadRequest, Request, RequestReader
 
 logger = logging.getLogger("barnabas.broker.http")
@@ -17,7 +17,8 @@ QUESTION_SECONDS: Final = 5.0
 IDLE_SECONDS: Final = 15.0
 """How long it may take to begin with the next one."""
 ANSWER_SECONDS: Final = 30.0
-"""How long a client may take to read the answer."""
+"""How long a client may take to read the answer; of one that does not end, how long it may read
+nothing."""
 
 
 class Port(Protocol):
@@ -28,6 +29,9 @@ class Port(Protocol):
 
     def asked(self, connection: HttpConnection, request: Request | None) -> None:
         """Take note that a connection is being answered."""
+
+    def streams(self, connection: HttpConnection) -> None:
+        """Take note that a connection gets an answer that does not end."""
 
     def answered(self, connection: HttpConnection) -> None:
         """Take note that a connection waits for its next request."""
@@ -52,6 +56,7 @@ class HttpConnection(asyncio.Protocol):
         self._reader = RequestReader()
         self._answering: asyncio.Task[None] | None = None
         self._body: Iterator[Piece] | None = None
+        self._stream: Stream | None = None
         self._framing: Framing | None = None
         """Of the answer that is being made; None between requests."""
         self._is_told_to_continue = False
@@ -76,6 +81,9 @@ class HttpConnection(asyncio.Protocol):
             self._deadline.cancel()
         if self._answering is not None:
             self._answering.cancel()
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.left(self)
         self._port.closed(self)
 
     def data_received(self, data: bytes) -> None:
@@ -100,8 +108,8 @@ class HttpConnection(asyncio.Protocol):
             self._transport.write(CONTINUE)
 
     def eof_received(self) -> bool:
-        """Go on with the answer, if it is known which."""
-        if self._framing is not None:
+        """Go on with the answer, if it is known which, and if it ends."""
+        if self._framing is not None and self._stream is None:
             self._framing.keeps_alive = False
             return True
         return False
@@ -109,10 +117,14 @@ class HttpConnection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Make no more of the answer while it is not read."""
         self._reader_is_slow = True
+        if self._stream is not None:
+            self._set_deadline(ANSWER_SECONDS, self.abort)
 
     def resume_writing(self) -> None:
         """Go on."""
         self._reader_is_slow = False
+        if self._stream is not None and self._deadline is not None:
+            self._deadline.cancel()
         self._go_on()
 
     def abort(self) -> None:
@@ -120,6 +132,14 @@ class HttpConnection(asyncio.Protocol):
         self._is_over = True
         self._body = None
         self._transport.abort()
+
+    def show(self, piece: Piece) -> bool:
+        """Send a piece of an answer that does not end, unless those before wait to be read."""
+        framing = self._framing
+        if self._stream is None or framing is None or self._reader_is_slow:
+            return False
+        self._transport.write(framing.piece(piece))
+        return True
 
     def send_piece(self) -> None:
         """Make the next piece of the answer."""
@@ -191,8 +211,21 @@ class HttpConnection(asyncio.Protocol):
             self._finish(head)
             return
         self._transport.write(head)
+        if isinstance(answer.body, Stream):
+            self._begin_stream(answer.body)
+            return
         self._body = iter(answer.body)
         self._go_on()
+
+    def _begin_stream(self, stream: Stream) -> None:
+        """Leave the rest to somebody else; only who reads nothing has a deadline."""
+        assert self._deadline is not None
+        self._deadline.cancel()
+        self._stream = stream
+        # What the kernel does not take at once is not worth waiting for: it would be old.
+        self._transport.set_write_buffer_limits(high=0)
+        self._port.streams(self)
+        stream.joined(self)
 
     def _go_on(self) -> None:
         if self._body is not None and not self._reader_is_slow:

@@ -17,6 +17,9 @@ PROBES: Final = frozenset(("/livez", "/readyz", "/health", "/healthz"))
 WITHOUT_HOST_CHECK: Final = PROBES | {"/metrics"}
 """Prometheus asks by the name of a service, which nobody here knows."""
 _SAFE: Final = frozenset(("GET", "HEAD"))
+_API: Final = "api"
+"""The first part of paths of which a page of another site may not even read: it could not see the
+answer, and would have the broker search."""
 
 
 class HostCheck:
@@ -51,20 +54,20 @@ class HostCheck:
 
 
 def check_origin(request: Request) -> None:
-    """Raise BadRequest for a change that a page of another site has asked for.
+    """Raise BadRequest for a change, or a search, that a page of another site has asked for.
 
     Browsers say where a request comes from; what says nothing is no browser.
     """
-    if request.method in _SAFE:
+    if request.method in _SAFE and request.parts[:1] != (_API,):
         return
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         if site in {"same-origin", "none"}:
             return
-        raise BadRequest(403, "a page of another site may change nothing here")
+        raise BadRequest(403, "a page of another site may ask nothing of this kind here")
     origin = request.headers.get("origin")
     if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
-        raise BadRequest(403, "a page of another site may change nothing here")
+        raise BadRequest(403, "a page of another site may ask nothing of this kind here")
 
 
 def _name_of(host: str) -> str:

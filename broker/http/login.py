@@ -1,7 +1,8 @@
-"""Who may ask over HTTP: on an address that others can reach, who proves to be somebody.
+"""Who asks over HTTP: on an address that others can reach, everybody has to prove who he is.
 
 By a token (``Authorization: Bearer``), which stands for who runs the broker, or as a user of a SASL
-listener (``Authorization: Basic``). Probes are answered to everybody.
+listener (``Authorization: Basic``). Probes are answered to everybody. What somebody may see is
+decided where the answer is made.
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 from barnabas.broker.http.answer import Answer, text
 from barnabas.broker.http.guard import PROBES
 from barnabas.broker.network.addresses import network_of
-from barnabas.broker.security.operations import CLUSTER_NAME, Operation, ResourceType
+from barnabas.broker.security.access import OPEN, Access
 from barnabas.broker.security.principals import Principal, user
 
 if TYPE_CHECKING:
     from barnabas.broker.http.request import Request
-    from barnabas.broker.security.access import Access
     from barnabas.broker.security.failed_logins import FailedLogins
     from barnabas.broker.security.passwords import Passwords
 
@@ -31,12 +31,9 @@ ATTEMPTS_MAX: Final = 16
 """Passwords that are looked at at a time: for those of SCRAM it takes a thread."""
 TEXT_BYTES_MAX: Final = 2048
 
-NEEDS: Final = {"/config": Operation.DESCRIBE_CONFIGS}
-"""What a user needs on the cluster for a page; DESCRIBE for the others."""
-
 
 class HttpLogin:
-    """Lets requests through, or answers them."""
+    """Finds out whom a request comes from, or answers it."""
 
     def __init__(
         self,
@@ -57,17 +54,19 @@ class HttpLogin:
         self._is_recovered = is_recovered
         self._attempts = 0
 
-    def judge(self, request: Request, peer_host: str) -> Answer | Awaitable[Answer | None] | None:
-        """Return None for a request that is let through, an answer for one that is not."""
+    def judge(
+        self, request: Request, peer_host: str
+    ) -> Access | Answer | Awaitable[Access | Answer]:
+        """Return what the client may do, or an answer to one who has not proved who he is."""
         if request.path in PROBES:
-            return None
+            return OPEN
         scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
         credentials = credentials.strip()
         if scheme and not self._failed_logins.may_try(network_of(peer_host)):
             return text(429, "too many failed logins from this address")
         if scheme.lower() == "bearer" and self._token is not None:
             if hmac.compare_digest(credentials.encode("latin-1"), self._token):
-                return None
+                return OPEN
             return self._held_back("", "token", "not the token", peer_host)
         pair = _name_and_password(credentials) if scheme.lower() == "basic" else None
         if pair is not None and self._passwords:
@@ -75,12 +74,10 @@ class HttpLogin:
                 return text(503, "users are not known before recovery is over")
             if self._attempts >= ATTEMPTS_MAX:
                 return text(429, "too many log in at this moment")
-            return self._log_in(request, *pair, peer_host)
+            return self._log_in(*pair, peer_host)
         return self._challenge()
 
-    async def _log_in(
-        self, request: Request, name: str, password: str, peer_host: str
-    ) -> Answer | None:
+    async def _log_in(self, name: str, password: str, peer_host: str) -> Access | Answer:
         self._attempts += 1
         try:
             is_user = await self._passwords.verify(name, password)
@@ -88,12 +85,7 @@ class HttpLogin:
             self._attempts -= 1
         if not is_user:
             return await self._held_back(name, "password", "not the password", peer_host)
-        principal = user(name)
-        operation = NEEDS.get(request.path, Operation.DESCRIBE)
-        access = self._new_access(principal, peer_host)
-        if not access.may(operation, ResourceType.CLUSTER, CLUSTER_NAME):
-            return text(403, f"{principal} lacks {operation.name} on Cluster:{CLUSTER_NAME}")
-        return None
+        return self._new_access(user(name), peer_host)
 
     async def _held_back(self, name: str, mechanism: str, reason: str, peer_host: str) -> Answer:
         self._audit.login_failed(name, peer_host, "http", mechanism, reason)
@@ -105,8 +97,8 @@ class HttpLogin:
         words = "log in with a bearer token, or as a user of a SASL listener"
         if self._token is None and not self._passwords:
             words = (
-                "nobody can log in: set barnabas.http.bearer.token, or have a SASL listener; on a "
-                "loopback address this port asks nobody"
+                "nobody can log in: set barnabas.http.bearer.token, or have a SASL listener with "
+                "passwords"
             )
         return text(401, words, {"WWW-Authenticate": CHALLENGE})
 

@@ -24,8 +24,8 @@ HEADERS_MAX: Final = 64
 QUERY_FIELDS_MAX: Final = 64
 
 METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"))
-_REQUEST_LINE: Final = re.compile(rb"([A-Z]{1,16}) (\S{1,4096}) HTTP/1\.([01])")
-_HEADER: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n\0]*)")
+_REQUEST_LINE: Final = re.compile(rb"([A-Z]{1,16}) ([\x21-\x7e]{1,4096}) HTTP/1\.([01])")
+_HEADER: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)")
 _LENGTH: Final = re.compile(r"[0-9]{1,10}")
 _ONCE: Final = frozenset(("host", "content-length", "content-type", "authorization", "origin"))
 """Headers of which a second one would make a request mean two things."""

@@ -6,9 +6,10 @@ It is the first thing to open and the last to close: a port that is taken shows 
 
 Rules of this file:
 
-* **A probe always gets in.** Connections that wait for a request, those of probes and those of all
-  other pages are limited apart (broker/http/connection_slots.py), and the newest is admitted:
-  neither questions that never end nor readers that never read, nor tabs of a browser, keep one out.
+* **A probe always gets in.** Connections that wait for a request, those of probes, those whose
+  answer does not end and those of all other pages are limited apart
+  (broker/http/connection_slots.py), and the newest is admitted: neither questions that never end
+  nor readers that never read, nor tabs of a browser, keep one out.
 * **What is short is answered where the request ends**, without a task or another turn of the loop.
   A long answer goes piece by piece, no faster than it is read, and one piece of all long answers
   is made in a turn of the loop: many who ask at once wait for each other, not Kafka's clients.
@@ -38,6 +39,8 @@ ANSWERED_MAX: Final = 24
 """Connections at a time that are being answered."""
 PROBES_MAX: Final = 8
 """Connections at a time that are answered what probes and Prometheus ask."""
+STREAMS_MAX: Final = 16
+"""Connections at a time that get an answer without an end."""
 BACKLOG: Final = 512
 """Connections that may come in one turn of the loop; the kernel lets one more try in a second."""
 
@@ -52,6 +55,7 @@ class HttpServer:
         self._asking: ConnectionSlots[HttpConnection] = ConnectionSlots(ASKING_MAX)
         self._answered: ConnectionSlots[HttpConnection] = ConnectionSlots(ANSWERED_MAX)
         self._probes: ConnectionSlots[HttpConnection] = ConnectionSlots(PROBES_MAX)
+        self._streams: ConnectionSlots[HttpConnection] = ConnectionSlots(STREAMS_MAX)
         self._connections: set[HttpConnection] = set()
         self._next_pieces: deque[HttpConnection] = deque()
         self._all_gone = asyncio.Event()
@@ -103,6 +107,11 @@ class HttpServer:
         slots = self._probes if is_probe else self._answered
         self._make_room(slots.enter(connection, connection.host))
 
+    def streams(self, connection: HttpConnection) -> None:
+        """Move a connection to those whose answer does not end."""
+        self._answered.leave(connection)
+        self._make_room(self._streams.enter(connection, connection.host))
+
     def answered(self, connection: HttpConnection) -> None:
         """Move a connection back to those that wait for a request."""
         self._answered.leave(connection)
@@ -111,7 +120,7 @@ class HttpServer:
 
     def closed(self, connection: HttpConnection) -> None:
         """Forget a connection."""
-        for slots in (self._asking, self._answered, self._probes):
+        for slots in (self._asking, self._answered, self._probes, self._streams):
             slots.leave(connection)
         self._connections.discard(connection)
         if not self._connections:

@@ -1,29 +1,61 @@
-"""What the HTTP port answers: pages by path, behind the checks that every request passes."""
+"""What the HTTP port answers: pages by path, behind the checks that every request passes.
+
+What lies under ``CONSOLE`` is the console's, which is there from the first request for it on: who
+never looks at it pays nothing for it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, TypeAlias
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from barnabas.broker.http.answer import Answer, text
 from barnabas.broker.http.guard import HostCheck, check_origin
-from barnabas.broker.http.login import HttpLogin
 from barnabas.broker.http.request import BadRequest, Request
+from barnabas.broker.security.access import OPEN, Access
+from barnabas.broker.security.operations import CLUSTER_NAME, Operation, ResourceType
+
+if TYPE_CHECKING:
+    from barnabas.broker.http.login import HttpLogin
 
 Page: TypeAlias = Callable[[], Answer]
+ConsolePage: TypeAlias = Callable[[Request, Access], Answer | Awaitable[Answer]]
 READING: Final = ("GET", "HEAD")
+
+CONSOLE: Final = frozenset(((), ("api",), ("assets",)))
+"""First parts of the paths that are the console's: its page has none."""
+NEEDS: Final = {"/config": Operation.DESCRIBE_CONFIGS}
+"""What a user needs on the cluster for a page; DESCRIBE for the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """Who has to prove who he is; where there is no login, everybody may read everything."""
+
+    pages: HttpLogin | None = None
+    """For pages: asked where others than this machine can reach the port."""
+    console: HttpLogin | None = None
+    """For the console: asked there, too, where clients of the listeners have to log in."""
 
 
 class Site:
     """The pages of one port."""
 
     def __init__(
-        self, pages: Mapping[str, Page], host_check: HostCheck, login: HttpLogin | None
+        self,
+        pages: Mapping[str, Page],
+        host_check: HostCheck,
+        doors: Doors,
+        open_console: Callable[[], Coroutine[None, None, ConsolePage]] | None = None,
     ) -> None:
-        """Without ``login`` nobody is asked who it is: for a port of this machine alone."""
+        """``open_console`` makes the console, once, at the first request for it."""
         self._pages = pages
         self._host_check = host_check
-        self._login = login
+        self._doors = doors
+        self._open_console = open_console
+        self._opening: asyncio.Task[ConsolePage] | None = None
 
     def answer(self, request: Request, peer_host: str) -> Answer | Awaitable[Answer]:
         """Return the answer to a request, or what will."""
@@ -32,20 +64,48 @@ class Site:
             check_origin(request)
         except BadRequest as refused:
             return text(refused.status, str(refused), refused.headers)
-        verdict = None if self._login is None else self._login.judge(request, peer_host)
-        if verdict is None:
-            return self._page(request)
+        door = self._doors.console if self._is_consoles(request) else self._doors.pages
+        verdict = OPEN if door is None else door.judge(request, peer_host)
+        if isinstance(verdict, Access):
+            return self._page(request, verdict)
         if isinstance(verdict, Answer):
             return verdict
         return self._page_later(request, verdict)
 
-    async def _page_later(self, request: Request, verdict: Awaitable[Answer | None]) -> Answer:
-        return await verdict or self._page(request)
+    async def _page_later(self, request: Request, pending: Awaitable[Access | Answer]) -> Answer:
+        verdict = await pending
+        if isinstance(verdict, Answer):
+            return verdict
+        answer = self._page(request, verdict)
+        return answer if isinstance(answer, Answer) else await answer
 
-    def _page(self, request: Request) -> Answer:
+    def _is_consoles(self, request: Request) -> bool:
+        return self._open_console is not None and request.parts[:1] in CONSOLE
+
+    def _page(self, request: Request, access: Access) -> Answer | Awaitable[Answer]:
+        if self._is_consoles(request):
+            return self._console_page(request, access)
         page = self._pages.get(request.path)
         if page is None:
             return text(404, "not found; what is here: " + " ".join(self._pages))
         if request.method not in READING:
             return text(405, "only GET and HEAD", {"Allow": ", ".join(READING)})
+        operation = NEEDS.get(request.path, Operation.DESCRIBE)
+        if not access.may(operation, ResourceType.CLUSTER, CLUSTER_NAME):
+            words = f"{access.principal} lacks {operation.name} on Cluster:{CLUSTER_NAME}"
+            return text(403, words)
         return page()
+
+    def _console_page(self, request: Request, access: Access) -> Answer | Awaitable[Answer]:
+        opening = self._opening
+        if opening is not None and opening.done():
+            return opening.result()(request, access)
+        return self._console_page_later(request, access)
+
+    async def _console_page_later(self, request: Request, access: Access) -> Answer:
+        if self._opening is None:
+            assert self._open_console is not None
+            self._opening = asyncio.get_running_loop().create_task(self._open_console())
+        console = await asyncio.shield(self._opening)  # Others may wait for it, too.
+        answer = console(request, access)
+        return answer if isinstance(answer, Answer) else await answer

@@ -29,6 +29,8 @@ class LoopMonitor:
         self.idle_share = 1.0
         self.busy_ns = 0
         self._on_window = on_window
+        self.on_tick: Callable[[], None] = lambda: None
+        """Called every second."""
         self._handle: asyncio.TimerHandle | None = None
         self._due_ns = 0
         self._seen_ns = 0
@@ -61,6 +63,7 @@ class LoopMonitor:
         self.idle_share += (idle_share - self.idle_share) * forgotten
         self._seen_ns, self._seen_busy_ns = now_ns, busy_ns
         self._ticks += 1
+        self._schedule()
         if self._ticks % TICKS_PER_WINDOW == 0:
             self._on_window()
-        self._schedule()
+        self.on_tick()

@@ -79,9 +79,6 @@ def _request_families(routes: Routes) -> Iterator[Family]:
 
 
 def _socket_families(sockets: SocketServer) -> Iterator[Family]:
-    connections = list(sockets.connections)
-    received = sum(connection.received_bytes for connection in connections)
-    sent = sum(connection.sent_bytes for connection in connections)
     for name, doc, number in (
         ("connections_accepted_total", "Connections taken in.", sockets.connections_accepted),
         ("connections_refused_total", "Connections turned away.", sockets.connections_refused),
@@ -91,15 +88,11 @@ def _socket_families(sockets: SocketServer) -> Iterator[Family]:
             "Connections closed because their incomplete request held memory others waited for.",
             sockets.frame_budget.evicted,
         ),
-        (
-            "received_bytes_total",
-            "Bytes received from clients.",
-            received + sockets.closed_received_bytes,
-        ),
-        ("sent_bytes_total", "Bytes sent to clients.", sent + sockets.closed_sent_bytes),
+        ("received_bytes_total", "Bytes received from clients.", sockets.received_bytes),
+        ("sent_bytes_total", "Bytes sent to clients.", sockets.sent_bytes),
     ):
         yield value(f"barnabas_{name}", COUNTER, doc, number)
-    yield value("barnabas_connections", GAUGE, "Open connections.", len(connections))
+    yield value("barnabas_connections", GAUGE, "Open connections.", len(sockets.connections))
     yield value(
         "barnabas_large_frame_bytes",
         GAUGE,

@@ -249,6 +249,18 @@ class SocketServer:
 
     # ------------------------------------------------------------------- called by connections
 
+    @property
+    def received_bytes(self) -> int:
+        """What has come from clients, of connections that are closed, too."""
+        received = sum(connection.received_bytes for connection in self.connections)
+        return received + self.closed_received_bytes
+
+    @property
+    def sent_bytes(self) -> int:
+        """What has gone to clients."""
+        sent = sum(connection.sent_bytes for connection in self.connections)
+        return sent + self.closed_sent_bytes
+
     def admit(self, connection: Connection) -> str | None:
         """Take a new connection in, or return why not.
 

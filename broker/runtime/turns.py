@@ -27,8 +27,11 @@ class Turns:
 
     async def next(self) -> None:
         """Go on at once while the slice lasts, else when it is the caller's turn again."""
-        if time.perf_counter() < self._slice_ends:
-            return
+        if time.perf_counter() >= self._slice_ends:
+            await self.next_slice()
+
+    async def next_slice(self) -> None:
+        """Go on when it is the caller's turn again, with a whole slice before it."""
         turn: asyncio.Future[None] = self._loop.create_future()
         self._waiting.append(turn)
         self._schedule()
@@ -55,8 +58,20 @@ _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary(
 
 async def next_turn() -> None:
     """Let the running loop do what else there is, if this slice of its time is used up."""
+    await _of_this_loop().next()
+
+
+async def turn_over() -> None:
+    """Let the running loop do what else there is, however little of the slice is used up.
+
+    For work that counts what it does between two turns, and has a smaller measure than a slice.
+    """
+    await _of_this_loop().next_slice()
+
+
+def _of_this_loop() -> Turns:
     loop = asyncio.get_running_loop()
     turns = _turns.get(loop)
     if turns is None:
         turns = _turns[loop] = Turns(loop)
-    await turns.next()
+    return turns

@@ -85,6 +85,10 @@ class TransactionTable:
         """Every transactional id there is."""
         return list(self.transactions)
 
+    def owed_markers_of(self, transactional_id: str) -> list[TopicPartition]:
+        """The partitions that a decided transaction still owes a marker, in no order."""
+        return list(self._awaiting.get(transactional_id, ()))
+
     def awaiting_markers(self, transactional_id: str) -> list[TopicPartition]:
         """The partitions that a decided transaction still owes a marker, in order."""
         owed = self._awaiting.get(transactional_id)

@@ -7,6 +7,7 @@ compared by the tests that OUTPUTS names.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -77,6 +78,7 @@ class Shell:
         self.directory = directory
         self.port = free_port()
         self.server = f"localhost:{self.port}"
+        self.http = f"localhost:{free_port()}"
         (directory / "examples").symlink_to(ROOT / "examples")
         self.environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith("KAFKA_")},
@@ -86,7 +88,7 @@ class Shell:
             # What stands for localhost:9092, where nothing else is said.
             "BARNABAS_SERVERS": self.server,
             "KAFKA_LISTENERS": f"PLAINTEXT://{self.server}",
-            "KAFKA_BARNABAS_HTTP_LISTENER": "",
+            "KAFKA_BARNABAS_HTTP_LISTENER": self.http,
         }
         self._broker: subprocess.Popen[bytes] | None = None
 
@@ -106,6 +108,7 @@ class Shell:
         command = line.split("#", maxsplit=1)[0].strip()
         if not command or any(command.startswith(each) for each in ELSEWHERE):
             return ""
+        command = command.replace("localhost:9644", self.http)
         if command == "make run":
             command = "barnabas serve"
         if command.startswith("barnabas serve"):
@@ -232,6 +235,13 @@ def test_security(shell):
     consumed = lines_of(shell, "consume", "orders", "--offset", "beginning", "--exit", *as_admin)
     assert consumed == ["one order"]
     assert lines_of(shell, "users", "list", "alice", *as_admin)[1].split()[0] == "alice"
+
+
+@pytest.mark.timeout(600)
+def test_the_console(shell):
+    assert run_page(shell, "docs/console.md") == 1
+    served = (shell.directory / "openapi.json").read_text()
+    assert json.loads(served) == json.loads((ROOT / "docs/openapi.json").read_text())
 
 
 @pytest.mark.timeout(600)

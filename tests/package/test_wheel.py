@@ -55,6 +55,8 @@ def test_what_is_in_the_wheel(wheel):
     assert folders == {"barnabas", f"barnabas-{__version__}.dist-info"}
     assert {f"barnabas/{package}/__init__.py" for package in PACKAGES} <= set(names)
     assert "barnabas/py.typed" in names
+    static = ROOT / "broker" / "console" / "static"
+    assert {f"barnabas/broker/console/static/{each.name}" for each in static.iterdir()} <= {*names}
     assert not [name for name in names if name.endswith((".pyc", ".so"))]
     assert wheel.name.endswith("-py3-none-any.whl")
 

@@ -16,6 +16,7 @@ HELD = 500
 DRIP_S = 0.2
 HALVES = (b"", b"G", b"GET /livez HTTP/1.1", b"GET /metrics HTTP/1.1\r\nX: " + b"x" * 4000)
 WHOLE = b"GET /metrics HTTP/1.1\r\n\r\n"
+WATCH = b"GET /api/v1/live?watch=overview,transactions HTTP/1.1\r\n\r\n"
 PATIENCE_S = 60
 
 
@@ -46,6 +47,20 @@ async def slow_readers(target: Target, seed: int, duration_s: float) -> Sent:
             await peer.receive(10)
 
     return await _hold(target, duration_s, "unread answers", connect, ask)
+
+
+async def tabs(target: Target, seed: int, duration_s: float) -> Sent:
+    """As if 500 tabs of a browser watched at a time; some read what they are shown."""
+    rng = random.Random(seed)
+
+    async def ask(peer: Peer) -> None:
+        await peer.send(WATCH)
+        while rng.random() < 0.9:
+            await asyncio.sleep(DRIP_S)
+            if rng.random() < 0.5:
+                await peer.receive(1000)
+
+    return await _hold(target, duration_s, "tabs", target.connect_http, ask)
 
 
 async def _hold(
@@ -118,5 +133,6 @@ async def abuse(target: Target, seed: int, duration_s: float) -> Sent:
 SCENARIOS = (
     Scenario("http-half-questions", half_questions, Limits(livez_s=3.0)),
     Scenario("http-slow-readers", slow_readers, Limits(livez_s=3.0)),
+    Scenario("http-tabs", tabs, Limits(livez_s=3.0)),
     Scenario("http-abuse", abuse),
 )

@@ -89,11 +89,12 @@ def test_a_name_cannot_forge_lines():
         ({"origin": "null", "host": "localhost:9644"}, False),
     ],
 )
-def test_a_page_of_another_site_changes_nothing(headers, allowed):
+def test_a_page_of_another_site_changes_nothing_and_searches_nothing(headers, allowed):
     check_origin(request(method="GET", **headers))
-    if allowed:
-        check_origin(request(method="POST", **headers))
-    else:
-        with pytest.raises(BadRequest) as caught:
-            check_origin(request(method="POST", **headers))
-        assert caught.value.status == 403
+    for asked in (request(method="POST", **headers), request("api", method="GET", **headers)):
+        if allowed:
+            check_origin(asked)
+        else:
+            with pytest.raises(BadRequest) as caught:
+                check_origin(asked)
+            assert caught.value.status == 403

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from barnabas.broker.config.security import STANDARD_AUTHORIZER
 from barnabas.broker.http import login as module
-from barnabas.broker.http.answer import Answer
+from barnabas.broker.http.answer import Answer, text
+from barnabas.broker.http.guard import HostCheck
 from barnabas.broker.http.login import HttpLogin, is_loopback
 from barnabas.broker.http.request import Request
+from barnabas.broker.http.site import Doors, Site
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.security.access import Access, Generation
 from barnabas.broker.security.failed_logins import FailedLogins
@@ -83,14 +85,12 @@ def basic(text):
 
 async def judged(door, asked):
     verdict = door.judge(asked, "10.0.0.1")
-    if verdict is None or isinstance(verdict, Answer):
-        return verdict
-    return await verdict
+    return verdict if isinstance(verdict, Answer | Access) else await verdict
 
 
 async def status(door, asked):
-    answer = await judged(door, asked)
-    return 200 if answer is None else answer.status
+    verdict = await judged(door, asked)
+    return verdict.status if isinstance(verdict, Answer) else 200
 
 
 @pytest.mark.parametrize(
@@ -135,10 +135,15 @@ async def test_probes_need_not_prove_anything(path):
 
 
 async def test_a_user_needs_a_right_for_each_page():
-    door = login()
-    assert await status(door, request("metrics", basic("bob:b"))) == 200
-    assert await status(door, request("config", basic("bob:b"))) == 403
-    assert await status(door, request("config", basic("alice:secret"))) == 200
+    pages = {f"/{name}": lambda: text(200, "here") for name in ("metrics", "config")}
+    site = Site(pages, HostCheck(()), Doors(pages=login()))
+    for page, pair, expected in (
+        ("metrics", "bob:b", 200),
+        ("config", "bob:b", 403),
+        ("config", "alice:secret", 200),
+    ):
+        answer = await site.answer(request(page, basic(pair)), "10.0.0.1")
+        assert (page, pair, answer.status) == (page, pair, expected)
 
 
 async def test_what_to_do_is_said_and_failures_are_noted():

@@ -16,7 +16,7 @@ from barnabas.broker.http import connection as http_connection
 from barnabas.broker.http.answer import Answer, text
 from barnabas.broker.http.guard import HostCheck
 from barnabas.broker.http.server import ANSWERED_MAX, ASKING_MAX, PROBES_MAX, HttpServer
-from barnabas.broker.http.site import Site
+from barnabas.broker.http.site import Doors, Site
 from barnabas.broker.network.socket_server import ListenError
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.server import BrokerServer
@@ -66,7 +66,7 @@ class Pages:
     """``async with Pages(a=page) as address:`` an HTTP port with pages of a test."""
 
     def __init__(self, **pages):
-        site = Site({f"/{name}": page for name, page in pages.items()}, HostCheck(()), None)
+        site = Site({f"/{name}": page for name, page in pages.items()}, HostCheck(()), Doors())
         self.server = HttpServer("127.0.0.1", 0, site.answer)
 
     async def __aenter__(self):
@@ -403,3 +403,28 @@ async def test_a_client_that_waits_for_permission_to_send_a_body():
         writer.write(b"ab")
         assert (await read_answer(reader))[0] == 405
         writer.close()
+
+
+async def test_a_console_is_opened_once_however_many_ask_first():
+    opened = []
+    may_open = asyncio.Event()
+
+    async def open_console():
+        opened.append(1)
+        await may_open.wait()
+        return lambda request, access: text(200, request.path)
+
+    site = Site({}, HostCheck(()), Doors(), open_console)
+    server = HttpServer("127.0.0.1", 0, site.answer)
+    await server.start(BrokerConfig())
+    asking = [asyncio.ensure_future(get(server.address, "/api/x")) for _ in range(5)]
+    gone = await asyncio.open_connection(*server.address)
+    gone[1].write(b"GET /api/x HTTP/1.0\r\n\r\n")
+    await until(lambda: opened)
+    assert await status_of(server.address, "/x") == 404, "others need not wait for it"
+    gone[1].close()
+    may_open.set()
+    assert [(await each)[2] for each in asking] == ["/api/x\n"] * 5
+    assert (await get(server.address, "/api"))[0] == 200
+    assert opened == [1]
+    await server.stop()

@@ -10,7 +10,8 @@ import pytest
 from barnabas.broker.config.broker_config import BROKER_CONFIGS
 from barnabas.broker.http.connection import ANSWER_SECONDS, QUESTION_SECONDS
 from barnabas.broker.http.pages import pages
-from barnabas.broker.http.server import ANSWERED_MAX, ASKING_MAX, PROBES_MAX
+from barnabas.broker.http.server import ANSWERED_MAX, ASKING_MAX, PROBES_MAX, STREAMS_MAX
+from barnabas.broker.http.site import CONSOLE
 from barnabas.testing import Broker
 from tests.broker.metrics.committing import commit
 
@@ -40,7 +41,8 @@ def test_every_metric_of_ours_is_named(families):
 def test_every_page_of_the_port_is_named():
     with Broker() as broker:
         served = set(pages(broker.server))
-    assert {word for word in QUOTED if re.fullmatch(r"/\w+", word)} == served
+    named = {word for word in QUOTED if re.fullmatch(r"/\w*", word)}
+    assert named == served | {"/" + "".join(parts) for parts in CONSOLE}
 
 
 def test_its_settings_and_limits_are_true():
@@ -49,6 +51,7 @@ def test_its_settings_and_limits_are_true():
     assert "`barnabas.metrics.partitions=false`" in PAGE
     assert f"{QUESTION_SECONDS:.0f} s to ask and {ANSWER_SECONDS:.0f} s to read" in PAGE
     assert f"{ASKING_MAX} connections at a time may be asking, {ANSWERED_MAX} reading" in PAGE
+    assert f"{ANSWERED_MAX} reading, {STREAMS_MAX} watching" in PAGE
     assert f"and {PROBES_MAX} more reading what probes" in PAGE
     for path in re.findall(r"`(docker/[^`]+)`", PAGE):
         assert (ROOT / path).exists()

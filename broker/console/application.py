@@ -1,0 +1,109 @@
+"""The console as a whole: a request in, an answer out.
+
+Rules of this file:
+
+* Nothing is answered of a broker that has not recovered, or has failed: what is in memory then is
+  not what clients will meet.
+* Whatever goes wrong is answered as ``{"error": KAFKA_NAME, "message": words}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from typing import Final
+
+from barnabas.broker.console.assets import Assets
+from barnabas.broker.console.encoding import as_json, body_of
+from barnabas.broker.console.live import Live, read_watch
+from barnabas.broker.console.openapi import text
+from barnabas.broker.console.parameters import read_query
+from barnabas.broker.console.questions import ObservedBroker, Question, check_serving
+from barnabas.broker.console.routes import LIVE, MethodNotAllowed, Route, match
+from barnabas.broker.console.shapes import Error
+from barnabas.broker.console.worst import WorstFinder
+from barnabas.broker.http.answer import Answer, json_answer
+from barnabas.broker.http.request import Request
+from barnabas.broker.http.site import READING
+from barnabas.broker.security.access import Access
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+_PAGES: Final = ((), ("assets",))
+"""First parts of the paths that are no API: the page's own, and its files'."""
+OPENAPI: Final = "/api/openapi.json"
+
+STATUS: Final[Mapping[ErrorCode, int]] = {
+    ErrorCode.INVALID_REQUEST: 400,
+    ErrorCode.INVALID_GROUP_ID: 400,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: 403,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: 403,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: 403,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: 403,
+    ErrorCode.RESOURCE_NOT_FOUND: 404,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 404,
+    ErrorCode.GROUP_ID_NOT_FOUND: 404,
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: 404,
+    ErrorCode.BROKER_NOT_AVAILABLE: 503,
+    ErrorCode.KAFKA_STORAGE_ERROR: 503,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: 503,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: 503,
+    ErrorCode.NOT_COORDINATOR: 503,
+}
+"""What errors are to HTTP; any other would be a bug."""
+
+
+class Console:
+    """Answers what is asked of the console of one broker."""
+
+    def __init__(self, broker: ObservedBroker) -> None:
+        self._broker = broker
+        self._worst = WorstFinder()
+        self._live = Live(broker, self._worst)
+        self._assets = Assets()
+
+    def answer(self, request: Request, access: Access) -> Answer | Awaitable[Answer]:
+        """Return the answer to a request of somebody who may do this much, or what will."""
+        if request.path == OPENAPI and request.method in READING:
+            return Answer(200, "application/json", (text(),))
+        try:
+            if request.parts[:1] in _PAGES:
+                return self._page(request)
+            if request.path == LIVE.template and request.method in READING:
+                values = read_query(LIVE.parameters, request.query)
+                return self._live.answer(access, read_watch(str(values["watch"])))
+            found = match(request.method, request.parts)
+            check_serving(self._broker)
+            route = found.route
+            route.check_allowed(access, found.names)
+            values = read_query(route.parameters, request.query)
+        except MethodNotAllowed as refused:
+            error = KafkaError(ErrorCode.INVALID_REQUEST, str(refused))
+            return refusal(error, 405, {"Allow": refused.allowed})
+        except KafkaError as error:
+            return refusal(error)
+        question = Question(self._broker, self._worst, access, found.names, values)
+        return _answer_later(route, question)
+
+    def _page(self, request: Request) -> Answer:
+        """Return the page, or a file of it; raises KafkaError, MethodNotAllowed."""
+        if request.method not in READING:
+            raise MethodNotAllowed(["GET"])
+        return self._assets.answer(request) if request.parts else self._assets.page()
+
+
+async def _answer_later(route: Route, question: Question) -> Answer:
+    try:
+        found = await route.answering(question)
+    except KafkaError as error:
+        return refusal(error)
+    return Answer(200, "application/json", body_of(found))
+
+
+def refusal(
+    error: KafkaError, status: int | None = None, headers: Mapping[str, str] | None = None
+) -> Answer:
+    """Return an error as an answer."""
+    shown = Error(error.code.name, error.message)
+    if status is None:
+        status = STATUS.get(error.code, 500)
+    answer = json_answer(status, as_json(shown))
+    return Answer(answer.status, answer.content_type, answer.body, headers or {})

@@ -1,0 +1,97 @@
+"""Shapes as JSON: exact numbers, and long lists piece by piece.
+
+JavaScript reads a number as a float, which has no more than 53 bits: what is larger is a string.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from itertools import chain
+from typing import Final, TypeAlias
+
+JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
+
+LARGEST_EXACT: Final = 2**53
+ROWS_PER_PIECE: Final = 50
+"""Rows of a list that are written in one turn of the loop."""
+NUMBERS_PER_PIECE: Final = 1000
+"""Numbers of a list that are."""
+
+_fields: dict[type, tuple[str, ...]] = {}
+
+
+def as_json(value: object) -> JsonValue:
+    """Return a shape, or a part of one, as what ``json`` writes."""
+    if value is None or isinstance(value, str | bool | float):
+        return value
+    if isinstance(value, int):
+        return value if -LARGEST_EXACT <= value <= LARGEST_EXACT else str(value)
+    if isinstance(value, tuple):
+        return [as_json(each) for each in value]
+    if isinstance(value, Mapping):
+        return {name: as_json(each) for name, each in value.items()}
+    return {name: as_json(getattr(value, name)) for name in fields_of(type(value))}
+
+
+def fields_of(shape: type) -> tuple[str, ...]:
+    """Return the names of a shape's fields."""
+    names = _fields.get(shape)
+    if names is None:
+        names = _fields[shape] = tuple(each.name for each in fields(shape))
+    return names
+
+
+def body_of(answer: object) -> tuple[str, ...] | Iterator[str]:
+    """Return an answer in JSON: whole if it is short, else piece by piece."""
+    if _is_long(answer):
+        return chain(_pieces(answer), "\n")
+    return (text_of(answer) + "\n",)
+
+
+def text_of(shape: object) -> str:
+    """Return a shape in JSON, without blanks."""
+    return _text(as_json(shape))
+
+
+def _is_long(value: object) -> bool:
+    """Whether there is a list in it that is not written in one piece."""
+    if isinstance(value, tuple):
+        most = NUMBERS_PER_PIECE if value and isinstance(value[0], int | float) else ROWS_PER_PIECE
+        return len(value) > most or any(map(_is_long, value[:ROWS_PER_PIECE]))
+    return is_dataclass(value) and any(_is_long(getattr(value, n)) for n in fields_of(type(value)))
+
+
+def _pieces(value: object) -> Iterator[str]:
+    if not _is_long(value):
+        yield text_of(value)
+    elif isinstance(value, tuple):
+        yield from _pieces_of_list(value)
+    else:
+        before = "{"
+        for name in fields_of(type(value)):
+            yield f"{before}{_text(name)}:"
+            yield from _pieces(getattr(value, name))
+            before = ","
+        yield "}"
+
+
+def _pieces_of_list(value: tuple[object, ...]) -> Iterator[str]:
+    size = NUMBERS_PER_PIECE if isinstance(value[0], int | float) else ROWS_PER_PIECE
+    before = "["
+    for start in range(0, len(value), size):
+        rows = value[start : start + size]
+        if any(map(_is_long, rows)):
+            for row in rows:
+                yield before
+                yield from _pieces(row)
+                before = ","
+        else:
+            yield before + text_of(rows)[1:-1]
+            before = ","
+    yield "]"
+
+
+def _text(value: JsonValue) -> str:
+    return json.dumps(value, separators=(",", ":"))

@@ -1,0 +1,190 @@
+"""The newest state, once a second, for whoever looks: server-sent events.
+
+Rules of this file:
+
+* **The newest state, not a queue.** Who has not read what was sent is shown nothing more until he
+  has; who reads nothing at all is cut by the connection.
+* **Nothing is gathered while nobody watches**, and what several watch is gathered and written once.
+* What has not changed is not sent again; a comment tells proxies and browsers that it goes on.
+* What a viewer may see is asked anew every second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+from barnabas.broker.console.encoding import text_of
+from barnabas.broker.console.parameters import read_query
+from barnabas.broker.console.questions import FindsWorst, ObservedBroker, Question, check_serving
+from barnabas.broker.console.routes import ROUTES, Route
+from barnabas.broker.console.shapes import Error
+from barnabas.broker.http.answer import Answer, Stream, Viewer
+from barnabas.broker.security.access import Access
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+logger = logging.getLogger("barnabas.broker.console")
+
+INTERVAL_SECONDS: Final = 1.0
+COMMENT_SECONDS: Final = 15
+"""How long nothing may be sent."""
+RETRY_MS: Final = 3000
+"""When a browser is to come again that was cut off."""
+LOOK_SECONDS: Final = 5.0
+"""How long a look at one thing may take: it waits for the disk."""
+WATCHED_MOST: Final = 8
+"""What one stream may watch."""
+BEGIN: Final = f"retry: {RETRY_MS}\n\n"
+COMMENT: Final = ":\n\n"
+_TOO_SLOW: Final = KafkaError(
+    ErrorCode.REQUEST_TIMED_OUT, "the disk does not answer, or there is too much to look at"
+)
+
+WATCHABLE: Final[Mapping[str, Route]] = {route.watched: route for route in ROUTES if route.watched}
+
+
+class Watched(NamedTuple):
+    """One thing that is watched: a route, and of which thing."""
+
+    text: str
+    """As the request has named it."""
+    route: Route
+    names: tuple[tuple[str, str], ...]
+
+
+class _State(NamedTuple):
+    """What one thing is like."""
+
+    event: str
+    lasting: str
+    """What of it does not change merely because time passes."""
+
+
+@dataclass(slots=True)
+class _View:
+    """What one viewer watches, and what he was shown last."""
+
+    access: Access
+    watched: tuple[Watched, ...]
+    shown: dict[str, str] = field(default_factory=dict)
+    quiet_seconds: int = 0
+
+
+def read_watch(text: str) -> tuple[Watched, ...]:
+    """Return what a request wants to watch; raises KafkaError.
+
+    Things have commas between, names are percent-encoded: ``overview,group:a%2Cb``.
+    """
+    found = tuple(_watched(each) for each in dict.fromkeys(text.split(",")))
+    if len(found) > WATCHED_MOST:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"watch: at most {WATCHED_MOST} things")
+    return found
+
+
+def _watched(text: str) -> Watched:
+    kind, colon, name = text.partition(":")
+    route = WATCHABLE.get(kind)
+    if route is None or bool(colon) != bool(route.name_in_path):
+        there = ", ".join(
+            f"{each}:{{{route.name_in_path}}}" if route.name_in_path else each
+            for each, route in WATCHABLE.items()
+        )
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"watch: with commas between, of: {there}")
+    names = ((route.name_in_path, unquote(name)),) if colon else ()
+    return Watched(text, route, names)
+
+
+class Live:
+    """All viewers of one broker."""
+
+    def __init__(self, broker: ObservedBroker, worst: FindsWorst) -> None:
+        self._broker = broker
+        self._worst = worst
+        self._views: dict[Viewer, _View] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self._number = 0
+
+    def answer(self, access: Access, watched: tuple[Watched, ...]) -> Answer:
+        """Return an answer that goes on for as long as somebody reads it; raises KafkaError."""
+        for each in watched:
+            each.route.check_allowed(access, dict(each.names))
+
+        def joined(viewer: Viewer) -> None:
+            self._views[viewer] = _View(access, watched)
+            if self._looking is None:
+                self._looking = self._broker.loop.create_task(self._look_while_watched())
+
+        return Answer(200, "text/event-stream", Stream(joined, self._left))
+
+    def _left(self, viewer: Viewer) -> None:
+        self._views.pop(viewer, None)
+        if not self._views and self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
+
+    async def _look_while_watched(self) -> None:
+        try:
+            while True:
+                begun_s = self._broker.loop.time()
+                await self._look()
+                passed_s = self._broker.loop.time() - begun_s
+                # A look that took longer than that is not made up for.
+                await asyncio.sleep(INTERVAL_SECONDS - passed_s % INTERVAL_SECONDS)
+        except Exception:
+            # The top frame: a bug ends the streams, and no more.
+            logger.exception("the console cannot look")
+            self._looking = None
+            for viewer in list(self._views):
+                viewer.abort()
+
+    async def _look(self) -> None:
+        """Show everybody what has changed."""
+        self._number += 1
+        seen: dict[tuple[str, str, str], _State] = {}
+        for viewer, view in list(self._views.items()):
+            access, states = view.access, {}
+            for each in view.watched:
+                key = each.text, access.principal, access.host
+                if key not in seen:
+                    seen[key] = await self._state(each, access)
+                states[each.text] = seen[key]
+            if viewer in self._views:
+                _show(viewer, view, states)
+
+    async def _state(self, watched: Watched, access: Access) -> _State:
+        """Return what a thing is like, or why that cannot be said."""
+        names, name = dict(watched.names), text_of(watched.text)
+        try:
+            check_serving(self._broker)
+            watched.route.check_allowed(access, names)
+            values = read_query(watched.route.parameters, watched.route.watched_query)
+            question = Question(self._broker, self._worst, access, names, values)
+            async with asyncio.timeout(LOOK_SECONDS):
+                state = text_of(await watched.route.answering(question))
+        except (KafkaError, TimeoutError) as problem:
+            error = problem if isinstance(problem, KafkaError) else _TOO_SLOW
+            shown = text_of(Error(error.code.name, error.message))
+            return self._event("refused", f'{{"watch":{name},"error":{shown}}}', shown)
+        # Every shape begins with the time, which always changes.
+        lasting = state.partition(",")[2]
+        return self._event("state", f'{{"watch":{name},"state":{state}}}', lasting)
+
+    def _event(self, kind: str, data: str, lasting: str) -> _State:
+        return _State(f"id: {self._number}\nevent: {kind}\ndata: {data}\n\n", lasting)
+
+
+def _show(viewer: Viewer, view: _View, states: Mapping[str, _State]) -> None:
+    """Send in one piece what a viewer has not seen: behind it he may be slow."""
+    view.quiet_seconds += 1
+    changed = [name for name, state in states.items() if view.shown.get(name) != state.lasting]
+    text = "" if view.shown else BEGIN
+    text += "".join(states[name].event for name in changed)
+    if not text and view.quiet_seconds >= COMMENT_SECONDS:
+        text = COMMENT
+    if text and viewer.show(text):
+        view.shown.update({name: states[name].lasting for name in changed})
+        view.quiet_seconds = 0

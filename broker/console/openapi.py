@@ -1,0 +1,215 @@
+"""The API in OpenAPI 3.1, made from the table of routes and the shapes.
+
+Run ``make docs-openapi`` to write docs/openapi.json; ``--check`` compares it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import inspect
+import json
+import re
+import sys
+import types
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
+
+from barnabas.broker.api.checks import Denial
+from barnabas.broker.console import shapes
+from barnabas.broker.console.parameters import Parameter
+from barnabas.broker.console.routes import LIVE, ROUTES, Route
+from barnabas.broker.security.operations import shown
+
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
+ERRORS: Final = {
+    "400": "A parameter that cannot be.",
+    "401": "Nobody has logged in who has to.",
+    "403": "Not allowed.",
+    "404": "Not there.",
+    "503": "The broker recovers, loads or has failed.",
+}
+_PLAIN: Final[dict[object, dict[str, Any]]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    type(None): {"type": "null"},
+}
+_WIDE: Final = {"type": ["integer", "string"], "pattern": "^-?[0-9]+$"}
+_NAME_IN_PATH: Final = re.compile(r"\{(\w+)\}")
+
+
+def document() -> dict[str, Any]:
+    """Return the whole document."""
+    used: dict[str, type] = {}
+    paths: dict[str, dict[str, Any]] = {}
+    for route in ROUTES:
+        paths.setdefault(route.template, {})[route.method.lower()] = _operation(route, used)
+    paths[LIVE.template] = {"get": _stream(used)}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Barnabas",
+            "version": "v1",
+            "description": "What a broker holds and does. Times are in milliseconds since 1970.",
+        },
+        "paths": paths,
+        "components": {"schemas": _schemas(used)},
+    }
+
+
+def _operation(route: Route, used: dict[str, type]) -> dict[str, Any]:
+    check = route.check
+    needs = f"{shown(check.operation)} on {shown(check.resource_type)}"
+    rows = check.denial is Denial.LEFT_OUT
+    return {
+        "summary": route.summary,
+        "description": f"Rows that need {needs}." if rows else f"Needs {needs}.",
+        "parameters": [
+            *(_path_parameter(name) for name in _NAME_IN_PATH.findall(route.template)),
+            *(_query_parameter(each) for each in route.parameters),
+        ],
+        "responses": {
+            "200": _response("The answer.", route.shape, used),
+            **{code: _response(words, shapes.Error, used) for code, words in ERRORS.items()},
+        },
+    }
+
+
+def _stream(used: dict[str, type]) -> dict[str, Any]:
+    refused = {code: _response(words, shapes.Error, used) for code, words in ERRORS.items()}
+    return {
+        "summary": LIVE.summary,
+        "description": "Needs what the things need that are watched. An event `state` has the "
+        "name of a thing and its state, in the shape of its own path; an event `refused` an error.",
+        "parameters": [_query_parameter(each) for each in LIVE.parameters],
+        "responses": {
+            "200": {
+                "description": "Events.",
+                "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            },
+            **refused,
+        },
+    }
+
+
+def _path_parameter(name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "description": "Percent-encoded, slashes too.",
+        "schema": {"type": "string"},
+    }
+
+
+def _query_parameter(parameter: Parameter) -> dict[str, Any]:
+    schema = dict(_PLAIN[parameter.kind])
+    if parameter.choices:
+        schema["enum"] = [parameter.read(each) for each in parameter.choices]
+    elif parameter.kind is int:
+        schema |= {"minimum": parameter.least, "maximum": parameter.most}
+    if parameter.default is not None:
+        schema["default"] = parameter.default
+    return {
+        "name": parameter.name,
+        "in": "query",
+        "description": parameter.doc,
+        "schema": schema,
+    }
+
+
+def _response(words: str, shape: type, used: dict[str, type]) -> dict[str, Any]:
+    return {
+        "description": words,
+        "content": {"application/json": {"schema": schema_of(shape, used)}},
+    }
+
+
+def schema_of(hint: object, used: dict[str, type]) -> dict[str, Any]:
+    """Return the schema of a type; the shapes that it names are put into ``used``."""
+    if get_origin(hint) is Annotated:
+        return dict(_WIDE)
+    if hint in _PLAIN:
+        return dict(_PLAIN[hint])
+    parts = get_args(hint)
+    if isinstance(hint, types.UnionType) or get_origin(hint) is not None:
+        if get_origin(hint) is tuple:
+            return {"type": "array", "items": schema_of(parts[0], used)}
+        if get_origin(hint) is dict:
+            return {"type": "object", "additionalProperties": schema_of(parts[1], used)}
+        return {"anyOf": [schema_of(each, used) for each in parts]}
+    assert isinstance(hint, type), hint
+    used[hint.__name__] = hint
+    return {"$ref": f"#/components/schemas/{hint.__name__}"}
+
+
+def _schemas(used: dict[str, type]) -> dict[str, Any]:
+    """Return the schemas of shapes, and of those that they name in turn."""
+    schemas: dict[str, Any] = {}
+    while left := used.keys() - schemas.keys():
+        for name in left:
+            schemas[name] = _schema(used[name], used)
+    return dict(sorted(schemas.items()))
+
+
+def _schema(shape: type, used: dict[str, type]) -> dict[str, Any]:
+    hints = get_type_hints(shape, include_extras=True)
+    docs = _docs()[shape.__name__]
+    properties = {}
+    for name, hint in hints.items():
+        properties[name] = schema_of(hint, used)
+        if name in docs:
+            properties[name]["description"] = docs[name]
+    return {
+        "type": "object",
+        "description": inspect.getdoc(shape),
+        "properties": properties,
+        "required": list(hints),
+        "additionalProperties": False,
+    }
+
+
+@cache
+def _docs() -> dict[str, dict[str, str]]:
+    """Return what stands below each field of each shape."""
+    docs: dict[str, dict[str, str]] = {}
+    for node in ast.parse(inspect.getsource(shapes)).body:
+        if isinstance(node, ast.ClassDef):
+            docs[node.name] = {
+                line.target.id: inspect.cleandoc(below.value.value).replace("\n", " ")
+                for line, below in zip(node.body, node.body[1:], strict=False)
+                if isinstance(line, ast.AnnAssign)
+                and isinstance(line.target, ast.Name)
+                and isinstance(below, ast.Expr)
+                and isinstance(below.value, ast.Constant)
+                and isinstance(below.value.value, str)
+            }
+    return docs
+
+
+@cache
+def text() -> str:
+    """Return the document as it stands in the documentation."""
+    return json.dumps(document(), indent=2) + "\n"
+
+
+def main() -> int:
+    """Write the document, or compare it; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m barnabas.broker.console.openapi", description=__doc__
+    )
+    parser.add_argument("--check", action="store_true")
+    if not parser.parse_args().check:
+        PAGE.write_text(text(), encoding="utf-8")
+        return 0
+    if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text():
+        return 0
+    sys.stderr.write(f"docs/{PAGE.name} is not current: run 'make docs-openapi'\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

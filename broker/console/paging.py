@@ -1,0 +1,96 @@
+"""Pages of long lists: the first few of what passes, in some order, and where to go on.
+
+Nothing is sorted as a whole, and nothing is kept between two pages: a cursor says behind which row
+to go on, by that row's place in the order. Rows whose place has changed meanwhile may be met twice
+or not at all; those whose place is their name are met once.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Final, TypeAlias
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+LIMIT_MOST: Final = 1000
+"""Rows of one page."""
+LIMIT_DEFAULT: Final = 100
+CURSOR_MOST: Final = 64 * 1024
+"""Characters of a cursor: names of groups have up to 32 kB."""
+
+Place: TypeAlias = tuple[int | str, ...]
+"""Where a row stands in an order: what it is sorted by, then its name, which is its own."""
+
+
+class Order:
+    """One order of a list: by ``sort``, and which kinds of values stand in its places."""
+
+    def __init__(self, sort: str, kinds: tuple[type, ...]) -> None:
+        """A ``sort`` that begins with "-" is from the largest to the smallest."""
+        self.sort = sort
+        self.is_descending = sort.startswith("-")
+        self.kinds = kinds
+
+    def cursor(self, place: Place) -> str:
+        """Return what stands for a place."""
+        text = json.dumps([self.sort, *place], separators=(",", ":"))
+        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+    def place(self, cursor: str) -> Place:
+        """Return the place that a cursor stands for; raises KafkaError."""
+        try:
+            padded = cursor + "=" * (-len(cursor) % 4)
+            found = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        except (binascii.Error, ValueError, RecursionError):
+            found = None
+        if (
+            not isinstance(found, list)
+            or found[:1] != [self.sort]
+            or tuple(type(each) for each in found[1:]) != self.kinds
+        ):
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST, "after: not the next of an answer in this order"
+            )
+        return tuple(found[1:])
+
+
+class Selection:
+    """The first rows of an order that come after a cursor, of all that are offered."""
+
+    def __init__(self, order: Order, limit: int, after: str | None) -> None:
+        self._order = order
+        self._limit = limit
+        self._after = None if after is None else order.place(after)
+        self._places: list[Place] = []
+        self._last: Place | None = None
+        """Of those that are kept for sure; what comes later need not be."""
+
+    def offer(self, *place: int | str) -> None:
+        """Take in the place of a row."""
+        if self._after is not None and not self._precedes(self._after, place):
+            return
+        if self._last is not None and self._precedes(self._last, place):
+            return
+        self._places.append(place)
+        if len(self._places) >= 2 * (self._limit + 1):
+            self._prune()
+
+    def page(self) -> tuple[list[Place], str | None]:
+        """Return the places of the page, in order, and the cursor of the next page if there is."""
+        self._prune()
+        page = self._places[: self._limit]
+        if len(self._places) <= self._limit:
+            return page, None
+        return page, self._order.cursor(page[-1])
+
+    def _precedes(self, one: Place, other: Place) -> bool:
+        return one > other if self._order.is_descending else one < other
+
+    def _prune(self) -> None:
+        # Half of it is in order already, which makes this four times as quick as a heap.
+        self._places.sort(reverse=self._order.is_descending)
+        del self._places[self._limit + 1 :]
+        if len(self._places) > self._limit:
+            self._last = self._places[-1]

@@ -1,0 +1,79 @@
+"""Parameters of a route: what may stand in a query, and what it is read as."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from barnabas.broker.console.paging import CURSOR_MOST, LIMIT_DEFAULT, LIMIT_MOST
+from barnabas.broker.console.questions import Value
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+_BOOLEANS: Final = {"true": True, "false": False}
+DIGITS_MOST: Final = 19
+TEXT_MOST: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter."""
+
+    name: str
+    doc: str
+    kind: type = str
+    default: Value | None = None
+    """What it is where a request does not give it; None: nothing."""
+    choices: tuple[str, ...] = ()
+    least: int = 0
+    most: int = 2**63 - 1
+    """Bounds of numbers."""
+    length_most: int = TEXT_MOST
+    """Characters of a text."""
+
+    def read(self, text: str) -> Value:
+        """Return what a text means; raises KafkaError."""
+        if self.kind is bool:
+            if text not in _BOOLEANS:
+                raise self._refused("true or false")
+            return _BOOLEANS[text]
+        if self.choices and text not in self.choices:
+            raise self._refused("one of " + ", ".join(self.choices))
+        if self.kind is int:
+            is_number = text.isascii() and text.isdigit() and len(text) <= DIGITS_MOST
+            if not is_number or not self.least <= int(text) <= self.most:
+                raise self._refused(f"a number from {self.least} to {self.most}")
+            return int(text)
+        if len(text) > self.length_most:
+            raise self._refused(f"at most {self.length_most} characters")
+        return text
+
+    def _refused(self, expected: str) -> KafkaError:
+        return KafkaError(ErrorCode.INVALID_REQUEST, f"{self.name}: {expected}")
+
+
+def read_query(parameters: Iterable[Parameter], query: Mapping[str, str]) -> dict[str, Value]:
+    """Return what a query says, with defaults; raises KafkaError."""
+    known = {each.name: each for each in parameters}
+    for name in query:
+        if name not in known:
+            there = ", ".join(known) or "none"
+            words = f"{name[:80]}: no such parameter here; there are: {there}"
+            raise KafkaError(ErrorCode.INVALID_REQUEST, words)
+    values = {each.name: each.default for each in known.values() if each.default is not None}
+    return values | {name: known[name].read(text) for name, text in query.items()}
+
+
+def paged(default_sort: str, sorts: Iterable[str], filtered: str = "") -> tuple[Parameter, ...]:
+    """Return the parameters of a list; ``filtered`` says what a filter is compared with."""
+    names = tuple(sorts)
+    choices = (*names, *(f"-{name}" for name in names))
+    parameters = (
+        Parameter("sort", 'The order; "-" before it turns it round.', str, default_sort, choices),
+        Parameter("limit", "Rows at most.", int, LIMIT_DEFAULT, least=1, most=LIMIT_MOST),
+        Parameter("after", "`next` of the page before.", length_most=CURSOR_MOST),
+    )
+    if not filtered:
+        return parameters
+    doc = f"Only those with this text in {filtered}, in capitals or not."
+    return Parameter("filter", doc), *parameters

@@ -1,0 +1,86 @@
+"""What a request asks of the broker: as what kind of client, about what, with which limits."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from barnabas.broker.console.pacing import Pace
+from barnabas.broker.console.paging import Order, Selection
+from barnabas.broker.http.pages import Observed
+from barnabas.broker.runtime.stage import Stage
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from barnabas.broker.console.shapes import Worst
+    from barnabas.broker.metrics.history import History
+    from barnabas.broker.runtime.clock import Clock
+    from barnabas.broker.security.access import Access
+    from barnabas.broker.topics.catalogue import Catalogue
+
+Value: TypeAlias = str | int | bool
+
+
+class ObservedBroker(Observed, Protocol):
+    """The broker, as far as the console looks at it."""
+
+    node_id: int
+    cluster_id: str
+    clock: Clock
+    loop: asyncio.AbstractEventLoop
+    catalogue: Catalogue
+    history: History | None
+
+    def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
+        """Run a background task until the broker ends; an exception in it is fatal."""
+
+
+def check_serving(broker: ObservedBroker) -> None:
+    """Raise KafkaError of a broker that does not know yet what it holds, or no more."""
+    if broker.failure is not None:
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the broker has failed: see /livez")
+    if broker.stage < Stage.PREPARED:
+        raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "the broker recovers: see /readyz")
+
+
+class FindsWorst(Protocol):
+    """What knows the worst groups and partitions (broker/console/worst.py)."""
+
+    async def of(self, question: Question) -> Worst | None:
+        """Return them, as far as they are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One request, read and allowed."""
+
+    broker: ObservedBroker
+    worst: FindsWorst
+    access: Access
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The parts of the path that stand for something, by what the template calls them."""
+    values: Mapping[str, Value] = field(default_factory=dict)
+    """The parameters, of the kinds that the route says; those without a default may be missing."""
+    pace: Pace = field(default_factory=Pace)
+
+    @property
+    def now_ms(self) -> int:
+        """The broker's wall clock."""
+        return self.broker.clock.now_ms()
+
+    def text(self, name: str) -> str:
+        """Return a parameter that is text, empty where it is not given."""
+        return str(self.values.get(name, ""))
+
+    def selection(self, kinds: Mapping[str, tuple[type, ...]]) -> Selection:
+        """Return an empty page; ``kinds`` are those of the places of each order."""
+        sort = self.text("sort")
+        after = self.values.get("after")
+        return Selection(
+            Order(sort, kinds[sort.removeprefix("-")]),
+            int(self.values["limit"]),
+            None if after is None else str(after),
+        )

@@ -1,0 +1,308 @@
+"""The table of routes: what is asked how, what it needs, what it answers.
+
+The table is data. Requests are routed by it, allowed by it and read by it; OpenAPI is made from it
+(broker/console/openapi.py), and a test asks every row as a user without rights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
+
+from barnabas.broker.api.checks import (
+    CLUSTER,
+    CLUSTER_DENIED,
+    DESCRIBE,
+    DESCRIBE_CONFIGS,
+    GROUP,
+    GROUP_DENIED,
+    READ,
+    TOPIC,
+    TOPIC_DENIED,
+    TRANSACTIONAL_ID,
+    TRANSACTIONAL_ID_DENIED,
+    Check,
+    Denial,
+    denied,
+)
+from barnabas.broker.console import groups, overview, shapes, topics, transactions
+from barnabas.broker.console.paging import CURSOR_MOST
+from barnabas.broker.console.parameters import Parameter, paged
+from barnabas.broker.console.questions import Question
+from barnabas.broker.metrics.history import HEAT, NAMES
+from barnabas.broker.security.access import Access
+from barnabas.broker.security.operations import CLUSTER_NAME
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+Answering: TypeAlias = Callable[[Question], Awaitable[object]]
+
+
+def _is_name(expected: str) -> bool:
+    return expected.startswith("{")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One row."""
+
+    method: str
+    template: str
+    summary: str
+    answering: Answering
+    shape: type
+    """What is answered."""
+    check: Check
+    """What a user needs: for the whole request, or for each row of a list."""
+    parameters: tuple[Parameter, ...] = ()
+    watched: str = ""
+    """What it is called where it is watched (broker/console/live.py); empty where it cannot be:
+    what looks at everything is not for every second."""
+    watched_query: Mapping[str, str] = field(default_factory=dict)
+    """The parameters then."""
+
+    @property
+    def name_in_path(self) -> str:
+        """What of the path stands for something; empty if nothing does."""
+        return next((each[1:-1] for each in self.parts if _is_name(each)), "")
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The template, divided as a request's path is."""
+        return tuple(self.template.strip("/").split("/"))
+
+    def check_allowed(self, access: Access, names: Mapping[str, str]) -> None:
+        """Raise KafkaError where a client may not ask."""
+        check = self.check
+        if check.denial is Denial.REQUEST:
+            name = names[check.name] if check.name else CLUSTER_NAME
+            if not access.may(check.operation, check.resource_type, name):
+                raise denied(check.code, check.operation, check.resource_type, name)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRoute:
+    """A path whose answer does not end."""
+
+    template: str
+    summary: str
+    parameters: tuple[Parameter, ...]
+
+
+class Match(NamedTuple):
+    """A route, and what of the path stands for something."""
+
+    route: Route
+    names: dict[str, str]
+
+
+def _each(check: Check) -> Check:
+    """What a list asks for each of its rows."""
+    return check._replace(denial=Denial.LEFT_OUT)
+
+
+_TOPIC: Final = Check(DESCRIBE, TOPIC, "topic", TOPIC_DENIED, Denial.REQUEST)
+_GROUP: Final = Check(DESCRIBE, GROUP, "group", GROUP_DENIED, Denial.REQUEST)
+_TRANSACTION: Final = Check(
+    DESCRIBE, TRANSACTIONAL_ID, "transactional_id", TRANSACTIONAL_ID_DENIED, Denial.REQUEST
+)
+
+_CLUSTER: Final = Check(DESCRIBE, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST)
+
+ROUTES: Final[tuple[Route, ...]] = (
+    Route(
+        "GET",
+        "/api/v1/overview",
+        "What the broker is doing, and whether anything is wrong",
+        overview.overview,
+        shapes.Overview,
+        _CLUSTER,
+        watched="overview",
+    ),
+    Route(
+        "GET",
+        "/api/v1/topics",
+        "Topics",
+        topics.list_topics,
+        shapes.TopicPage,
+        _each(_TOPIC),
+        (
+            *paged("topic", topics.TOPIC_ORDERS, "their name"),
+            Parameter("internal", "Whether those of the broker itself are in it.", bool, False),
+        ),
+    ),
+    Route(
+        "GET",
+        "/api/v1/topics/{topic}",
+        "A topic",
+        topics.describe_one,
+        shapes.TopicDescription,
+        _TOPIC,
+        watched="topic",
+    ),
+    Route(
+        "GET",
+        "/api/v1/topics/{topic}/partitions",
+        "Its partitions",
+        topics.list_partitions,
+        shapes.PartitionPage,
+        _TOPIC,
+        paged("partition", topics.PARTITION_ORDERS),
+    ),
+    Route(
+        "GET",
+        "/api/v1/groups",
+        "Groups",
+        groups.list_groups,
+        shapes.GroupPage,
+        _each(_GROUP),
+        (
+            *paged("group", groups.ORDERS, "their id"),
+            Parameter("state", "Only those in this state.", choices=groups.STATES),
+        ),
+    ),
+    Route(
+        "GET",
+        "/api/v1/groups/{group}",
+        "A group, why it is behind, and who reads what",
+        groups.describe_one,
+        shapes.GroupDescription,
+        _GROUP,
+        paged("topic", groups.PARTITION_ORDERS),
+        watched="group",
+    ),
+    Route(
+        "GET",
+        "/api/v1/transactions",
+        "Transactional ids",
+        transactions.list_transactions,
+        shapes.TransactionPage,
+        _each(_TRANSACTION),
+        (
+            *paged("transactional_id", transactions.ORDERS, "their id"),
+            Parameter("state", "Only those in this state.", choices=transactions.STATES),
+            Parameter("open", "Only those with something that is not over.", bool, False),
+        ),
+        watched="transactions",
+        watched_query={"open": "true", "sort": "start_time_ms"},
+    ),
+    Route(
+        "GET",
+        "/api/v1/transactions/{transactional_id}",
+        "A transactional id",
+        transactions.describe_one,
+        shapes.TransactionDescription,
+        _TRANSACTION,
+        paged("topic", transactions.PARTITION_ORDERS),
+        watched="transaction",
+    ),
+    Route(
+        "GET",
+        "/api/v1/holders",
+        "Partitions whose readers of committed records wait, and for whom",
+        transactions.list_holders,
+        shapes.HolderPage,
+        _each(_TOPIC)._replace(operation=READ),
+        paged("topic", transactions.HOLDER_ORDERS, "the topic's name"),
+    ),
+    Route(
+        "GET",
+        "/api/v1/storage",
+        "The data directory and the disk",
+        overview.storage,
+        shapes.Storage,
+        _CLUSTER,
+    ),
+    Route(
+        "GET",
+        "/api/v1/settings",
+        "The configuration, and who set what",
+        overview.list_settings,
+        shapes.SettingPage,
+        _CLUSTER._replace(operation=DESCRIBE_CONFIGS),
+        (
+            *paged("key", overview.SETTING_ORDERS, "the key"),
+            Parameter("changed", "Only those that are not at their defaults.", bool, False),
+        ),
+    ),
+    Route(
+        "GET",
+        "/api/v1/history",
+        "Series of the last ten minutes, or of the last six hours",
+        overview.history,
+        shapes.HistoryOfBroker,
+        _CLUSTER,
+        (
+            Parameter(
+                "series",
+                "Names, with commas between: " + ", ".join((*NAMES, *HEAT)) + ".",
+                default=NAMES[0],
+            ),
+            Parameter("step_s", "Seconds between two values.", int, 1, choices=("1", "10")),
+            Parameter("since_ms", "Only values from this time on.", int, 0),
+        ),
+    ),
+)
+
+LIVE: Final = StreamRoute(
+    "/api/v1/live",
+    "The newest state of some things, once a second, as server-sent events",
+    (
+        Parameter(
+            "watch",
+            "Things, with commas between: "
+            + ", ".join(
+                f"{route.watched}:{{{route.name_in_path}}}" if route.name_in_path else route.watched
+                for route in ROUTES
+                if route.watched
+            )
+            + ". Names are percent-encoded once more.",
+            default="overview",
+            length_most=CURSOR_MOST,
+        ),
+    ),
+)
+
+_BY_LENGTH: Final[Mapping[int, tuple[tuple[Route, tuple[str, ...]], ...]]] = {
+    length: tuple((route, route.parts) for route in ROUTES if len(route.parts) == length)
+    for length in {len(route.parts) for route in ROUTES}
+}
+
+
+def match(method: str, parts: tuple[str, ...]) -> Match:
+    """Find the route of a path; raises KafkaError, or MethodNotAllowed."""
+    found = [
+        Match(route, _names(pattern, parts))
+        for route, pattern in _BY_LENGTH.get(len(parts), ())
+        if _fits(pattern, parts)
+    ]
+    wanted = "GET" if method == "HEAD" else method
+    for each in found:
+        if each.route.method == wanted:
+            return each
+    if found:
+        raise MethodNotAllowed(sorted({each.route.method for each in found}))
+    raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, "no such path; /api/openapi.json lists them")
+
+
+class MethodNotAllowed(Exception):
+    """A path that is there, but not to be asked in this way."""
+
+    def __init__(self, allowed: list[str]) -> None:
+        self.allowed = ", ".join((*allowed, "HEAD") if "GET" in allowed else allowed)
+        super().__init__(f"only {self.allowed}")
+
+
+def _fits(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
+    return all(
+        _is_name(expected) or expected == part
+        for expected, part in zip(pattern, parts, strict=True)
+    )
+
+
+def _names(pattern: tuple[str, ...], parts: tuple[str, ...]) -> dict[str, str]:
+    return {
+        expected[1:-1]: part
+        for expected, part in zip(pattern, parts, strict=True)
+        if _is_name(expected)
+    }

@@ -1,0 +1,457 @@
+"""What the console's API answers: one frozen class for each shape, from which OpenAPI is made.
+
+Fields are called as in the JSON of the command line where both say the same. Times are in
+milliseconds since 1970, sizes in bytes; a ``Wide`` number beyond 2**53 is a string, since
+JavaScript would round it; producer ids always are one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Final, TypeAlias
+
+WIDE: Final = "wide"
+Wide: TypeAlias = Annotated[int, WIDE]
+"""A number of 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """Why a request was refused."""
+
+    error: str
+    """The name of Kafka's error."""
+    message: str
+
+
+# ----------------------------------------------------------------------------------------- topics
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRow:
+    """A topic in a list."""
+
+    topic: str
+    topic_id: str
+    internal: bool
+    partitions: int
+    """How many."""
+    replicas: int
+    cleanup_policy: str
+    records_max: Wide
+    """Offsets between the starts and the ends of its partitions: records, and what markers and
+    compaction have taken."""
+    size_bytes: Wide
+    held_back: Wide
+    """Offsets that readers of committed records may not see yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPage:
+    """A page of topics."""
+
+    as_of: Wide
+    next: str | None
+    """What to give as ``after`` for the next page."""
+    items: tuple[TopicRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingOfTopic:
+    """One configuration of a topic."""
+
+    key: str
+    value: str | None
+    """None of a secret."""
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDescription:
+    """A topic."""
+
+    as_of: Wide
+    topic: str
+    topic_id: str
+    internal: bool
+    partitions: int
+    replicas: int
+    cleanup_policy: str
+    records_max: Wide
+    size_bytes: Wide
+    held_back: Wide
+    configs: tuple[SettingOfTopic, ...] | None
+    """None for who may not see them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRow:
+    """A partition."""
+
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+    start_offset: Wide
+    stable_offset: Wide
+    """Where readers of committed records stop."""
+    end_offset: Wide
+    """Where all readers stop: the high watermark."""
+    held_back: Wide
+    """From the one to the other."""
+    size_bytes: Wide
+    segments: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPage:
+    """A page of a topic's partitions."""
+
+    as_of: Wide
+    next: str | None
+    topic: str
+    items: tuple[PartitionRow, ...]
+
+
+# ----------------------------------------------------------------------------------- transactions
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRow:
+    """A transactional id and its latest transaction."""
+
+    transactional_id: str
+    state: str
+    producer_id: str
+    producer_epoch: int
+    timeout_ms: int
+    start_time_ms: Wide | None
+    """None where nothing is open; so are the next two."""
+    age_ms: Wide | None
+    remaining_ms: Wide | None
+    """Until the broker aborts it; None, too, where that is never."""
+    coordinator: int
+    client: str | None
+    """Who used the id last since the broker started."""
+    host: str | None
+    partition_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionPage:
+    """A page of transactional ids."""
+
+    as_of: Wide
+    next: str | None
+    items: tuple[TransactionRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPartition:
+    """A partition by its name."""
+
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionDescription:
+    """A transactional id with a page of the partitions of its transaction."""
+
+    as_of: Wide
+    next: str | None
+    transactional_id: str
+    state: str
+    producer_id: str
+    producer_epoch: int
+    timeout_ms: int
+    start_time_ms: Wide | None
+    age_ms: Wide | None
+    remaining_ms: Wide | None
+    coordinator: int
+    client: str | None
+    host: str | None
+    partition_count: int
+    partitions: tuple[TopicPartition, ...]
+    """Those that take part; once it is decided, those that still wait for their marker."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTransaction:
+    """What a partition knows of a transaction that is open on it."""
+
+    start_offset: Wide
+    producer_id: str
+    producer_epoch: int
+    last_timestamp_ms: Wide
+    hanging: bool
+    """Whether no coordinator knows it: nothing but an operator will ever end it."""
+    transaction: TransactionRow | None
+    """None of one that hangs, and for who may not see it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldPartition:
+    """A partition whose readers of committed records wait."""
+
+    topic: str
+    partition: int
+    stable_offset: Wide
+    end_offset: Wide
+    held_back: Wide
+    open_count: int
+    """Transactions that are open on it."""
+    transactions: tuple[OpenTransaction, ...]
+    """The first of them; readers wait for the very first."""
+
+
+@dataclass(frozen=True, slots=True)
+class HolderPage:
+    """A page of partitions whose readers wait."""
+
+    as_of: Wide
+    next: str | None
+    items: tuple[HeldPartition, ...]
+
+
+# ----------------------------------------------------------------------------------------- groups
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """A group in a list."""
+
+    group: str
+    state: str
+    type: str
+    protocol_type: str
+    members: int
+    """How many."""
+    partitions: int
+    """With committed offsets."""
+    lag: Wide
+    """Offsets between what is committed and the ends."""
+    lag_readable: Wide
+    """Those of them that a reader of committed records can read now."""
+    lag_held_back: Wide
+    """Those that wait for open transactions."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPage:
+    """A page of groups."""
+
+    as_of: Wide
+    next: str | None
+    items: tuple[GroupRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPartition:
+    """A partition that a group reads, or has read; None where there is nothing to say."""
+
+    topic: str
+    partition: int
+    committed_offset: Wide | None
+    start_offset: Wide | None
+    stable_offset: Wide | None
+    end_offset: Wide | None
+    lag: Wide | None
+    lag_readable: Wide | None
+    lag_held_back: Wide | None
+    member: str | None
+    """Whose it is."""
+    holder: OpenTransaction | None
+    """The first transaction that is open on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPartitions:
+    """Partitions of one topic."""
+
+    topic: str
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """A member of a group."""
+
+    member: str
+    instance: str | None
+    client: str
+    host: str
+    partitions: tuple[TopicPartitions, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDescription:
+    """A group: a page of its partitions, and its first members."""
+
+    as_of: Wide
+    next: str | None
+    """For the next page of partitions."""
+    group: str
+    state: str
+    type: str
+    coordinator: int
+    assignor: str | None
+    epoch: int | None
+    """Of a consumer group (KIP-848)."""
+    lag: Wide
+    lag_readable: Wide
+    lag_held_back: Wide
+    partitions: tuple[GroupPartition, ...]
+    member_count: int
+    members: tuple[GroupMember, ...]
+
+
+# --------------------------------------------------------------------------- the broker as a whole
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """What a walk through everything has found: there is one every ten seconds, if anybody asks."""
+
+    as_of: Wide
+    groups: int
+    """How many there are."""
+    lagging: tuple[GroupRow, ...]
+    """Those with the largest lag."""
+    held_back: tuple[HeldPartition, ...]
+    """The partitions of which most is held back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What the broker is doing, and whether anything is wrong."""
+
+    as_of: Wide
+    cluster_id: str
+    node_id: int
+    version: str
+    checks: dict[str, str]
+    """What has to be well for clients to be served: "ok", or what is wrong."""
+    rates: dict[str, float | None]
+    """The newest of each series of the history; none without a history."""
+    topics: int
+    partitions: int
+    connections: int
+    transactional_ids: int
+    transactions_open: int
+    oldest_start_time_ms: Wide | None
+    """When the oldest open transaction began."""
+    disk_free_bytes: Wide
+    journal_bytes: Wide
+    worst: Worst | None
+    """None until it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """How often something took less than a time, and not less than that of the bucket before."""
+
+    less_than_us: Wide | None
+    """None: longer than all the others."""
+    count: Wide
+
+
+@dataclass(frozen=True, slots=True)
+class LogSize:
+    """One of the largest logs."""
+
+    topic: str
+    partition: int
+    size_bytes: Wide
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The data directory, and the disk's part in every acknowledgement."""
+
+    as_of: Wide
+    directory: str
+    total_bytes: Wide
+    free_bytes: Wide
+    is_full: bool
+    """Whether appends are refused for want of room."""
+    journal_bytes: Wide
+    """What a start after a crash would read."""
+    journal_written_bytes: Wide
+    """Since the start."""
+    backlog_bytes: Wide
+    """In memory, and not in the segments yet."""
+    flushes: tuple[Bucket, ...]
+    """How long writes to the journal took until they were durable, since the start."""
+    flushed_batches: Wide
+    """What they have made durable."""
+    damage: str | None
+    """What of the logs cannot be served."""
+    logs: int
+    size_bytes: Wide
+    largest: tuple[LogSize, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Synonym:
+    """Where else a setting is given, or could be."""
+
+    key: str
+    value: str | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key of the broker's configuration."""
+
+    key: str
+    value: str | None
+    source: str
+    type: str
+    synonyms: tuple[Synonym, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingPage:
+    """A page of settings."""
+
+    as_of: Wide
+    next: str | None
+    items: tuple[Setting, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesOfHistory:
+    """One series."""
+
+    name: str
+    doc: str
+    values: tuple[float | None, ...]
+    """One for each time; None where nothing was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatOfHistory:
+    """How often something took how long, in each span of ten seconds."""
+
+    name: str
+    bounds_us: tuple[Wide, ...]
+    """Upper bounds of the buckets; what takes longer than the last is counted in it, too."""
+    times_ms: tuple[Wide, ...]
+    """When each span ended."""
+    counts: tuple[tuple[int, ...], ...]
+    """Of each span those of all buckets."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryOfBroker:
+    """What was recorded of some series."""
+
+    as_of: Wide
+    step_s: int
+    times_ms: tuple[Wide, ...]
+    """When the values of all series were taken."""
+    series: tuple[SeriesOfHistory, ...]
+    heat: tuple[HeatOfHistory, ...]

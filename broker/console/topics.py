@@ -1,0 +1,190 @@
+"""Topics and their partitions, as the console shows them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from barnabas.broker.api.checks import DESCRIBE_CONFIGS, TOPIC
+from barnabas.broker.config.topic_values import describe_topic
+from barnabas.broker.config.types import SOURCE_WORDS
+from barnabas.broker.console.pacing import PARTITION_UNITS, ROW_UNITS
+from barnabas.broker.console.shapes import (
+    PartitionPage,
+    PartitionRow,
+    SettingOfTopic,
+    TopicDescription,
+    TopicPage,
+    TopicRow,
+)
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.broker.console.pacing import Pace
+    from barnabas.broker.console.questions import Question
+    from barnabas.broker.topics.topic import Partition, Topic
+
+REPLICAS: Final = 1
+TOPIC_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
+    "topic": (str,),
+    **dict.fromkeys(("partitions", "records_max", "size_bytes", "held_back"), (int, str)),
+}
+PARTITION_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
+    "partition": (int,),
+    **dict.fromkeys(("end_offset", "size_bytes", "held_back"), (int, int)),
+}
+
+
+class Figures(NamedTuple):
+    """What the partitions of a topic add up to."""
+
+    records_max: int = 0
+    size_bytes: int = 0
+    held_back: int = 0
+
+
+async def list_topics(question: Question) -> TopicPage:
+    """List topics."""
+    pace, access = question.pace, question.access
+    wanted = question.text("filter").casefold()
+    internal = bool(question.values["internal"])
+    selection = question.selection(TOPIC_ORDERS)
+    sort = question.text("sort").removeprefix("-")
+    catalogue = question.broker.catalogue
+    for topic in list(catalogue.topics.values()):
+        await pace.spend()
+        if topic.is_internal and not internal:
+            continue
+        if wanted not in topic.name.casefold() or not access.may_see(TOPIC, topic.name):
+            continue
+        if sort == "topic":
+            selection.offer(topic.name)
+        elif sort == "partitions":
+            selection.offer(len(topic.partitions), topic.name)
+        else:
+            figures = await add_up(topic, pace)
+            selection.offer(getattr(figures, sort), topic.name)
+    page, following = selection.page()
+    rows = []
+    for place in page:
+        found = catalogue.topic(str(place[-1]))
+        if found is not None:  # Not deleted meanwhile.
+            rows.append(await _row(question, found))
+    return TopicPage(question.now_ms, following, tuple(rows))
+
+
+async def describe_one(question: Question) -> TopicDescription:
+    """Describe a topic."""
+    topic = topic_of(question)
+    configs = None
+    if question.access.may_see(TOPIC, topic.name, DESCRIBE_CONFIGS):
+        broker_config = question.broker.catalogue.configs.broker_config
+        configs = tuple(
+            SettingOfTopic(each.name, each.value, SOURCE_WORDS[each.source])
+            for each in describe_topic(topic.configs, broker_config)
+        )
+    row = await _row(question, topic)
+    return TopicDescription(
+        question.now_ms,
+        row.topic,
+        row.topic_id,
+        row.internal,
+        row.partitions,
+        row.replicas,
+        row.cleanup_policy,
+        row.records_max,
+        row.size_bytes,
+        row.held_back,
+        configs,
+    )
+
+
+async def list_partitions(question: Question) -> PartitionPage:
+    """List the partitions of a topic."""
+    topic = topic_of(question)
+    pace = question.pace
+    selection = question.selection(PARTITION_ORDERS)
+    sort = question.text("sort").removeprefix("-")
+    for partition in list(topic.partitions):
+        await spend_on(partition, pace)
+        if sort == "partition":
+            selection.offer(partition.index)
+        else:
+            selection.offer(_figure(partition, sort), partition.index)
+    page, following = selection.page()
+    rows = []
+    for place in page:
+        partition = topic.partitions[int(place[-1])]
+        await spend_on(partition, pace, ROW_UNITS)
+        rows.append(_partition_row(question, partition))
+    return PartitionPage(question.now_ms, following, topic.name, tuple(rows))
+
+
+def topic_of(question: Question) -> Topic:
+    """Return the topic that a path names; raises KafkaError."""
+    topic = question.broker.catalogue.topic(question.names["topic"])
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such topic")
+    return topic
+
+
+async def spend_on(partition: Partition, pace: Pace, more: int = 0) -> None:
+    """Take note that a partition is looked at: its segments, too, for their sizes."""
+    await pace.spend(PARTITION_UNITS + len(partition.log.segments) + more)
+
+
+async def add_up(topic: Topic, pace: Pace) -> Figures:
+    """Return what the partitions of a topic add up to."""
+    records_max = size_bytes = held_back = 0
+    for partition in list(topic.partitions):
+        await spend_on(partition, pace)
+        log = partition.log
+        records_max += log.high_watermark - log.log_start_offset
+        size_bytes += log.size_bytes
+        held_back += log.high_watermark - log.last_stable_offset
+    return Figures(records_max, size_bytes, held_back)
+
+
+def _figure(partition: Partition, name: str) -> int:
+    log = partition.log
+    match name:
+        case "end_offset":
+            return log.high_watermark
+        case "size_bytes":
+            return log.size_bytes
+        case _:
+            return log.high_watermark - log.last_stable_offset
+
+
+async def _row(question: Question, topic: Topic) -> TopicRow:
+    await question.pace.spend(ROW_UNITS)
+    figures = await add_up(topic, question.pace)
+    return TopicRow(
+        topic.name,
+        base64.urlsafe_b64encode(topic.topic_id).rstrip(b"=").decode(),
+        topic.is_internal,
+        len(topic.partitions),
+        REPLICAS,
+        ",".join(sorted(topic.log_config.cleanup_policy)),
+        figures.records_max,
+        figures.size_bytes,
+        figures.held_back,
+    )
+
+
+def _partition_row(question: Question, partition: Partition) -> PartitionRow:
+    log, node_id = partition.log, question.broker.node_id
+    return PartitionRow(
+        partition.index,
+        node_id,
+        log.leader_epoch,
+        (node_id,),
+        (node_id,),
+        log.log_start_offset,
+        log.last_stable_offset,
+        log.high_watermark,
+        log.high_watermark - log.last_stable_offset,
+        log.size_bytes,
+        len(log.segments),
+    )

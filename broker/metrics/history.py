@@ -1,0 +1,359 @@
+"""What the broker did in the last ten minutes and the last six hours, recorded before anybody asks.
+
+Rules of this file:
+
+* **A fixed number of series, each of a fixed length**: whatever a broker holds, this is less than
+  two megabytes. Nothing is recorded of single topics, groups or clients.
+* **One look a second, at what is counted anyway**: some tens of microseconds, and nothing that
+  grows with what is stored. Of connections there is a sum to make.
+* A value is that of the second before it: a rate, a state, or a quantile of what was measured in
+  it. Where nothing was measured there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from barnabas.broker.metrics.histograms import DURATION_BUCKETS, NANOSECONDS, quantile_ms
+
+if TYPE_CHECKING:
+    from barnabas.broker.api.dispatch import Routes
+    from barnabas.broker.coordination.transactions import Transactions
+    from barnabas.broker.metrics.loop import LoopMonitor
+    from barnabas.broker.network.socket_server import SocketServer
+    from barnabas.broker.runtime.clock import Clock
+    from barnabas.storage.counts import Histogram
+    from barnabas.storage.log_store import LogStore
+
+FINE_SLOTS: Final = 600
+"""Seconds."""
+COARSE_SLOTS: Final = 2160
+"""Spans of ten seconds."""
+SECONDS_PER_SPAN: Final = 10
+
+
+class Recorded(Protocol):
+    """The broker, as far as its history is of it."""
+
+    clock: Clock
+    logs: LogStore
+    sockets: SocketServer
+    loop_monitor: LoopMonitor
+    routes: Routes
+    transactions: Transactions
+
+
+class Kind(Enum):
+    """What becomes of ten seconds' values, and of two looks at a counter."""
+
+    RATE = "per second"
+    """The difference of a counter; of ten seconds the mean."""
+    LEVEL = "as it is"
+    """Of ten seconds the mean."""
+    WORST = "the worst"
+    """Of ten seconds the largest."""
+
+
+class Spec(NamedTuple):
+    """One series."""
+
+    name: str
+    kind: Kind
+    doc: str
+    read: Callable[[Recorded], float]
+
+
+def _oldest_seconds(broker: Recorded) -> float:
+    # What has begun in a shard first stands first in it.
+    first = [next(iter(each.open.values())) for each in broker.transactions.machines if each.open]
+    if not first:
+        return 0
+    return max(broker.clock.now_ms() - min(each.start_ms for each in first), 0) / 1000
+
+
+def _journal_bytes(broker: Recorded) -> float:
+    files = broker.logs.files
+    return 0 if files is None else files.used_bytes
+
+
+def _requests(*names: str) -> Callable[[Recorded], float]:
+    def read(broker: Recorded) -> float:
+        return sum(each.requests for each in broker.routes if not names or each.name in names)
+
+    return read
+
+
+SERIES: Final = (
+    Spec("records_in", Kind.RATE, "Offsets that became visible.", lambda b: b.logs.shown_offsets),
+    Spec("bytes_in", Kind.RATE, "Bytes of batches that did.", lambda b: b.logs.shown_bytes),
+    Spec("received_bytes", Kind.RATE, "Bytes from clients.", lambda b: b.sockets.received_bytes),
+    Spec("sent_bytes", Kind.RATE, "Bytes to clients.", lambda b: b.sockets.sent_bytes),
+    Spec("requests", Kind.RATE, "Requests of all kinds.", _requests()),
+    Spec("produce_requests", Kind.RATE, "Produce requests.", _requests("Produce")),
+    Spec("fetch_requests", Kind.RATE, "Fetch requests.", _requests("Fetch")),
+    Spec("flushes", Kind.RATE, "Journal syncs.", lambda b: sum(b.logs.flush_times.counts)),
+    Spec(
+        "flushed_batches",
+        Kind.RATE,
+        "Batches they made durable.",
+        lambda b: b.logs.flush_batches.sum,
+    ),
+    Spec(
+        "loop_busy",
+        Kind.RATE,
+        "Share of a processor that the loop's thread used.",
+        lambda b: b.loop_monitor.busy_ns / NANOSECONDS,
+    ),
+    Spec("connections", Kind.LEVEL, "Open connections.", lambda b: len(b.sockets.connections)),
+    Spec(
+        "connections_refused",
+        Kind.RATE,
+        "Connections turned away.",
+        lambda b: b.sockets.connections_refused,
+    ),
+    Spec(
+        "login_failures", Kind.RATE, "Logins that failed.", lambda b: b.sockets.failed_logins.count
+    ),
+    Spec(
+        "transactions_open",
+        Kind.LEVEL,
+        "Transactions that are not over.",
+        lambda b: sum(len(each.open) for each in b.transactions.machines),
+    ),
+    Spec(
+        "oldest_transaction_s",
+        Kind.WORST,
+        "Age of the oldest of them, in seconds.",
+        _oldest_seconds,
+    ),
+    Spec(
+        "transactions_committed",
+        Kind.RATE,
+        "Transactions that were committed.",
+        lambda b: b.transactions.counts.committed,
+    ),
+    Spec(
+        "aborted_by_client",
+        Kind.RATE,
+        "Transactions that their producers aborted.",
+        lambda b: b.transactions.counts.aborted["client"],
+    ),
+    Spec(
+        "aborted_by_timeout",
+        Kind.RATE,
+        "Transactions that took too long.",
+        lambda b: b.transactions.counts.aborted["timeout"],
+    ),
+    Spec(
+        "aborted_by_fencing",
+        Kind.RATE,
+        "Transactions of producers that were replaced.",
+        lambda b: b.transactions.counts.aborted["fenced"],
+    ),
+    Spec(
+        "requests_held",
+        Kind.RATE,
+        "Requests that had to wait for a transaction.",
+        lambda b: b.transactions.counts.requests_held,
+    ),
+    Spec(
+        "markers_owed",
+        Kind.LEVEL,
+        "Markers that decided transactions still owe.",
+        lambda b: sum(each.owed_markers for each in b.transactions.machines),
+    ),
+    Spec(
+        "journal_bytes",
+        Kind.LEVEL,
+        "Journal that a start after a crash would read.",
+        _journal_bytes,
+    ),
+    Spec(
+        "backlog_bytes",
+        Kind.WORST,
+        "Bytes that are not in the segments yet.",
+        lambda b: b.logs.journal.backlog_bytes,
+    ),
+    Spec("disk_free_bytes", Kind.LEVEL, "Room on the disk.", lambda b: b.logs.free_bytes),
+)
+"""Everything that is counted or looked at."""
+
+QUANTILES: Final = (("p50", 0.5), ("p99", 0.99))
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A histogram of which quantiles are recorded, and ten seconds' counts."""
+
+    name: str
+    doc: str
+    find: Callable[[Recorded], Histogram | None]
+
+
+def _times_of(name: str) -> Callable[[Recorded], Histogram | None]:
+    return lambda broker: next((each.times for each in broker.routes if each.name == name), None)
+
+
+MEASURED: Final = (
+    Measured("flush", "a journal sync", lambda broker: broker.logs.flush_times),
+    Measured("produce", "a Produce", _times_of("Produce")),
+    Measured("fetch", "a Fetch", _times_of("Fetch")),
+    Measured("loop_lag", "the loop's delay", lambda broker: broker.loop_monitor.lag),
+)
+
+QUANTILE_NAMES: Final = tuple(
+    f"{measured.name}_{quantile}_ms" for measured in MEASURED for quantile, _ in QUANTILES
+)
+NAMES: Final = (*(spec.name for spec in SERIES), *QUANTILE_NAMES)
+DOCS: Final[Mapping[str, str]] = {
+    **{spec.name: spec.doc for spec in SERIES},
+    **{
+        f"{measured.name}_{quantile}_ms": f"Milliseconds of {measured.doc}: {quantile}."
+        for measured in MEASURED
+        for quantile, _ in QUANTILES
+    },
+}
+HEAT: Final = ("flush", "produce")
+"""Histograms of which the counts of each span are kept."""
+
+
+class Ring:
+    """The last values of a series; it grows until it has all its slots."""
+
+    __slots__ = ("_next", "_slots", "_values")
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._values = array("d")
+        self._next = 0
+
+    def add(self, value: float) -> None:
+        """Take in a value, in place of the oldest one once there is no more room."""
+        if len(self._values) < self._slots:
+            self._values.append(value)
+        else:
+            self._values[self._next] = value
+        self._next = (self._next + 1) % self._slots
+
+    def values(self) -> array[float]:
+        """Return what there is, the oldest first."""
+        if len(self._values) < self._slots:
+            return self._values[:]
+        return self._values[self._next :] + self._values[: self._next]
+
+    @property
+    def newest(self) -> float:
+        """The last value; not a number before there is one."""
+        return self._values[self._next - 1] if self._values else math.nan
+
+
+class HeatRing:
+    """Counts by bucket of the last spans."""
+
+    __slots__ = ("_counts", "_next")
+
+    def __init__(self) -> None:
+        self._counts = array("I")
+        self._next = 0
+
+    def add(self, counts: Sequence[int]) -> None:
+        """Take in the counts of a span."""
+        row = array("I", counts)
+        if len(self._counts) < COARSE_SLOTS * DURATION_BUCKETS:
+            self._counts += row
+        else:
+            start = self._next * DURATION_BUCKETS
+            self._counts[start : start + DURATION_BUCKETS] = row
+        self._next = (self._next + 1) % COARSE_SLOTS
+
+    def rows(self) -> list[array[int]]:
+        """Return the spans, the oldest first."""
+        spans = len(self._counts) // DURATION_BUCKETS
+        first = self._next if spans == COARSE_SLOTS else 0
+        starts = ((first + number) % spans * DURATION_BUCKETS for number in range(spans))
+        return [self._counts[start : start + DURATION_BUCKETS] for start in starts]
+
+
+class History:
+    """All series of one broker. ``look`` is called once a second."""
+
+    def __init__(self, broker: Recorded) -> None:
+        self._broker = broker
+        self.fine_times, self.coarse_times = Ring(FINE_SLOTS), Ring(COARSE_SLOTS)
+        """When each value was taken, in ms since 1970."""
+        self.fine = {name: Ring(FINE_SLOTS) for name in NAMES}
+        self.coarse = {name: Ring(COARSE_SLOTS) for name in NAMES}
+        self.heat = {name: HeatRing() for name in HEAT}
+        self._seen_s: float | None = None
+        self._seen: dict[str, float] = {}
+        self._seen_counts: dict[str, list[int]] = {}
+        self._span: list[dict[str, float]] = []
+        self._span_counts: dict[str, list[int]] = {}
+
+    def look(self) -> None:
+        """Record the second that has just passed."""
+        clock = self._broker.clock
+        now_s, now_ms = clock.monotonic(), clock.now_ms()
+        passed_s = None if self._seen_s is None else now_s - self._seen_s
+        values = self._look_at_counters(passed_s)
+        values.update(self._look_at_histograms())
+        self._seen_s = now_s
+        if passed_s is None or passed_s <= 0:
+            return  # There is no second before the first look.
+        for name, value in values.items():
+            self.fine[name].add(value)
+        self.fine_times.add(now_ms)
+        self._span.append(values)
+        if len(self._span) == SECONDS_PER_SPAN:
+            self._end_span(now_ms)
+
+    def _look_at_counters(self, passed_s: float | None) -> dict[str, float]:
+        values: dict[str, float] = {}
+        for name, kind, _, read in SERIES:
+            found = read(self._broker)
+            if kind is Kind.RATE:
+                # Counters begin anew with a topic of coordinators that was deleted.
+                grown = max(found - self._seen.get(name, found), 0)
+                self._seen[name] = found
+                values[name] = grown / passed_s if passed_s else math.nan
+            else:
+                values[name] = found
+        return values
+
+    def _look_at_histograms(self) -> dict[str, float]:
+        values: dict[str, float] = {}
+        for measured in MEASURED:
+            histogram = measured.find(self._broker)
+            now = [] if histogram is None else histogram.counts[:]
+            before = self._seen_counts.get(measured.name, now)
+            self._seen_counts[measured.name] = now
+            recent = [each - then for each, then in zip(now, before, strict=True)]
+            is_measured = any(recent)
+            for quantile, share in QUANTILES:
+                value = quantile_ms(recent, share) if is_measured else math.nan
+                values[f"{measured.name}_{quantile}_ms"] = value
+        return values
+
+    def _end_span(self, now_ms: int) -> None:
+        self.coarse_times.add(now_ms)
+        worst = {name for name, kind, _, _ in SERIES if kind is Kind.WORST} | {*QUANTILE_NAMES}
+        for name in NAMES:
+            found = [each[name] for each in self._span if not math.isnan(each[name])]
+            if not found:
+                self.coarse[name].add(math.nan)
+            else:
+                self.coarse[name].add(max(found) if name in worst else sum(found) / len(found))
+        self._span.clear()
+        for name in HEAT:
+            now = self._seen_counts[name]
+            before = self._span_counts.get(name, [0] * len(now))
+            counts = [each - then for each, then in zip(now, before, strict=True)]
+            # What takes longer than the last bound is counted with it.
+            kept = counts[: DURATION_BUCKETS - 1]
+            self.heat[name].add([*kept, sum(counts[DURATION_BUCKETS - 1 :])])
+            self._span_counts[name] = now

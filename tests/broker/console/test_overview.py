@@ -1,0 +1,181 @@
+"""The broker as a whole: overview, storage, settings, history."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from barnabas.broker.console import worst as module
+from barnabas.broker.metrics.history import HEAT, NAMES
+from barnabas.testing import Broker
+from tests.broker.console.asking import HTTP, fetch
+from tests.broker.http.test_server import get
+from tests.counterparts.transaction_client import TransactionClient
+from tests.waiting import wait_until
+
+
+@pytest.fixture(scope="module")
+def broker():
+    config = {**HTTP, "num.partitions": "3", "barnabas.http.bearer.token": "a-secret"}
+    with Broker(config=config) as running:
+        running.port = running.address[1]
+        yield running
+
+
+def later(broker):
+    """Let the time come at which the worst are looked for again."""
+    broker.clock.advance(seconds=module.REST_SECONDS)
+
+
+def record_a_second(broker):
+    broker.clock.advance(seconds=1)
+    broker.call(broker.server.history.look)
+
+
+def test_what_the_broker_is_doing(broker):
+    broker.create_topic("orders", partitions=2)
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    broker.call(broker.server.history.look)
+    for number in range(10):
+        producer.produce("orders", str(number), partition=0)
+    assert producer.flush(30) == 0
+    record_a_second(broker)
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "invoicing"})
+    consumer.commit(offsets=[TopicPartition("orders", 0, 4)], asynchronous=False)
+    consumer.close()
+    with TransactionClient(broker) as client:
+        client.begin("shop", "orders", 1)
+        later(broker)
+        found = fetch(broker, "overview")
+        assert (found["cluster_id"], found["node_id"]) == (broker.server.cluster_id, 1)
+        assert found["checks"] == dict.fromkeys(["storage", "topics", "listeners", "disk"], "ok")
+        assert found["rates"]["records_in"] > 5
+        assert set(found["rates"]) == set(NAMES)
+        assert found["transactions_open"] == 1
+        transaction = fetch(broker, "transactions", "shop")
+        assert found["oldest_start_time_ms"] == transaction["start_time_ms"]
+        assert found["worst"]["groups"] == 1
+        (lagging,) = found["worst"]["lagging"]
+        assert (lagging["group"], lagging["lag"]) == ("invoicing", 6)
+        (held,) = found["worst"]["held_back"]
+        assert (held["topic"], held["partition"]) == ("orders", 1)
+        client.end("shop")
+    again = fetch(broker, "overview")
+    assert (again["transactions_open"], again["oldest_start_time_ms"]) == (0, None)
+    assert again["worst"] == found["worst"], "nobody walks twice within ten seconds"
+    later(broker)
+    assert fetch(broker, "overview")["worst"]["held_back"] == []
+
+
+def test_a_long_walk_is_followed_by_a_long_rest(broker, monkeypatch):
+    later(broker)
+    monkeypatch.setattr(
+        module, "UNIT_SECONDS", 0.01
+    )  # As if there were ten thousand times as much.
+    first = fetch(broker, "overview")["worst"]
+    later(broker)
+    assert fetch(broker, "overview")["worst"]["as_of"] == first["as_of"]
+    broker.clock.advance(minutes=120)
+    monkeypatch.undo()
+    assert fetch(broker, "overview")["worst"]["as_of"] > first["as_of"]
+
+
+def test_a_walk_that_takes_long_goes_on(broker, monkeypatch):
+    """Who asks is shown what there was, and does not begin another one."""
+    later(broker)
+    before = fetch(broker, "overview")["worst"]
+    monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.01)
+    go_on, walks = threading.Event(), []
+    walk = module._walk
+
+    async def slow(question, pace):
+        walks.append(1)
+        await asyncio.to_thread(go_on.wait)
+        return await walk(question, pace)
+
+    monkeypatch.setattr(module, "_walk", slow)
+    later(broker)
+    for _ in range(3):
+        assert fetch(broker, "overview")["worst"] == before
+    assert len(walks) == 1
+    go_on.set()
+    wait_until(lambda: fetch(broker, "overview")["worst"] != before)
+    assert len(walks) == 1
+
+
+def test_a_walk_that_fails_is_said_and_the_rest_is_shown(broker, monkeypatch, caplog):
+    async def broken(question, pace):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(module, "_walk", broken)
+    later(broker)
+    assert fetch(broker, "overview")["checks"]["storage"] == "ok"
+    assert "cannot look for what is worst" in caplog.text
+
+
+def test_the_disk(broker):
+    found = fetch(broker, "storage")
+    assert found["free_bytes"] <= found["total_bytes"]
+    assert found["logs"] == len(broker.server.logs.logs)
+    assert found["size_bytes"] == sum(log.size_bytes for log in broker.server.logs.logs.values())
+    sizes = [each["size_bytes"] for each in found["largest"]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sum(each["count"] for each in found["flushes"]) > 0
+    assert found["flushes"][-1]["less_than_us"] is None
+    assert found["damage"] is None
+
+
+def test_settings_and_who_set_them(broker):
+    changed = {each["key"]: each for each in fetch(broker, "settings", changed="true")["items"]}
+    assert changed["num.partitions"]["value"] == "3"
+    assert changed["num.partitions"]["source"] == "server.properties"
+    assert "node.id" not in changed
+    page = fetch(broker, "settings", limit=5)
+    assert len(page["items"]) == 5
+    assert (
+        fetch(broker, "settings", limit=5, after=page["next"])["items"][0]["key"]
+        > (page["items"][-1]["key"])
+    )
+    (secret,) = fetch(broker, "settings", filter="bearer.token")["items"]
+    assert "a-secret" not in str(secret)
+    assert secret["value"]
+
+
+def test_history(broker):
+    broker.call(broker.server.history.look)
+    for _ in range(12):
+        record_a_second(broker)
+    found = fetch(broker, "history", series="records_in,flush_p99_ms")
+    assert [each["name"] for each in found["series"]] == ["records_in", "flush_p99_ms"]
+    assert len(found["times_ms"]) >= 12
+    assert {len(each["values"]) for each in found["series"]} == {len(found["times_ms"])}
+    since = found["times_ms"][-3]
+    newest = fetch(broker, "history", series="records_in", since_ms=since)
+    assert newest["times_ms"] == found["times_ms"][-3:]
+    coarse = fetch(broker, "history", series="connections,flush", step_s=10)
+    assert len(coarse["times_ms"]) == len(coarse["heat"][0]["times_ms"]) >= 1
+    assert len(coarse["heat"][0]["counts"][0]) == len(coarse["heat"][0]["bounds_us"])
+    every = fetch(broker, "history", series=",".join((*NAMES, *HEAT)), step_s=10)
+    assert len(every["series"]) == len(NAMES)
+    assert len(every["heat"]) == len(HEAT)
+
+
+@pytest.mark.parametrize(
+    "query", [{"series": "nonsense"}, {"step_s": 2}, {"series": ""}, {"since_ms": "yesterday"}]
+)
+def test_a_history_that_is_not_there(broker, query):
+    assert fetch(broker, "history", expected=400, **query)["error"] == "INVALID_REQUEST"
+
+
+async def test_what_is_switched_off():
+    async with Broker(config={**HTTP, "barnabas.console.history": "false"}) as broker:
+        address = broker.server.http.address
+        assert (await get(address, "/api/v1/history"))[0] == 404
+        assert (await get(address, "/api/v1/overview"))[0] == 200
+    async with Broker(config={**HTTP, "barnabas.console.access": "none"}) as broker:
+        status, headers, body = await get(broker.server.http.address, "/api/v1/overview")
+        assert (status, headers["content-type"]) == (404, "text/plain; charset=utf-8")
+        assert "/metrics" in body

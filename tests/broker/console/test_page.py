@@ -1,0 +1,40 @@
+"""docs/console.md says what is so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from barnabas.broker.console import live, pacing, parameters, transactions
+from barnabas.broker.console.routes import LIVE, ROUTES
+from barnabas.broker.http import connection
+from barnabas.broker.http.server import STREAMS_MAX
+from barnabas.broker.metrics.history import QUANTILE_NAMES, SERIES
+
+PAGE = (Path(__file__).parents[3] / "docs" / "console.md").read_text(encoding="utf-8")
+WORDS = {8: "eight", 10: "ten"}
+
+
+def test_every_path_is_named():
+    table = re.findall(r"^\| (`.+?`) \|", PAGE, re.MULTILINE)
+    named = [name for row in table for name in re.findall(r"`([^`]+)`", row)]
+    there = {route.template for route in ROUTES} | {LIVE.template}
+    assert {f"/api/v1/{name}" for name in named if "…" not in name} == there
+
+
+def test_what_can_be_watched_is_named():
+    watch = PAGE.split("## Live\n", 1)[1].split("\n## ", 1)[0]
+    for name, route in live.WATCHABLE.items():
+        assert f"`{name}:" in watch if route.name_in_path else f"`{name}`" in watch
+    assert f"at most {WORDS[live.WATCHED_MOST]}, names" in watch
+    assert f"after {live.COMMENT_SECONDS} s without" in watch
+    assert f"is cut\nafter {connection.ANSWER_SECONDS:.0f} s" in watch
+    assert f"There are {STREAMS_MAX} such connections" in watch
+
+
+def test_limits_are_true():
+    assert f"`limit` (at most {parameters.LIMIT_MOST:,})" in PAGE
+    assert f"no more than {pacing.UNITS_PER_TURN} things in a turn" in PAGE
+    assert f"its first {WORDS[transactions.HOLDERS_SHOWN]} open transactions" in PAGE
+    counted = f"{len(SERIES)} counters and {WORDS[len(QUANTILE_NAMES)]} quantiles"
+    assert counted in PAGE

@@ -1,0 +1,167 @@
+"""Who may see what: every row of the table of routes, asked by users with and without rights."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from barnabas.broker.api.checks import Denial
+from barnabas.broker.console.routes import ROUTES
+from barnabas.broker.security.operations import CLUSTER_NAME, Operation, ResourceType
+from barnabas.testing import Broker
+from tests.broker.console.asking import HTTP, fetch
+from tests.broker.http.test_server import ask
+from tests.broker.security.access_users import (
+    ADMIN,
+    NOBODY,
+    PASSWORD,
+    UserClient,
+    add_acls,
+    allow,
+    remove_acls,
+    settings,
+)
+from tests.counterparts.transaction_client import TransactionClient
+
+SOMEBODY = "somebody"
+"""Has the right of the test, of one name."""
+NAMES = {"topic": "seen", "group": "seen-group", "transactional_id": "seen-id"}
+OTHERS = {"topic": "hidden", "group": "hidden-group", "transactional_id": "hidden-id"}
+LISTENERS = "SASL_PLAINTEXT://127.0.0.1:0,PLAINTEXT://127.0.0.1:0"
+
+
+def basic(user):
+    return "Basic " + base64.b64encode(f"{user}:{PASSWORD}".encode()).decode()
+
+
+@pytest.fixture(scope="module")
+def broker():
+    """A broker with access control, and two of everything in it."""
+    config = {
+        **settings([ADMIN, NOBODY, SOMEBODY], LISTENERS),
+        **HTTP,
+        "transaction.state.log.num.partitions": "2",
+    }
+    with Broker(config=config) as running:
+        running.port = running.server.listeners[1].bound[1]
+        for names in (NAMES, OTHERS):
+            running.create_topic(names["topic"])
+        with TransactionClient(running) as client, UserClient(running.address, ADMIN) as admin:
+            for names in (NAMES, OTHERS):
+                client.begin(names["transactional_id"], names["topic"], 0)
+                commit(running, names)
+            running.admin = admin
+            yield running
+
+
+def commit(broker, names):
+    """Commit offsets of both topics, so that a group has something to hide."""
+    consumer = Consumer(
+        {"bootstrap.servers": f"127.0.0.1:{broker.port}", "group.id": names["group"]}
+    )
+    offsets = [TopicPartition(each["topic"], 0, 0) for each in (NAMES, OTHERS)]
+    consumer.commit(offsets=offsets, asynchronous=False)
+    consumer.close()
+
+
+def parts_of(route, names):
+    return [names[each[1:-1]] if each.startswith("{") else each for each in route.parts[2:]]
+
+
+def is_list(route):
+    return route.check.denial is Denial.LEFT_OUT
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.template)
+def test_nobody_sees_anything(broker, route):
+    parts = parts_of(route, NAMES)
+    if is_list(route):
+        assert fetch(broker, *parts, authorization=basic(NOBODY))["items"] == []
+        return
+    answer = fetch(broker, *parts, expected=403, authorization=basic(NOBODY))
+    assert answer["error"] == route.check.code.name
+    # Of what is not there the same is said.
+    absent = parts_of(route, dict.fromkeys(NAMES, "absent"))
+    assert fetch(broker, *absent, expected=403, authorization=basic(NOBODY))["error"] == (
+        route.check.code.name
+    )
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.template)
+def test_a_right_is_for_what_it_names(broker, route):
+    check = route.check
+    name = NAMES[check.name] if check.name else CLUSTER_NAME
+    acls = allow(SOMEBODY, check.resource_type, name, check.operation)
+    who = {"authorization": basic(SOMEBODY)}
+    add_acls(broker.admin, acls)
+    try:
+        answer = fetch(broker, *parts_of(route, NAMES), **who)
+        if is_list(route):
+            assert [next(iter(each.values())) for each in answer["items"]] == [name]
+        elif check.name:
+            fetch(broker, *parts_of(route, OTHERS), expected=403, **who)
+    finally:
+        remove_acls(broker.admin, acls)
+    # It is over at once.
+    if is_list(route):
+        assert fetch(broker, *parts_of(route, NAMES), **who)["items"] == []
+    else:
+        fetch(broker, *parts_of(route, NAMES), expected=403, **who)
+
+
+def test_a_group_shows_topics_and_transactions_only_to_those_who_may_see_them(broker):
+    who = {"authorization": basic(SOMEBODY)}
+    group = allow(SOMEBODY, ResourceType.GROUP, NAMES["group"], Operation.DESCRIBE)
+    describe = allow(SOMEBODY, ResourceType.TOPIC, NAMES["topic"], Operation.DESCRIBE)
+    read = allow(SOMEBODY, ResourceType.TOPIC, NAMES["topic"], Operation.READ)
+    key = allow(
+        SOMEBODY, ResourceType.TRANSACTIONAL_ID, NAMES["transactional_id"], Operation.DESCRIBE
+    )
+    given = []
+    try:
+        for more, topics, holder, transaction in (
+            (group, [], None, None),
+            (describe, ["seen"], False, None),
+            (read, ["seen"], True, False),
+            (key, ["seen"], True, True),
+        ):
+            add_acls(broker.admin, more)
+            given += more
+            answer = fetch(broker, "groups", NAMES["group"], **who)
+            assert [each["topic"] for each in answer["partitions"]] == topics
+            for each in answer["partitions"]:
+                assert (each["holder"] is not None) is holder
+                if holder:
+                    assert not each["holder"]["hanging"]
+                    assert (each["holder"]["transaction"] is not None) is transaction
+    finally:
+        remove_acls(broker.admin, given)
+
+
+def test_settings_of_a_topic_are_another_right(broker):
+    who = {"authorization": basic(SOMEBODY)}
+    acls = allow(SOMEBODY, ResourceType.TOPIC, "seen", Operation.DESCRIBE)
+    add_acls(broker.admin, acls)
+    assert fetch(broker, "topics", "seen", **who)["configs"] is None
+    remove_acls(broker.admin, acls)
+    assert fetch(broker, "topics", "seen", authorization=basic(ADMIN))["configs"]
+
+
+@pytest.mark.parametrize(
+    ("config", "page", "api"),
+    [
+        ({}, 200, 200),
+        ({"barnabas.http.listener": "0.0.0.0:0"}, 401, 401),
+        (settings([ADMIN]), 200, 401),
+        ({**settings([ADMIN]), "authorizer.class.name": "", "super.users": ""}, 200, 401),
+    ],
+)
+async def test_who_is_asked_who_he_is(config, page, api):
+    """This machine's own port asks nobody, unless clients of the broker have to log in."""
+    async with Broker(config={**HTTP, **config}) as broker:
+        address = ("127.0.0.1", broker.server.http.address[1])
+        for path, expected in (("/metrics", page), ("/api/v1/topics", api), ("/livez", 200)):
+            answer = await ask(address, f"GET {path} HTTP/1.0\r\n\r\n".encode())
+            assert (path, int(answer.split()[1])) == (path, expected)

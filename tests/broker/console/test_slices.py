@@ -1,0 +1,260 @@
+"""However much a broker holds, no turn of the loop belongs to the console for long.
+
+What is counted is what is looked at between two turns, never the time it takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+
+from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.console import pacing, worst
+from barnabas.broker.console.application import Console
+from barnabas.broker.console.encoding import ROWS_PER_PIECE
+from barnabas.broker.console.pacing import UNITS_PER_TURN
+from barnabas.broker.console.routes import ROUTES
+from barnabas.broker.http.answer import Answer
+from barnabas.broker.http.request import Request
+from barnabas.broker.runtime.stage import Stage
+from barnabas.broker.security.access import OPEN
+from barnabas.broker.topics.topic import Partition, Topic
+from barnabas.coordinator.groups.config import GroupConfig
+from barnabas.coordinator.groups.offset_table import CommittedOffset
+from barnabas.coordinator.groups.shard import GroupShard
+from barnabas.coordinator.transactions.shard import TransactionShard
+from barnabas.coordinator.transactions.state import State, Transaction
+from barnabas.coordinator.transactions.state import TopicPartition as TransactionPartition
+from barnabas.storage.config import LogConfig
+from barnabas.storage.counts import Histogram
+from barnabas.storage.producers import ProducerState
+from barnabas.testing import Broker
+from tests.broker.console.asking import HTTP
+
+PARTITIONS, GROUPS, SHARDS = 10_000, 100_000, 50
+
+
+class Looks:
+    """Counts looks since the last turn, and the most that there ever were."""
+
+    def __init__(self):
+        self.now = self.most = self.all = self.turns = 0
+
+    def __call__(self):
+        self.now += 1
+        self.all += 1
+        self.most = max(self.most, self.now)
+
+    async def turn_over(self):
+        self.now = 0
+        self.turns += 1
+
+
+class Log:
+    """A log that counts who looks at where it ends."""
+
+    log_start_offset = 3
+    last_stable_offset = 90
+    size_bytes = 1000
+    leader_epoch = 1
+    segments = (None,)
+    topic, partition = "", 0
+
+    def __init__(self, looks):
+        self._looks = looks
+        self.producers = ProducerState()
+
+    @property
+    def high_watermark(self):
+        self._looks()
+        return 100
+
+
+class Names(dict):
+    """A shard's groups, counted when their state is looked up."""
+
+    def __init__(self, looks, names):
+        super().__init__(names)
+        self._looks = looks
+
+    def get(self, name, default=None):
+        self._looks()
+        return super().get(name, default)
+
+
+def topic_of(name, count, looks):
+    topic = Topic(name, b"x" * 16, {}, LogConfig())
+    topic.partitions = [Partition(topic, index, index, Log(looks)) for index in range(count)]
+    return topic
+
+
+def shard_of(number, looks):
+    shard = GroupShard(GroupConfig())
+    for at in range(number, GROUPS, SHARDS):
+        committed = CommittedOffset(50, -1, "", 0, -1, b"x" * 16, at)
+        shard.offsets.put(f"group-{at:06}", "many-0", at % 100, committed)
+    shard.groups = Names(looks, shard.groups)
+    return shard
+
+
+def transactions_of(number):
+    shard = TransactionShard()
+    everywhere = frozenset(TransactionPartition("large", index) for index in range(PARTITIONS))
+    for at in range(number, 20_000, SHARDS):
+        state, partitions = (State.ONGOING, everywhere) if at % 100 == 0 else (State.EMPTY, ())
+        found = Transaction(f"id-{at:06}", at, 0, 60_000, state, partitions, 1)
+        shard.transactions[found.transactional_id] = found
+        if partitions:
+            shard.open[found.transactional_id] = found
+    return shard
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """A broker with 20,000 partitions, 100,000 groups and 20,000 transactional ids."""
+    looks = Looks()
+    topics = [topic_of(f"many-{number}", 100, looks) for number in range(PARTITIONS // 100)]
+    topics.append(topic_of("large", PARTITIONS, looks))
+    by_name = {topic.name: topic for topic in topics}
+    shards = [shard_of(number, looks) for number in range(SHARDS)]
+    ids = [transactions_of(number) for number in range(SHARDS)]
+
+    async def durable():
+        pass
+
+    def machine_of(group_id):
+        return shards[int(group_id.rpartition("-")[2]) % SHARDS]
+
+    def transaction(key):
+        return ids[int(key.rpartition("-")[2]) % SHARDS].transactions.get(key)
+
+    def partition(name, index):
+        return by_name[name].partitions[index]
+
+    coordinator = {"is_loading": False, "is_coordinator": lambda: True, "refusal": lambda _: 0}
+    tasks = []
+
+    def spawn(coroutine, name):
+        tasks.append(asyncio.get_running_loop().create_task(coroutine, name=name))
+
+    return SimpleNamespace(
+        looks=looks,
+        spawn=spawn,
+        stage=Stage.LISTENING,
+        failure=None,
+        node_id=1,
+        clock=SimpleNamespace(now_ms=lambda: 1_700_000_000_000, monotonic=lambda: 0.0),
+        config=BrokerConfig(),
+        cluster_id="",
+        history=None,
+        sockets=SimpleNamespace(connections=(), is_listening=True),
+        scrubber=SimpleNamespace(describe_damage=lambda: None),
+        logs=SimpleNamespace(
+            root="/data",
+            logs={
+                (topic.name, each.index): each.log for topic in topics for each in topic.partitions
+            },
+            file_system=SimpleNamespace(total_bytes=lambda _: 9, free_bytes=lambda _: 5),
+            full=False,
+            free_bytes=5,
+            files=None,
+            journal=SimpleNamespace(backlog_bytes=0),
+            flush_times=Histogram(),
+            flush_batches=Histogram(shift=0),
+        ),
+        catalogue=SimpleNamespace(
+            topics=by_name, topic=by_name.get, partition=partition, configs=SimpleNamespace()
+        ),
+        groups=SimpleNamespace(machines=shards, machine_of=machine_of, **coordinator),
+        transactions=SimpleNamespace(
+            machines=ids,
+            transaction=transaction,
+            durable=durable,
+            clients=SimpleNamespace(of=lambda _: None),
+            **coordinator,
+        ),
+    )
+
+
+ASKED = [
+    (("topics",), {"sort": "-size_bytes", "limit": "1000"}),
+    (("topics",), {"sort": "topic"}),
+    (("topics", "large", "partitions"), {"sort": "-held_back", "limit": "1000"}),
+    (("groups",), {"sort": "group", "limit": "1000"}),
+    (("groups",), {"sort": "-members", "filter": "GROUP-0"}),
+    (("groups",), {"sort": "-lag_held_back", "limit": "1000"}),
+    (("groups",), {"state": "Stable"}),
+    (("groups", "group-000007"), {}),
+    (("transactions",), {"sort": "-start_time_ms", "limit": "1000"}),
+    (("transactions",), {"open": "true"}),
+    (("transactions", "id-000100"), {"limit": "1000"}),
+    (("holders",), {"sort": "-held_back", "limit": "1000"}),
+    (("overview",), {}),
+    (("storage",), {}),
+    (("settings",), {}),
+]
+
+
+@pytest.mark.parametrize(("parts", "query"), ASKED, ids="/".join)
+async def test_no_turn_is_long(crowd, monkeypatch, parts, query):
+    looks = crowd.looks
+    looks.now = looks.most = looks.all = looks.turns = 0
+    monkeypatch.setattr(pacing, "turn_over", looks.turn_over)
+    monkeypatch.setattr(worst, "PATIENCE_SECONDS", 60)
+    request = Request("GET", ("api", "v1", *parts), query)
+    answer = await Console(crowd).answer(request, OPEN)
+    assert (answer.status, type(answer)) == (200, Answer)
+    # A partition is looked at no more than three times for the units it costs, a row as often.
+    assert looks.most <= UNITS_PER_TURN
+    if looks.all > UNITS_PER_TURN:
+        assert looks.turns > 0
+    for piece in answer.body:
+        assert piece.count('"transactional_id":') <= 11 * ROWS_PER_PIECE
+
+
+async def test_units_are_counted_and_turns_taken(monkeypatch):
+    looks = Looks()
+    monkeypatch.setattr(pacing, "turn_over", looks.turn_over)
+    pace = pacing.Pace()
+    for _ in range(10 * UNITS_PER_TURN):
+        await pace.spend()
+        looks()
+    assert looks.most == UNITS_PER_TURN
+    assert looks.turns == 9
+
+
+def test_every_list_is_asked_in_here():
+    lists = {route.template.split("/")[3] for route in ROUTES if "items" in str(route.shape)}
+    assert lists <= {parts[0] for parts, _ in ASKED}
+
+
+async def test_many_who_ask_at_once_share_the_turns():
+    """The slices of all requests together are one for each turn of the loop."""
+    async with Broker(config=HTTP) as broker:
+        loop = broker.server.loop
+        looks = Looks()
+
+        def turn():
+            looks.now = 0
+            looks.turns += 1
+            if not is_over:
+                loop.call_soon(turn)
+
+        is_over = False
+
+        async def ask():
+            pace = pacing.Pace()
+            for _ in range(5 * UNITS_PER_TURN):
+                await pace.spend()
+                looks()
+
+        asking = [loop.create_task(ask()) for _ in range(20)]
+        turn()
+        for each in asking:
+            await each
+        is_over = True
+        # The first slice of each is begun before anybody has waited.
+        assert looks.all == 100 * UNITS_PER_TURN
+        assert looks.turns >= 80
