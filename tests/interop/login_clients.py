@@ -29,6 +29,7 @@ from tests.counterparts.logins import (
     kafka_python_settings,
     librdkafka_settings,
 )
+from tests.interop import refused_kafka_python
 from tests.interop.clients import kafka
 from tests.interop.transactional import COMMITTED, PRODUCERS
 
@@ -106,13 +107,7 @@ class KafkaPython:
             consumer.close()
 
     def refusal(self, servers: str, login: Login, directory: Path) -> str:
-        try:
-            kafka.KafkaAdminClient(
-                bootstrap_timeout_ms=2000, **self.settings(servers, login)
-            ).close()
-        except kafka.errors.KafkaError as error:
-            return without_numbers(f"{type(error).__name__}: {error}")
-        return LET_IN
+        return without_numbers(refused_kafka_python.refusal(servers, login)) or LET_IN
 
 
 class ConfluentKafka:

@@ -81,6 +81,7 @@ OF_THE_PROCESS = {
     "advertised.listeners",
     "controller.listener.names",
     "controller.quorum.voters",
+    "listener.security.protocol.map",
     "listeners",
     "log.dir",
     "log.dirs",

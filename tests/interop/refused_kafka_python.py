@@ -1,0 +1,47 @@
+"""What kafka-python says when it is not let in.
+
+In a process of its own: a client whose constructor raises leaves a thread behind that goes on to
+connect, and whose sockets would be reported in whatever test comes next.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+
+import kafka
+from kafka.errors import KafkaError
+
+from tests.counterparts.logins import Login, kafka_python_settings
+
+TIMEOUT_S = 60
+
+
+def refusal(servers: str, login: Login) -> str:
+    """Return the error as the client words it; empty if it is let in."""
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", __name__],
+        input=pickle.dumps((servers, login)),
+        stdout=subprocess.PIPE,
+        timeout=TIMEOUT_S,
+        check=True,
+    )
+    return ended.stdout.decode()
+
+
+def _main() -> None:
+    servers, login = pickle.loads(sys.stdin.buffer.read())
+    settings = kafka_python_settings(login)
+    try:
+        kafka.KafkaAdminClient(
+            bootstrap_servers=servers, bootstrap_timeout_ms=2000, **settings
+        ).close()
+    except KafkaError as error:
+        print(f"{type(error).__name__}: {error}", end="", flush=True)
+    os._exit(0)  # The thread that is left would keep the process.
+
+
+if __name__ == "__main__":
+    _main()
