@@ -39,7 +39,7 @@ class AttackedBroker(BarnabasProcess):
 
     def command(self) -> list[str]:
         if "sasl.enabled.mechanisms" in self.overrides:
-            login = "SASL_PLAINTEXT" if self.tls_port is None else "SASL_SSL"
+            login = "SASL_SSL" if "SSL" in self.more_ports else "SASL_PLAINTEXT"
             protocols = f"PLAINTEXT:PLAINTEXT,SSL:SSL,LOGIN:{login}"
             self.overrides["listener.security.protocol.map"] = protocols
         return super().command()

@@ -124,7 +124,7 @@ async def flood(target: Target, seed: int, duration_s: float) -> Sent:
 
     async def begin(rng: random.Random) -> None:
         while time.monotonic() < until_s:
-            peer = await Peer.connect(HOST, target.broker.tls_port)
+            peer = await Peer.connect(HOST, target.broker.more_ports["SSL"])
             with contextlib.suppress(OSError):
                 await peer.send(first)
             sent["handshakes"] += 1
@@ -151,7 +151,7 @@ Misuse = Callable[[Target, random.Random, float], Awaitable[int]]
 async def renew(target: Target, rng: random.Random, _until_s: float) -> int:
     """Renew keys (TLS 1.3) or ask for another handshake (1.2), reading the answers."""
     version = rng.choice(VERSIONS)
-    async with await SecureWire.connect(HOST, target.broker.tls_port) as peer:
+    async with await SecureWire.connect(HOST, target.broker.more_ports["SSL"]) as peer:
         sealer = await peer.sealer(version)
         reading = asyncio.create_task(peer.hung_up_sealed(PATIENCE_S))
         count = 0
@@ -177,7 +177,7 @@ async def nonsense(target: Target, rng: random.Random, until_s: float) -> int:
     version = rng.choice(VERSIONS)
     count = 0
     while time.monotonic() < until_s:
-        async with await SecureWire.connect(HOST, target.broker.tls_port) as peer:
+        async with await SecureWire.connect(HOST, target.broker.more_ports["SSL"]) as peer:
             try:
                 sealer = await peer.sealer(version)
                 kind, data = rng.choice(
@@ -209,8 +209,7 @@ async def never_read(target: Target, rng: random.Random, until_s: float) -> int:
             frame(METADATA, 9, MetadataRequest(None)),
         )
     )
-    port = target.broker.tls_port
-    assert port is not None
+    port = target.broker.more_ports["SSL"]
     count = 0
     async with await SecureWire.connect(HOST, port, receive_buffer_bytes=4096) as peer:
         await peer.shake()
