@@ -21,6 +21,7 @@ from typing import Final, Protocol
 from crc32c import crc32c
 
 from barnabas.protocol.records import (
+    NO_PRODUCER_ID,
     TRANSACTIONAL_BIT,
     BatchHeader,
     place_batch,
@@ -217,14 +218,14 @@ class PartitionLog:
         return self._place(batch, header, stable=stable)
 
     def append_run(
-        self, batches: Sequence[bytes], *, transactional: bool = False
+        self, batches: Sequence[bytes], transactional_producer_id: int = NO_PRODUCER_ID
     ) -> tuple[list[int], CommitGroup | None]:
         """Append small client batches, from the first on, as far as they are nothing special.
 
         Returns the base offset of each one appended, and what all of them wait for. It stops
         without an error before a batch that is refused, repeated, stamped, or meets the end of a
-        segment: that one is for ``append``. ``transactional``: batches of transactions that are
-        open here are nothing special either.
+        segment: that one is for ``append``. Batches of an open transaction of the producer
+        ``transactional_producer_id`` are nothing special either.
         """
         offsets: list[int] = []
         epoch = self.leader_epoch
@@ -248,7 +249,8 @@ class PartitionLog:
             if has_producer and producers.check(header) is not ACCEPTED:
                 break
             if header[5] & TRANSACTIONAL_BIT and not (
-                transactional and producers.is_in_transaction(header[9], header[10])
+                header[9] == transactional_producer_id
+                and producers.is_in_transaction(header[9], header[10])
             ):
                 break
             last_offset = next_offset + header[6]

@@ -277,6 +277,13 @@ class Transactions:
 
     # -------------------------------------------------------------------------- what writes imply
 
+    def has_producer(self, transactional_id: str, producer_id: int) -> bool:
+        """Whether this is the producer id of a transactional id that is served and known here."""
+        if self.refusal(transactional_id):
+            return False
+        transaction = self.transaction(transactional_id)
+        return transaction is not None and transaction.producer_id == producer_id
+
     def add(self, command: AddPartitions) -> ErrorCode:
         """Make partitions part of a transaction, in front of what is appended next (P1)."""
         code = self.refusal(command.transactional_id)

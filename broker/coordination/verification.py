@@ -5,6 +5,9 @@ version 11 the client has added the partition, and here it is verified; from ver
 adds it, in front of the data in the same journal. Nothing is awaited between the coordinator's word
 and the append, so no marker can slip in between (P6): Kafka's verification guard closes a gap that
 does not exist here.
+
+An open transaction of a producer id is nobody's but of its transactional id's, which is what a
+client has its right for. Apache Kafka 4.3.0 takes the word of whoever knows the producer id.
 """
 
 from __future__ import annotations
@@ -52,6 +55,9 @@ def is_transactional(records: memoryview | None) -> bool:
 class Coordinator(Protocol):
     """What is needed of the transaction coordinator."""
 
+    def has_producer(self, transactional_id: str, producer_id: int) -> bool:
+        """Whether this is the producer id of a transactional id that is known."""
+
     def add(self, command: AddPartitions) -> ErrorCode:
         """Make partitions part of a transaction."""
 
@@ -87,7 +93,8 @@ Batches = list[tuple[TopicPartition, ProducerState, memoryview]]
 
 def verify(transactions: Coordinator, writer: Writer, batches: Batches) -> Verification:
     """Let the coordinator judge all transactional ``batches`` of a request at once."""
-    if writer.transactional_id is None:
+    key = writer.transactional_id
+    if key is None:
         return Verification({}, error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     producer: tuple[int, int] | None = None
     refused: dict[TopicPartition, ErrorCode] = {}
@@ -104,7 +111,10 @@ def verify(transactions: Coordinator, writer: Writer, batches: Batches) -> Verif
             unverified.add(topic_partition)
         elif epoch < entry.epoch:
             refused[topic_partition] = ErrorCode.INVALID_PRODUCER_EPOCH
-        elif not (entry.is_in_transaction or entry.duplicate_of(read_header(records))):
+        elif not (
+            (entry.is_in_transaction and transactions.has_producer(key, producer_id))
+            or entry.duplicate_of(read_header(records))
+        ):
             # A repeated batch is answered from the log's memory and opens nothing (S4).
             unverified.add(topic_partition)
     unverified -= refused.keys()

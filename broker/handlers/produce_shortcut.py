@@ -11,8 +11,9 @@ Versions before 7 are left out: they may not bring zstd, so each batch would hav
 What a client may not write is never learned, and what was learned is dropped with the whole
 shortcut as soon as anything changes of what clients may do (``network/pipeline.py``).
 
-A transactional batch is taken when the log knows its transaction as open: then no coordinator has
-to be asked about it (``coordination/verification.py``). A transaction's first batch is none of
+A transactional batch is taken when the log knows its transaction as open, and its producer id is
+the one that the request's transactional id had when the request was learned: then no coordinator
+has to be asked about it (``coordination/verification.py``). A transaction's first batch is none of
 those.
 """
 
@@ -34,6 +35,7 @@ from barnabas.protocol.messages.produce import (
 from barnabas.protocol.records import (
     ATTRIBUTES_LOW_BYTE,
     HEADER_BYTES,
+    NO_PRODUCER_ID,
     PRODUCER_ID_POSITION,
     TRANSACTIONAL_BIT,
 )
@@ -43,6 +45,7 @@ from barnabas.storage.errors import Rejected
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from barnabas.broker.coordination.transactions import Transactions
     from barnabas.broker.topics.catalogue import Catalogue
     from barnabas.broker.topics.topic import Topic
     from barnabas.protocol.frame import FrameBuffer
@@ -161,15 +164,19 @@ class ProduceShortcut:
         "_answer",
         "_by_id",
         "_common",
+        "_producer_id",
         "_result_position",
         "_topic_key",
         "_topics",
-        "_transactional",
+        "_transactions",
         "_version",
     )
 
-    def __init__(self, catalogue: Catalogue, context: RequestContext) -> None:
+    def __init__(
+        self, catalogue: Catalogue, transactions: Transactions, context: RequestContext
+    ) -> None:
         """Nothing is known yet."""
+        self._transactions = transactions
         self._access = context.access
         self._version = context.api_version
         self._by_id = context.api_version >= TOPIC_IDS_SINCE
@@ -178,8 +185,8 @@ class ProduceShortcut:
         )
         self._common: CommonRequest | None = None
         self._topic_key: str | bytes = b""
-        self._transactional = False
-        """Whether the known request names a transactional id."""
+        self._producer_id = NO_PRODUCER_ID
+        """Of the transactional id that the known request names, if it names one."""
         self._answer = bytearray()
         self._result_position = 0
 
@@ -207,6 +214,7 @@ class ProduceShortcut:
         if index_position <= position:
             return
         span = (index, stop - size, stop)
+        self._producer_id = self._producer_of(request.transactional_id, records)
         if known is not None and known.is_like(frame, span):
             self._common = known  # With all that was learned along with it.
             return
@@ -215,8 +223,15 @@ class ProduceShortcut:
         if common.is_like(frame, span):
             self._common = common
             self._topic_key = topic.topic_id if self._by_id else topic.name
-            self._transactional = bool(request.transactional_id)
             self._learn_answer(topic)
+
+    def _producer_of(self, transactional_id: str | None, records: memoryview) -> int:
+        """The producer id of a request's batch, if it is that of its transactional id."""
+        if not transactional_id or len(records) < HEADER_BYTES:
+            return NO_PRODUCER_ID
+        producer_id: int = _producer(records, PRODUCER_ID_POSITION)[0]
+        known = self._transactions.has_producer(transactional_id, producer_id)
+        return producer_id if known else NO_PRODUCER_ID
 
     def _may_write(self, topic_data: TopicProduceData, transactional_id: str | None) -> bool:
         """Whether the client may write what a request names, batches of transactions included."""
@@ -313,7 +328,7 @@ class ProduceShortcut:
         log = self._log_of(partition)
         if log is None or not batches:
             return None
-        offsets, group = log.append_run(batches, transactional=self._transactional)
+        offsets, group = log.append_run(batches, self._producer_id)
         if group is None:  # The first is something special: a repetition, a roll, an error.
             records = memoryview(batches[0])
             return self._append(frames, partition, records, correlation_ids[0], ends[0])
@@ -374,8 +389,9 @@ class ProduceShortcut:
             return False
         if not records[ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT:
             return True
-        return self._transactional and log.producers.is_in_transaction(
-            *_producer(records, PRODUCER_ID_POSITION)
+        producer_id, epoch = _producer(records, PRODUCER_ID_POSITION)
+        return producer_id == self._producer_id and log.producers.is_in_transaction(
+            producer_id, epoch
         )
 
     def _log_of(self, partition: int) -> PartitionLog | None:

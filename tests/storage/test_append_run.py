@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from barnabas.protocol.records import iterate_batches
+from barnabas.protocol.records import iterate_batches, read_producer
 from barnabas.storage.config import LOG_APPEND_TIME, LogConfig
 from barnabas.storage.errors import Rejected
 from barnabas.storage.memory_read import read_memory
@@ -50,7 +50,7 @@ def append_together(log, batches):
     answers = []
     while len(answers) < len(batches):
         rest = batches[len(answers) :]
-        offsets, group = log.append_run(rest, transactional=True)
+        offsets, group = log.append_run(rest, read_producer(rest[0])[0])
         assert bool(offsets) == (group is not None)
         answers += offsets or append_alone(log, rest[:1])
     return answers
@@ -97,13 +97,14 @@ def test_only_open_transactions_go_on_together():
     host.append(batch())
     log = host.log
     run = [bytes(from_producer(7, number, transactional=True)) for number in range(1, 4)]
-    assert log.append_run(run, transactional=True) == ([], None)
+    assert log.append_run(run, 7) == ([], None)
     host.append(from_producer(7, 0, transactional=True))
     assert log.append_run(run) == ([], None), "the request names no transactional id"
-    offsets, _ = log.append_run([*run[:2], bytes(from_producer(7, 3))], transactional=True)
+    assert log.append_run(run, 8) == ([], None), "it names another one"
+    offsets, _ = log.append_run([*run[:2], bytes(from_producer(7, 3))], 7)
     assert offsets == [2, 3], "a plain batch beside the open transaction is not taken (P4)"
     host.marker(7, commit=True)
-    assert log.append_run(run[2:], transactional=True) == ([], None)
+    assert log.append_run(run[2:], 7) == ([], None)
 
 
 def test_a_topic_that_stamps_takes_them_one_by_one():

@@ -94,6 +94,31 @@ def is_open(broker, topic, producer, partition=0):
 # -------------------------------------------------------------------------- who asks, about what
 
 
+@pytest.mark.parametrize("is_repeated", [False, True], ids=["at first", "after its own"])
+@pytest.mark.parametrize("version", SOME)
+def test_nobody_writes_into_the_transaction_of_another_id(
+    broker, wire, topic, producer, version, is_repeated
+):
+    """Whoever has a right for an id of his own knows, or guesses, the producer ids of others."""
+    assert producer.add(topic, 0) == NONE
+    assert producer.send(topic, b"first").error_code == NONE
+    with Wire(broker.address, timeout_s=PATIENCE_S) as other_wire:
+        other = RawProducer(other_wire, f"{topic.name}-other", version)
+        if is_repeated:  # What comes next is like what its connection already knows.
+            assert other.add(topic, 0) == NONE
+            for _ in range(3):
+                assert other.send(topic, b"own").error_code == NONE
+        claimed = {"producer_id": producer.producer_id, "producer_epoch": producer.epoch}
+        refused = other.send(topic, b"smuggled", sequence=1, **claimed)
+        assert refused.error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert producer.send(topic, b"second").error_code == NONE
+    producer.end()
+    found = everything(wire, topic)
+    assert found[0] == b"first"
+    assert found[-1] == b"second"
+    assert b"smuggled" not in found
+
+
 @pytest.mark.parametrize("version", CLASSIC)
 def test_a_partition_that_was_not_added_is_refused_before_version_12(broker, wire, topic, producer):
     refused = (

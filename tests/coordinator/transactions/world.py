@@ -210,6 +210,10 @@ class World:
 
     # ------------------------------------------------------------------------------------- requests
 
+    def has_producer(self, transactional_id: str, producer_id: int) -> bool:
+        transaction = self.shard.transactions.get(transactional_id)
+        return transaction is not None and transaction.producer_id == producer_id
+
     def add(self, command: AddPartitions) -> ErrorCode:
         return self.execute(command).error
 
