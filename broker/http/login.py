@@ -80,12 +80,14 @@ class HttpLogin:
     async def _log_in(self, name: str, password: str, peer_host: str) -> Access | Answer:
         self._attempts += 1
         try:
-            is_user = await self._passwords.verify(name, password)
+            still_holds = await self._passwords.verify(name, password)
         finally:
             self._attempts -= 1
-        if not is_user:
+        if still_holds is None:
             return await self._held_back(name, "password", "not the password", peer_host)
-        return self._new_access(user(name), peer_host)
+        access = self._new_access(user(name), peer_host)
+        access.login_holds = still_holds
+        return access
 
     async def _held_back(self, name: str, mechanism: str, reason: str, peer_host: str) -> Answer:
         self._audit.login_failed(name, peer_host, "http", mechanism, reason)
