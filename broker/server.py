@@ -409,6 +409,7 @@ class BrokerServer:
 
     def _http_login(self) -> HttpLogin:
         return HttpLogin(
+            clock=self.clock,
             token=self.config.http_bearer_token,
             passwords=self.logins.passwords(),
             failed_logins=self.sockets.failed_logins,

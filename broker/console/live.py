@@ -6,7 +6,8 @@ Rules of this file:
   has; who reads nothing at all is cut by the connection.
 * **Nothing is gathered while nobody watches**, and what several watch is gathered and written once.
 * What has not changed is not sent again; a comment tells proxies and browsers that it goes on.
-* What a viewer may see is asked anew every second.
+* What a viewer may see is asked anew every second, and whether the password that he has given is
+  still his: a stream ends with it.
 """
 
 from __future__ import annotations
@@ -152,7 +153,9 @@ class Live:
                 if key not in seen:
                     seen[key] = await self._state(each, access)
                 states[each.text] = seen[key]
-            if viewer in self._views:
+            if not access.login_holds():
+                viewer.abort()
+            elif viewer in self._views:
                 _show(viewer, view, states)
 
     async def _state(self, watched: Watched, access: Access) -> _State:

@@ -23,6 +23,7 @@ from barnabas.broker.security.principals import Principal, user
 
 if TYPE_CHECKING:
     from barnabas.broker.http.request import Request
+    from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.security.failed_logins import FailedLogins
     from barnabas.broker.security.passwords import Passwords
 
@@ -30,6 +31,10 @@ CHALLENGE: Final = 'Basic realm="barnabas", Bearer realm="barnabas"'
 ATTEMPTS_MAX: Final = 16
 """Passwords that are looked at at a time: for those of SCRAM it takes a thread."""
 TEXT_BYTES_MAX: Final = 2048
+NOTED_AGAIN_S: Final = 3600
+"""A login is noted once in this time for each user and address: every request is a login."""
+NOTED_MAX: Final = 10_000
+"""Users and addresses that are remembered as noted; then the oldest one is forgotten."""
 
 
 class HttpLogin:
@@ -38,6 +43,7 @@ class HttpLogin:
     def __init__(
         self,
         *,
+        clock: Clock,
         token: str | None,
         passwords: Passwords,
         failed_logins: FailedLogins,
@@ -46,6 +52,7 @@ class HttpLogin:
         is_recovered: Callable[[], bool],
     ) -> None:
         """``failed_logins`` are also those of the listeners; before recovery no user is known."""
+        self._clock = clock
         self._token = None if token is None else token.encode()
         self._passwords = passwords
         self._failed_logins = failed_logins
@@ -53,6 +60,8 @@ class HttpLogin:
         self._audit = audit
         self._is_recovered = is_recovered
         self._attempts = 0
+        # When a login of a principal, from an address, by a mechanism, was noted; the latest last.
+        self._noted: dict[tuple[str, str, str], float] = {}
 
     def judge(
         self, request: Request, peer_host: str
@@ -66,6 +75,7 @@ class HttpLogin:
             return text(429, "too many failed logins from this address")
         if scheme.lower() == "bearer" and self._token is not None:
             if hmac.compare_digest(credentials.encode("latin-1"), self._token):
+                self._note(OPEN.principal, peer_host, "token")
                 return OPEN
             return self._held_back("", "token", "not the token", peer_host)
         pair = _name_and_password(credentials) if scheme.lower() == "basic" else None
@@ -80,12 +90,27 @@ class HttpLogin:
     async def _log_in(self, name: str, password: str, peer_host: str) -> Access | Answer:
         self._attempts += 1
         try:
-            is_user = await self._passwords.verify(name, password)
+            still_holds = await self._passwords.verify(name, password)
         finally:
             self._attempts -= 1
-        if not is_user:
+        if still_holds is None:
             return await self._held_back(name, "password", "not the password", peer_host)
-        return self._new_access(user(name), peer_host)
+        access = self._new_access(user(name), peer_host)
+        access.login_holds = still_holds
+        self._note(access.principal, peer_host, "password")
+        return access
+
+    def _note(self, principal: str, peer_host: str, mechanism: str) -> None:
+        """Write a login to the audit log, unless that was done a while ago."""
+        key, now = (principal, peer_host, mechanism), self._clock.monotonic()
+        noted = self._noted.get(key)
+        if noted is not None and now - noted < NOTED_AGAIN_S:
+            return
+        self._noted.pop(key, None)
+        if len(self._noted) >= NOTED_MAX:
+            del self._noted[next(iter(self._noted))]
+        self._noted[key] = now
+        self._audit.logged_in(principal, peer_host, "http", mechanism)
 
     async def _held_back(self, name: str, mechanism: str, reason: str, peer_host: str) -> Answer:
         self._audit.login_failed(name, peer_host, "http", mechanism, reason)
@@ -105,6 +130,9 @@ class HttpLogin:
 
 class LoginAudit(Protocol):
     """What keeps a record of logins."""
+
+    def logged_in(self, principal: str, host: str, listener: str, mechanism: str) -> None:
+        """Take note of a login."""
 
     def login_failed(
         self, user: str, host: str, listener: str, mechanism: str, reason: str

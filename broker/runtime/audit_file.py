@@ -1,7 +1,9 @@
 """Where the audit log goes: a file of its own, written by a thread, or among the other log lines.
 
 The event loop never waits for the file's disk. When more lines wait than may, the newest are left
-out, and their number is logged. A file that was moved away (logrotate) is made again.
+out, and their number is logged. A file that was moved away (logrotate) is made again, for its owner
+alone. The logger has no name that others know: no level, of the configuration or set by a client,
+keeps audit lines back.
 """
 
 from __future__ import annotations
@@ -11,12 +13,14 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from io import TextIOWrapper
 from logging.handlers import QueueHandler, QueueListener, WatchedFileHandler
 from queue import Full, Queue
 from typing import Final, NamedTuple
 
 WAITING_MAX: Final = 10_000
 """Lines that may wait for the disk."""
+APPEND: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 
 logger = logging.getLogger("barnabas.broker.runtime.audit_file")
 
@@ -30,16 +34,14 @@ class AuditOutput(NamedTuple):
 
 def audit_output(path: str) -> AuditOutput:
     """Return what writes lines to a file, or to the log where ``path`` is empty; raises OSError."""
+    log = logging.Logger("barnabas.audit", logging.INFO)  # noqa: LOG001  see the top
     if not path:
-        log = logging.getLogger("barnabas.audit")
+        log.parent = logging.root  # Its handlers take what comes from below, whatever its level is.
         return AuditOutput(lambda line: log.info("%s", line), lambda: None)
-    os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    file = _File(path)
     lines: Queue[logging.LogRecord] = Queue(WAITING_MAX)
-    # None of the loggers that clients may switch off.
-    log = logging.Logger("barnabas.audit")  # noqa: LOG001
-    waiting = _Waiting(lines)
-    log.addHandler(waiting)
-    listener = QueueListener(lines, _File(path))
+    log.addHandler(_Waiting(lines))
+    listener = QueueListener(lines, file)
     listener.start()
 
     def close() -> None:
@@ -88,8 +90,15 @@ class _File(WatchedFileHandler):
 
     def _error_of(self, record: logging.LogRecord) -> BaseException | None:
         self._error = None
-        super().emit(record)
+        try:
+            super().emit(record)
+        except OSError as error:  # The file cannot be made again.
+            return error
         return self._error
+
+    def _open(self) -> TextIOWrapper:
+        descriptor = os.open(self.baseFilename, APPEND, 0o600)
+        return os.fdopen(descriptor, "a", encoding=self.encoding, errors=self.errors)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802  logging's name
         """Note what has kept a line from being written."""

@@ -13,6 +13,7 @@ Rules of this file:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from barnabas.broker.security.operations import EVERY_BIT, SUPPORTED, Operation, ResourceType
@@ -24,6 +25,11 @@ REMEMBERED: Final = frozenset((Operation.READ, Operation.WRITE, Operation.DESCRI
 """What is asked all the time; the rest is rare, and each time an event of the audit log."""
 REMEMBERED_NAMES_MAX: Final = 10_000
 """Names of one type and one operation that a session remembers; then it forgets all of them."""
+
+
+def always() -> bool:
+    """Say that a login does not end by itself."""
+    return True
 
 
 class Generation:
@@ -69,7 +75,16 @@ class Judge(Protocol):
 class Access:
     """What one client may do, from one address."""
 
-    __slots__ = ("_allowed", "_generation", "_judge", "_mark", "_seen", "host", "principal")
+    __slots__ = (
+        "_allowed",
+        "_generation",
+        "_judge",
+        "_mark",
+        "_seen",
+        "host",
+        "login_holds",
+        "principal",
+    )
 
     def __init__(
         self, principal: str, host: str, judge: Judge | None, generation: Generation
@@ -77,6 +92,8 @@ class Access:
         """Without a ``judge`` everything is allowed."""
         self.principal = principal
         self.host = host
+        self.login_holds: Callable[[], bool] = always
+        """For what goes on for long: whether the password that was given is still the user's."""
         self._judge = judge
         self._generation = generation
         self._seen = generation.number

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from barnabas.broker.security.principals import Principal, user
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.sasl.exchange import Accepted, SaslFailed, ServerExchange
+from barnabas.protocol.sasl.exchange import Accepted, OtherUser, SaslFailed, ServerExchange
 
 HANDSHAKE_KEY: Final = 17
 API_VERSIONS_KEY: Final = 18
@@ -35,7 +35,11 @@ USER_LOGGED: Final = 64
 REASON_LOGGED: Final = 200
 """Characters of what a client has sent that come into the log."""
 
-NewExchange: TypeAlias = Callable[[], ServerExchange]
+NewExchange: TypeAlias = Callable[[str | None], ServerExchange]
+"""Begins an exchange; of a repetition with the name of the one user who may log in.
+
+A mechanism that knows the name before it verifies anything raises OtherUser for another one.
+"""
 
 
 class State(Enum):
@@ -161,7 +165,7 @@ class Login:
         self.mechanism = mechanism
         self.raw = version == 0
         self.state = State.CHOSEN
-        self._exchange = new()
+        self._exchange = new(None if self.earlier is None else self.earlier.principal.name)
         return None
 
     def step(self, token: bytes) -> Outcome:
@@ -173,6 +177,8 @@ class Login:
         self.state = State.FAILED  # Also after a bug in there no other token is looked at.
         try:
             found = exchange.step(token)
+        except OtherUser as error:
+            return self._is_other(user(error.user))
         except SaslFailed as error:
             return self._failed(str(error), error.user, error.detail)
         if not isinstance(found, Accepted):
@@ -180,15 +186,19 @@ class Login:
             return Next(found.token)
         principal = user(found.user)
         if self.earlier is not None and principal != self.earlier.principal:
-            earlier = self.earlier.principal
-            message = (
-                f"Cannot change principals during re-authentication from {earlier.kind}."
-                f"{earlier.name}: {principal.kind}.{principal.name}"
-            )
-            return self._failed(message, found.user)
+            return self._is_other(principal)
         self.state = State.COMPLETE
         self._exchange = None
         return LoggedIn(found.token, principal, self.mechanism, found.expires_ms)
+
+    def _is_other(self, principal: Principal) -> LoginFailed:
+        assert self.earlier is not None
+        earlier = self.earlier.principal
+        message = (
+            f"Cannot change principals during re-authentication from {earlier.kind}."
+            f"{earlier.name}: {principal.kind}.{principal.name}"
+        )
+        return self._failed(message, principal.name)
 
     def _failed(self, message: str, user_name: str = "", detail: str = "") -> LoginFailed:
         self.state = State.FAILED

@@ -128,13 +128,13 @@ class Logins:
         if not users:
             raise hidden(where, 'it names no user; write user_NAME="password"')
         self._plain_users.append(users)
-        return lambda: PlainServer(users.verify)
+        return lambda only: PlainServer(users.verify, only)
 
     def _scram(self, listener: ListenerConfig, name: str, mechanism: str) -> NewExchange:
         self._modules.of(listener, name, mechanism)  # Of no use, but not to be another one's.
         kind = self._offered_scram[mechanism] = scram.MECHANISMS[mechanism]
         find = self.scram.finder(kind)
-        return lambda: ScramServer(kind, find, secrets.token_urlsafe(NONCE_BYTES))
+        return lambda only: ScramServer(kind, find, secrets.token_urlsafe(NONCE_BYTES), only)
 
     def _oauthbearer(self, listener: ListenerConfig, name: str, mechanism: str) -> NewExchange:
         module = self._modules.of(listener, name, mechanism)

@@ -7,6 +7,7 @@ import hmac
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from barnabas.broker.security.access import always
 from barnabas.protocol.sasl.scram import (
     ScramCredential,
     ScramMechanism,
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from barnabas.broker.security.plain_users import PlainUsers
 
 Find: TypeAlias = Callable[[str], ScramCredential]
+StillHolds: TypeAlias = Callable[[], bool]
+"""Says whether what somebody has logged in with is still a credential of his."""
 
 
 class Passwords:
@@ -36,17 +39,27 @@ class Passwords:
     def __bool__(self) -> bool:
         return bool(self._plain or self._scram)
 
-    async def verify(self, name: str, password: str) -> bool:
-        """Whether a password is a user's; takes as long for a name that is nobody's.
+    async def verify(self, name: str, password: str) -> StillHolds | None:
+        """Return what says how long a login holds; None: the password is not the user's.
 
-        SCRAM keeps what takes thousands of rounds to make of a password: that is for a thread.
+        Takes as long for a name that is nobody's. SCRAM keeps what takes thousands of rounds to
+        make of a password: that is for a thread, and the credential may be another one afterwards.
         """
-        matches = [users.verify(name, password) for users in self._plain]
+        plain = [users.verify(name, password) for users in self._plain]
         credentials = [(mechanism, find(name)) for mechanism, find in self._scram]
-        if credentials:
-            hashed = await asyncio.to_thread(_match_all, credentials, password)
-            matches.extend(hashed)
-        return any(matches)
+        matches = await asyncio.to_thread(_match_all, credentials, password) if credentials else []
+        if any(plain):
+            return always  # They are those of the configuration.
+        proved = [
+            (find, kept)
+            for is_same, (_, find), (_, kept) in zip(matches, self._scram, credentials, strict=True)
+            if is_same
+        ]
+
+        def still_holds() -> bool:
+            return any(find(name) == kept for find, kept in proved)
+
+        return still_holds if still_holds() else None
 
 
 def _match_all(

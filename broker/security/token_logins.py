@@ -39,7 +39,8 @@ class TokenLogins:
             raise ConflictingValues(key, "", reason)
         server = self._server(listener, str(url), rules.algorithms)
         verifier = TokenVerifier(rules, lambda: server.keys, self._clock.now_ms, server.unknown_key)
-        return lambda: OAuthBearerServer(verifier.verify)
+        # Whose a token is shows when it is verified; it is not to be guessed as a password is.
+        return lambda _only: OAuthBearerServer(verifier.verify)
 
     async def open(self) -> None:
         """Fetch the keys for the first time; raises ConfigError where a file has none."""

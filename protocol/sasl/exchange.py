@@ -15,6 +15,13 @@ class SaslFailed(Exception):
         self.detail = detail
 
 
+class OtherUser(SaslFailed):
+    """Somebody else is to log in than the one who may; nothing was verified."""
+
+    def __init__(self, user: str) -> None:
+        super().__init__("", user)
+
+
 class Challenge(NamedTuple):
     """The server's next token; the exchange goes on."""
 

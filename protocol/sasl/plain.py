@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from barnabas.protocol.sasl.exchange import Accepted, SaslFailed, Step
+from barnabas.protocol.sasl.exchange import Accepted, OtherUser, SaslFailed, Step
 
 MECHANISM: Final = "PLAIN"
 _PARTS: Final = 3
@@ -14,9 +14,13 @@ _PARTS: Final = 3
 class PlainServer:
     """Takes one token: authorization id, user, password, with NUL between them."""
 
-    def __init__(self, verify: Callable[[str, str], bool]) -> None:
-        """``verify`` says whether a password is a user's, in the same time for every user."""
+    def __init__(self, verify: Callable[[str, str], bool], only: str | None = None) -> None:
+        """``verify`` says whether a password is a user's, in the same time for every user.
+
+        ``only``: the one user who may log in; of others no password is looked at.
+        """
         self._verify = verify
+        self._only = only
 
     def step(self, token: bytes) -> Step:
         """Check the token; the words of each failure are Apache Kafka's."""
@@ -32,6 +36,8 @@ class PlainServer:
             raise SaslFailed("Authentication failed: username not specified")
         if not password:
             raise SaslFailed("Authentication failed: password not specified", user)
+        if self._only is not None and user != self._only:
+            raise OtherUser(user)
         if not self._verify(user, password):
             raise SaslFailed("Authentication failed: Invalid username or password", user)
         if authorization_id not in {"", user}:

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from barnabas.protocol.sasl.exchange import Accepted, Challenge, SaslFailed, Step
+from barnabas.protocol.sasl.exchange import Accepted, Challenge, OtherUser, SaslFailed, Step
 
 ITERATIONS_MIN: Final = 4096
 ITERATIONS_MAX: Final = 16_384
@@ -128,15 +128,21 @@ class ScramServer:
     """The server's side: takes two tokens."""
 
     def __init__(
-        self, mechanism: ScramMechanism, find: Callable[[str], ScramCredential], nonce: str
+        self,
+        mechanism: ScramMechanism,
+        find: Callable[[str], ScramCredential],
+        nonce: str,
+        only: str | None = None,
     ) -> None:
         """``find`` returns a user's credential; for a name of nobody one that nothing matches.
 
-        ``nonce`` is the server's part: printable characters, used this once.
+        ``nonce`` is the server's part: printable characters, used this once. ``only``: the one user
+        who may log in; others fail at the first message.
         """
         self._mechanism = mechanism
         self._find = find
         self._nonce = nonce
+        self._only = only
         self._begun: _Conversation | None = None
 
     def step(self, token: bytes) -> Step:
@@ -152,6 +158,8 @@ class ScramServer:
         user = _decoded_name(found["user"])
         if _decoded_name(found["authorization"] or "") not in {"", user}:
             raise SaslFailed(OTHER_AUTHORIZATION_ID, user)
+        if self._only is not None and user != self._only:
+            raise OtherUser(user)
         credential = self._find(user)
         nonce = found["nonce"] + self._nonce
         answer = f"r={nonce},s={_base64(credential.salt)},i={credential.iterations}"

@@ -60,6 +60,7 @@ ON_PURPOSE = {
     "OAUTHBEARER of another scheme": "Kafka closes without a word; 58 is what a client can tell",
     "again in another way": "likewise",
     "again in an unknown way": "Kafka closes without a word; 33 is what a client can tell",
+    "again as somebody else, by a guess": "Kafka says whether the password is right",
     "PLAIN that is not UTF-8": "Kafka reads it as some other name",
 }
 
@@ -488,6 +489,8 @@ def again(*steps: str, version: int = 1) -> Case:
                     yield client.authenticate()
                 case ["bob"]:
                     yield client.authenticate(f"\0bob\0{USERS['bob']}".encode())
+                case ["guess"]:
+                    yield client.authenticate(b"\0bob\0guess")
                 case ["wrong"]:
                     yield client.authenticate(b"\0alice\0wrong")
                 case ["ask", name]:
@@ -504,6 +507,7 @@ REPEATED: dict[str, Case] = {
     "again and again": again(*LOGIN_AGAIN, "pause", *LOGIN_AGAIN, "ask DescribeCluster"),
     "again and again at once": again(*LOGIN_AGAIN, *LOGIN_AGAIN, "ask DescribeCluster"),
     "again as somebody else": again("handshake PLAIN", "bob", "ask DescribeCluster"),
+    "again as somebody else, by a guess": again("handshake PLAIN", "guess"),
     "again with a wrong password": again("handshake PLAIN", "wrong", "ask DescribeCluster"),
     "again in another way": again("handshake SCRAM-SHA-256", "token"),
     "again in an unknown way": again("handshake NONE", "token"),

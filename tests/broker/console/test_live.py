@@ -17,12 +17,18 @@ from barnabas.broker.console.shapes import Overview
 from barnabas.broker.http import connection as http_connection
 from barnabas.broker.http.server import STREAMS_MAX
 from barnabas.broker.security.operations import Operation, ResourceType
+from barnabas.protocol.messages.alter_user_scram_credentials import (
+    ALTER_USER_SCRAM_CREDENTIALS,
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+)
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, check, path
 from tests.broker.console.test_rights import basic
 from tests.broker.http.test_server import get, status_of
 from tests.broker.security.access_users import (
     ADMIN,
+    PASSWORD,
     UserClient,
     acl,
     add_acls,
@@ -273,6 +279,35 @@ def test_what_is_watched_begins_with_the_time():
     for route in ROUTES:
         if route.watched:
             assert next(iter(route.shape.__dataclass_fields__)) == "as_of"
+
+
+async def test_a_user_who_is_deleted_sees_no_more():
+    users = settings([ADMIN])
+    users |= {
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+        "barnabas.scram.credentials": f"SCRAM-SHA-256=[name=viewer,password={PASSWORD}]",
+        "super.users": f"User:{ADMIN};User:viewer",
+    }
+    async with Broker(config={**users, **HTTP}) as broker:
+        address = broker.server.http.address
+
+        def delete():
+            gone = AlterUserScramCredentialsRequest([ScramCredentialDeletion("viewer", 1)], [])
+            with UserClient(broker.address, ADMIN) as admin:
+                (result,) = admin.ask(ALTER_USER_SCRAM_CREDENTIALS, gone, 0).results
+                assert result.error_code == 0
+
+        stays = Events(address, "overview", basic(ADMIN))
+        async with Events(address, "overview", basic("viewer")) as events, stays:
+            await events.state()
+            await asyncio.get_running_loop().run_in_executor(None, delete)
+            await broker.create_topic("unseen")
+            with contextlib.suppress(ConnectionError):
+                rest = await asyncio.wait_for(events.reader.read(), 30)
+                assert b'"topics":1' not in rest
+            await stays.state()
+            await stays.state()
+            assert len(broker.server.http._streams) == 1
 
 
 async def test_rights_are_looked_at_every_second():

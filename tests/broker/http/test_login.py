@@ -17,7 +17,7 @@ from barnabas.broker.http.login import HttpLogin, is_loopback
 from barnabas.broker.http.request import Request
 from barnabas.broker.http.site import Doors, Site
 from barnabas.broker.runtime.clock import ManualClock
-from barnabas.broker.security.access import Access, Generation
+from barnabas.broker.security.access import Access, Generation, always
 from barnabas.broker.security.failed_logins import FailedLogins
 from barnabas.broker.security.operations import Operation
 from barnabas.broker.security.passwords import Passwords
@@ -41,7 +41,7 @@ class Users:
         self.most_at_once = max(self.most_at_once, self.at_once)
         await asyncio.sleep(0.01)
         self.at_once -= 1
-        return self.passwords.get(name) == password
+        return always if self.passwords.get(name) == password else None
 
 
 class OnlyAlice:
@@ -54,6 +54,10 @@ class OnlyAlice:
 class Audit:
     def __init__(self):
         self.failed = []
+        self.logins = []
+
+    def logged_in(self, principal, host, listener, mechanism):
+        self.logins.append((principal, host, listener, mechanism))
 
     def login_failed(self, user, host, listener, mechanism, reason):
         self.failed.append((user, host, listener, mechanism))
@@ -62,9 +66,12 @@ class Audit:
 NO_PASSWORDS = Passwords([], [])
 
 
-def login(token="t0ken", passwords=None, audit=None, *, per_address=100, is_recovered=True):
-    clock = ManualClock()
+def login(
+    token="t0ken", passwords=None, audit=None, *, per_address=100, is_recovered=True, clock=None
+):
+    clock = clock or ManualClock()
     return HttpLogin(
+        clock=clock,
         token=token,
         passwords=Users() if passwords is None else passwords,
         failed_logins=FailedLogins(clock, per_address=per_address, held_back=4, delay_ms=1),
@@ -83,8 +90,8 @@ def basic(text):
     return "Basic " + base64.b64encode(text.encode()).decode()
 
 
-async def judged(door, asked):
-    verdict = door.judge(asked, "10.0.0.1")
+async def judged(door, asked, host="10.0.0.1"):
+    verdict = door.judge(asked, host)
     return verdict if isinstance(verdict, Answer | Access) else await verdict
 
 
@@ -158,6 +165,38 @@ async def test_what_to_do_is_said_and_failures_are_noted():
         ("bob", "10.0.0.1", "http", "password"),
         ("", "10.0.0.1", "http", "token"),
     ]
+
+
+async def test_who_logs_in_is_noted_once_an_hour():
+    audit, clock = Audit(), ManualClock()
+    door = login(audit=audit, clock=clock)
+    expected = [
+        ("User:alice", "10.0.0.1", "http", "password"),
+        ("User:ANONYMOUS", "10.0.0.1", "http", "token"),
+        ("User:bob", "10.0.0.1", "http", "password"),
+    ]
+    for _ in range(3):
+        for authorization in (basic("alice:secret"), "Bearer t0ken", basic("bob:b")):
+            assert await status(door, request(authorization=authorization)) == 200
+        assert await status(door, request(authorization=basic("alice:x"))) == 401
+        assert await status(door, request("livez")) == 200
+        clock.advance(seconds=1000)
+    assert audit.logins == expected
+    await judged(door, request(authorization="Bearer t0ken"), "10.0.0.2")
+    assert audit.logins[3:] == [("User:ANONYMOUS", "10.0.0.2", "http", "token")]
+    clock.advance(seconds=module.NOTED_AGAIN_S - 3000)
+    await judged(door, request(authorization=basic("alice:secret")))
+    assert audit.logins[4:] == expected[:1]
+
+
+async def test_who_is_remembered_as_noted_is_bounded(monkeypatch):
+    monkeypatch.setattr(module, "NOTED_MAX", 2)
+    audit = Audit()
+    door = login(audit=audit)
+    for number in range(9):
+        await judged(door, request(authorization="Bearer t0ken"), f"10.1.0.{number}")
+    assert len(door._noted) == 2
+    assert len(audit.logins) == 9
 
 
 async def test_guessing_in_parallel_is_bounded(monkeypatch):

@@ -1,5 +1,6 @@
 """What the audit log says, about whom, and that it is neither flooded nor waited for."""
 
+import io
 import json
 import logging
 import time
@@ -9,6 +10,8 @@ import pytest
 from barnabas.broker.runtime import audit_file
 from barnabas.broker.runtime.audit_file import audit_output
 from barnabas.broker.runtime.clock import ManualClock
+from barnabas.broker.runtime.loggers import logger_names, problem_of, set_levels
+from barnabas.broker.runtime.logs import configure_logging
 from barnabas.broker.security import audit as module
 from barnabas.broker.security.audit import LINES_PER_SECOND, AuditLog
 from barnabas.broker.security.operations import Operation, ResourceType
@@ -108,6 +111,7 @@ def test_lines_go_to_a_file_for_its_owner_alone_that_may_be_moved_away(tmp_path)
     path.rename(tmp_path / "audit.log.1")
     output.write("two")
     until(lambda: path.exists() and path.read_text() == "two\n")
+    assert path.stat().st_mode & 0o777 == 0o600
     output.close()
 
 
@@ -116,6 +120,23 @@ def until(condition):
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_a_directory_that_is_gone_for_a_while(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    path = tmp_path / "audit" / "log"
+    path.parent.mkdir()
+    output = audit_output(str(path))
+    output.write("one")
+    until(lambda: path.read_text() == "one\n")
+    path.parent.rename(tmp_path / "moved")
+    output.write("lost")
+    until(lambda: "audit log cannot be written" in caplog.text)
+    path.parent.mkdir()
+    output.write("two")
+    until(lambda: path.exists() and path.read_text() == "two\n")
+    output.close()
+    assert "audit log is written again" in caplog.text
 
 
 def test_a_disk_that_cannot_be_written_is_said_once(tmp_path, caplog):
@@ -143,12 +164,37 @@ def test_a_disk_that_is_slow_costs_lines_and_no_time(tmp_path, caplog, monkeypat
     assert "audit lines left out, the disk is slow" in caplog.text
 
 
-def test_without_a_file_they_are_among_the_other_lines(caplog):
-    caplog.set_level(logging.INFO, "barnabas.audit")
+@pytest.fixture
+def _levels():
+    before = logging.root.level
+    yield
+    logging.root.setLevel(before)
+
+
+@pytest.mark.parametrize("level", ["INFO", "WARN", "FATAL"])
+@pytest.mark.usefixtures("_levels")
+def test_without_a_file_they_are_among_the_other_lines_at_every_level(caplog, level):
     output = audit_output("")
+    set_levels([("root", level)])
     output.write("one")
     output.close()
     assert [each.message for each in caplog.records if each.name == "barnabas.audit"] == ["one"]
+
+
+def test_no_client_can_switch_them_off():
+    audit_output("").write("one")
+    assert not [name for name in logger_names() if name.startswith("barnabas.audit")]
+    assert problem_of("barnabas.audit", "FATAL") == "Logger barnabas.audit does not exist!"
+
+
+@pytest.mark.usefixtures("_levels")
+def test_a_broker_that_logs_warnings_alone_logs_them(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(logging.root, "handlers", [])
+    configure_logging("WARNING", "text", stream)
+    audit_output("").write("one")
+    logging.getLogger("barnabas").info("two")
+    assert stream.getvalue().endswith("INFO    one\n")
 
 
 def test_a_broker_writes_logins_and_denials(tmp_path):

@@ -26,7 +26,8 @@ METADATA_KEY = 3
 class Twice:
     """A mechanism of two steps; the second token is the user."""
 
-    def __init__(self):
+    def __init__(self, only=None):
+        assert only in {None, "alice"}
         self.steps = 0
 
     def step(self, token):

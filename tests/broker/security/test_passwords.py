@@ -2,6 +2,7 @@
 
 import pytest
 
+from barnabas.broker.security import passwords as module
 from barnabas.broker.security.passwords import Passwords
 from barnabas.broker.security.plain_users import PlainUsers
 from barnabas.broker.security.scram_users import ScramUsers, row_of
@@ -37,7 +38,7 @@ async def test_whose_password_it_is(name, password, expected):
     plain = [PlainUsers({"user_alice": "a"}), PlainUsers({"user_alice": "other"})]
     passwords = Passwords(plain, [(each, users.finder(each)) for each in MECHANISMS.values()])
     assert passwords
-    assert await passwords.verify(name, password) is expected
+    assert (await passwords.verify(name, password) is not None) is expected
 
 
 async def test_a_credential_counts_for_mechanisms_that_are_offered():
@@ -46,6 +47,34 @@ async def test_a_credential_counts_for_mechanisms_that_are_offered():
     passwords = Passwords([], [(first, users.finder(first))])
     assert await passwords.verify("bob", "b")
     assert not await passwords.verify("carol", "c")
+
+
+async def test_a_login_holds_for_as_long_as_its_credential():
+    users = scram_users(bob="b")
+    kind = next(iter(MECHANISMS.values()))
+    passwords = Passwords([], [(kind, users.finder(kind))])
+    still_holds = await passwords.verify("bob", "b")
+    assert still_holds()
+    changed = salted_password(kind, "b", b"other salt", 4096)
+    users.load([row_of("bob", kind, credential_of(kind, changed, b"other salt", 4096))])
+    assert not still_holds()
+    still_holds = await passwords.verify("bob", "b")
+    users.load([])
+    assert not still_holds()
+
+
+async def test_a_credential_that_is_deleted_while_it_is_verified(monkeypatch):
+    users = scram_users(bob="b")
+    kind = next(iter(MECHANISMS.values()))
+    passwords = Passwords([], [(kind, users.finder(kind))])
+    match_all = module._match_all
+
+    def deleted_meanwhile(*asked):
+        users.load([])
+        return match_all(*asked)
+
+    monkeypatch.setattr(module, "_match_all", deleted_meanwhile)
+    assert await passwords.verify("bob", "b") is None
 
 
 async def test_without_users_nobody_has_a_password():

@@ -5,6 +5,7 @@ import struct
 import pytest
 
 from barnabas.broker.network import connection
+from barnabas.broker.security.plain_users import PlainUsers
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
@@ -26,7 +27,9 @@ SETTINGS = {
     "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
     "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
     JAAS: f'{MODULE} required user_alice="secret" user_bob="b";',
-    "barnabas.scram.credentials": "SCRAM-SHA-256=[name=alice,password=secret]",
+    "barnabas.scram.credentials": (
+        "SCRAM-SHA-256=[name=alice,password=secret],SCRAM-SHA-256=[name=carol,password=c]"
+    ),
     "connection.failed.authentication.delay.ms": "20",
     "connections.max.reauth.ms": "60000",
     "barnabas.login.timeout.ms": "600000",
@@ -162,6 +165,42 @@ def test_answers_of_older_requests_leave_before_a_failure_too(broker, wire):
     assert wire.receive().error_code == 0
     assert wire.receive().error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert wire.is_closed
+
+
+OTHER_USER = "Cannot change principals during re-authentication from User.alice: User."
+
+
+@pytest.mark.parametrize("token", [b"\0bob\0b", b"\0bob\0wrong", b"bob\0bob\0x", b"x\0bob\0b"])
+def test_a_repetition_does_not_tell_whether_a_password_is_somebody_elses(wire, token):
+    wire.log_in()
+    assert wire.log_in(token).error_message == OTHER_USER + "bob"
+    assert wire.is_closed
+
+
+def test_no_password_of_somebody_else_is_looked_at(wire, monkeypatch):
+    wire.log_in()
+    asked = []
+    monkeypatch.setattr(PlainUsers, "verify", lambda _self, *pair: asked.append(pair))
+    assert wire.log_in(b"\0nobody\0guess").error_message == OTHER_USER + "nobody"
+    assert asked == []
+
+
+@pytest.mark.parametrize("user", ["carol", "nobody"])
+def test_nor_does_one_with_scram(wire, user):
+    wire.log_in_with_scram()
+    first, second = wire.log_in_with_scram(user)
+    assert (first.error_message, second) == (OTHER_USER + user, None)
+    assert wire.is_closed
+
+
+def test_failed_repetitions_count_for_their_address():
+    limit = "barnabas.login.failures.per.address.max"
+    with Broker(config=SETTINGS | {limit: "1"}) as broker:
+        with Wire(broker) as wire:
+            wire.log_in()
+            wire.log_in(b"\0bob\0b")
+        with Wire(broker) as wire:
+            assert wire.is_closed
 
 
 def test_a_fetch_that_waits_when_the_login_ends_is_answered(broker, wire):
