@@ -160,8 +160,10 @@ class SecurityConfig(OAuthConfig):
         "barnabas.http.bearer.token",
         PASSWORD,
         None,
-        "What a request over HTTP may prove itself by, as in Authorization: Bearer TOKEN, where "
-        "the port is not on a loopback address.",
+        "What a request over HTTP has to prove itself by, as in Authorization: Bearer TOKEN, if it "
+        "is no probe's and not a user's of a SASL listener. Without one a port on a loopback "
+        "address asks nobody for it, and others need such a user.",
+        Matches(r"(?s).+", "at least one character"),
     )
     http_allowed_hosts: tuple[str, ...] = setting(
         "barnabas.http.allowed.hosts",
