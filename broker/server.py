@@ -398,8 +398,12 @@ class BrokerServer:
         return Console(self).answer
 
     def _doors(self, host: str) -> Doors:
-        """Return who has to prove who he is, on the HTTP port at this address."""
-        if not is_loopback(address for _, address in resolve(host)):
+        """Return who has to prove who he is, on the HTTP port at this address.
+
+        A token that is set is asked for everywhere: other users of this machine are strangers, too.
+        """
+        has_token = self.config.http_bearer_token is not None
+        if has_token or not is_loopback(address for _, address in resolve(host)):
             login = self._http_login()
             return Doors(pages=login, console=login)
         asks = any(each.security_protocol.startswith("SASL") for each in self.config.endpoints)

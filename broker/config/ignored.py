@@ -1,8 +1,8 @@
 """Kafka's broker keys that mean nothing here, so that a file written for Kafka loads in peace.
 
 They are about replication, controllers, thread pools, tiered storage, or about the Java virtual
-machine. A key that would *protect* something (an authorizer, a policy class) is not ignored: those
-are refused or warned about. Other keys are misspelt.
+machine. One that would *protect* something (a policy class) is refused where it is set to more than
+its default: see broker/config/protection.py. Other keys are misspelt.
 
 DescribeConfigs reports all of them, with Kafka's types and defaults or with what was set, because
 consoles and tools look for them. They cannot be changed while the broker runs.
@@ -278,9 +278,7 @@ _PREFIXES = ("remote.log.",)
 # A user who sets one of these expects something that will not happen.
 _WARNED_ABOUT = frozenset(
     (
-        "alter.config.policy.class.name",
         "client.quota.callback.class",
-        "create.topic.policy.class.name",
         "replica.selector.class",
     )
 )

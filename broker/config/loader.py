@@ -17,7 +17,6 @@ from barnabas.broker.config.environment import from_environment, ignored_variabl
 from barnabas.broker.config.groups import check_consumer_groups
 from barnabas.broker.config.ignored import IGNORED_CONFIGS, is_ignored
 from barnabas.broker.config.listener_keys import PREFIX as LISTENER_PREFIX
-from barnabas.broker.config.listener_settings import listener_names
 from barnabas.broker.config.listeners import parse_listeners
 from barnabas.broker.config.properties import Property
 from barnabas.broker.config.protection import check_mechanisms, check_protection
@@ -92,7 +91,7 @@ def load_config(
         if given[key].origin == OVERRIDE and not is_ignored(key):
             raise UnknownSetting(key, BROKER_CONFIGS)
     config = _with_origin(known)
-    check_protection(given, listener_names(config))
+    check_protection(given, config)
     check_together(config)
     return LoadedConfig(
         config=config,

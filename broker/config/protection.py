@@ -1,35 +1,51 @@
 """Keys that protect something: each works or stops the start, none is passed over.
 
-A key that is misspelt, that is for a listener which is not there, or that names what this broker
-cannot do (a Java class, Kerberos) would leave open what its user believes to be closed.
+A key that is misspelt, that is for a listener which is not there or cannot use it, or that names
+what this broker cannot do (a Java class, Kerberos) would leave open what its user believes to be
+closed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
 from barnabas.broker.config.ignored import IGNORED_CONFIGS
 from barnabas.broker.config.listener_keys import (
+    MECHANISMS,
     PREFIX,
     ListenerKey,
     is_of_listeners,
     parse_listener_key,
 )
-from barnabas.broker.config.types import ConfigError, Setting, UnknownSetting
+from barnabas.broker.config.listener_settings import listener_names
+from barnabas.broker.config.types import ConfigError, ConflictingValues, Setting, UnknownSetting
 
 PROTECTING: Final = (
     "allow.everyone.",
     "authorizer.",
+    "barnabas.",
+    "config.providers",
+    "connection.failed.authentication.",
+    "connections.max.reauth.",
     "listener.name.",
+    "max.connection",
     "sasl.",
     "ssl.",
     "super.users",
 )
-"""How such keys begin."""
+"""How such keys begin. Those of our own do, too: no other program has them."""
+
+NEAR: Final = 0.8
+"""How much of an unknown key is that of a known one where it is a slip, as difflib counts it.
+
+``authoriser`` is one. With less, keys that other versions of Kafka have would be, too.
+"""
 
 UNAVAILABLE: Final[Mapping[str, str]] = {
+    "alter.config.policy.class.name": "no Java class can be loaded",
+    "create.topic.policy.class.name": "no Java class can be loaded",
     "principal.builder.class": "no Java class can be loaded; ssl.principal.mapping.rules has rules",
     "sasl.oauthbearer.jwt.validator.class": "no Java class can be loaded",
     "sasl.server.callback.handler.class": "no Java class can be loaded",
@@ -49,20 +65,45 @@ AS_WELL: Final[Mapping[str, tuple[str, ...]]] = {
 """Classes of Apache Kafka that mean what is done here anyway."""
 
 
-def check_protection(given: Mapping[str, Setting], listeners: Iterable[str]) -> None:
+def check_protection(given: Mapping[str, Setting], config: BrokerConfig) -> None:
     """Raise ConfigError for a key that protects something and would have no effect."""
-    names = list(listeners)
+    names = listener_names(config)
+    protocols = {each.name: each.security_protocol for each in config.endpoints}
+    known = {*BROKER_CONFIGS, *IGNORED_CONFIGS}
     for name, setting in given.items():
         if name.startswith(PREFIX):
-            _check_of_listener(name, setting, parse_listener_key(name, names))
+            parsed = parse_listener_key(name, names)
+            # Listeners of controllers are not opened: what is theirs is for Kafka.
+            _check_of_listener(name, setting, parsed, protocols.get(parsed.listener))
             continue
         _check_available(name, name, setting)
-        is_known = name in BROKER_CONFIGS or name in IGNORED_CONFIGS
-        if name.startswith(PROTECTING) and not is_known:
-            raise UnknownSetting(name, [*BROKER_CONFIGS, *IGNORED_CONFIGS])
+        if name not in known and _is_slip(name, names, known):
+            raise UnknownSetting(name, known)
+    _check_access_control(given, config)
+    _check_client_auth(given, config)
 
 
-def _check_of_listener(name: str, setting: Setting, parsed: ListenerKey) -> None:
+def _is_slip(name: str, listeners: Collection[str], known: Collection[str]) -> bool:
+    """Whether an unknown key was meant to be one that protects something."""
+    if name.startswith(PROTECTING):
+        return True
+    from difflib import get_close_matches  # Only now: it would slow each start down.
+
+    if get_close_matches(".".join(name.split(".", 2)[:2]) + ".", [PREFIX], cutoff=NEAR):
+        return True
+    # A listener's or a mechanism's key without what has to stand before it.
+    for owner in (*listeners, *MECHANISMS):
+        if is_of_listeners(name.removeprefix(f"{owner.lower()}.")):
+            return True
+    if any(name.endswith(f".{key}") for key in known):
+        return False  # What another program calls its own: zookeeper.ssl.keystore.location.
+    (closest,) = get_close_matches(name, known, n=1, cutoff=NEAR) or ("",)
+    return closest.startswith(PROTECTING) or closest in UNAVAILABLE
+
+
+def _check_of_listener(
+    name: str, setting: Setting, parsed: ListenerKey, protocol: str | None
+) -> None:
     _check_available(name, parsed.key, setting)
     if parsed.key in IGNORED_CONFIGS:
         return
@@ -70,10 +111,56 @@ def _check_of_listener(name: str, setting: Setting, parsed: ListenerKey) -> None
         known = filter(is_of_listeners, BROKER_CONFIGS)
         stem = name.removesuffix(parsed.key)
         raise UnknownSetting(name, [f"{stem}{key}" for key in known])
+    lacks = None if protocol is None else _what_it_lacks(parsed.key, protocol)
+    if lacks is not None:
+        reason = (
+            f"{name} has no effect: listener {parsed.listener} has no {lacks}, its protocol is "
+            f"{protocol} ({setting.origin})"
+        )
+        raise ConflictingValues(name, setting.text, reason)
     try:
         BROKER_CONFIGS[parsed.key].parse(setting.text)
     except ConfigError as error:
         raise ConfigError(name, error.value, f"{error.expected} ({setting.origin})") from None
+
+
+def _what_it_lacks(key: str, protocol: str) -> str | None:
+    """Return what a listener of this protocol would need for a key to have an effect."""
+    if key.startswith("ssl.") and protocol not in {"SSL", "SASL_SSL"}:
+        return "TLS"
+    is_of_logins = key.startswith("sasl.") or key == "connections.max.reauth.ms"
+    return "login" if is_of_logins and not protocol.startswith("SASL_") else None
+
+
+def _check_access_control(given: Mapping[str, Setting], config: BrokerConfig) -> None:
+    if config.authorizer_class_name:
+        return
+    for key in ("super.users", "allow.everyone.if.no.acl.found"):
+        setting = given.get(key)
+        if setting is not None and setting.text:
+            reason = f"{key} has no effect without authorizer.class.name ({setting.origin})"
+            raise ConflictingValues(key, setting.text, reason)
+
+
+def _check_client_auth(given: Mapping[str, Setting], config: BrokerConfig) -> None:
+    """Raise ConfigError where clients are not asked for the certificate that they should show."""
+    key = "ssl.client.auth"
+    asked = config.ssl_client_auth
+    if asked == "none":
+        return
+    where = f"({given[key].origin})"
+    with_tls = [each for each in config.endpoints if each.security_protocol in {"SSL", "SASL_SSL"}]
+    if not with_tls:
+        reason = f"{key}={asked} has no effect: no listener has TLS {where}"
+        raise ConflictingValues(key, asked, reason)
+    for endpoint in with_tls:
+        own = f"{PREFIX}{endpoint.name.lower()}.{key}"
+        if endpoint.security_protocol == "SASL_SSL" and own not in given:
+            reason = (
+                f"{key}={asked} has no effect on SASL listener {endpoint.name}, as in Apache "
+                f"Kafka; set {own} {where}"
+            )
+            raise ConflictingValues(key, asked, reason)
 
 
 def _check_available(name: str, key: str, setting: Setting) -> None:

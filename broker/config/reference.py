@@ -21,6 +21,7 @@ from barnabas.broker.config.environment import (
 )
 from barnabas.broker.config.group_configs import GROUP_CONFIGS
 from barnabas.broker.config.ignored import IGNORED_CONFIGS, is_ignored
+from barnabas.broker.config.protection import UNAVAILABLE
 from barnabas.broker.config.topic_configs import TOPIC_CONFIGS
 from barnabas.broker.config.types import ConfigKey, UpdateMode
 
@@ -49,8 +50,9 @@ The last of these that sets a key wins; it does not matter which keys the others
    (`kafka-configs.sh --alter`), for all brokers or for this one.
 
 A value that cannot be used stops the broker with one line: the key, the value, what is accepted,
-and where it was set. An unknown key is named in one warning; given by `--override` it is
-an error. Kafka's keys that mean nothing here are named in one line at level INFO.
+and where it was set. An unknown key is named in one warning; given by `--override`, or
+where it begins with `barnabas.` or looks like a key that protects something, it is an error.
+Kafka's keys that mean nothing here are named in one line at level INFO.
 
 ## Environment
 
@@ -126,6 +128,9 @@ def _lines() -> Iterator[str]:
     yield "\n## Kafka's keys without effect\n"
     yield "A file that has them loads in peace.\n"
     yield ", ".join(f"`{name}`" for name in sorted(IGNORED_CONFIGS) if is_ignored(name))
+    yield "\nThese of them stop the start when they name a class of one's own, which would protect"
+    yield "something:\n"
+    yield ", ".join(f"`{name}`" for name in sorted(UNAVAILABLE.keys() & IGNORED_CONFIGS.keys()))
 
 
 def sections() -> dict[str, list[ConfigKey]]:

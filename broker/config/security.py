@@ -6,12 +6,13 @@ refused by its validator or by ``broker/config/protection.py``, never passed ove
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from barnabas.broker.config.fields import setting
 from barnabas.broker.config.oauth import OAuthConfig
 from barnabas.broker.config.scram_credentials import ScramCredentials
-from barnabas.broker.config.types import Between, ConfigType, Matches, at_least
+from barnabas.broker.config.types import Between, ConfigType, Matches, Value, at_least
 from barnabas.protocol.sasl.scram import ITERATIONS_MAX, ITERATIONS_MIN
 
 BOOLEAN, STRING, INT, LONG = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
@@ -23,6 +24,31 @@ AUTHORIZERS = (
     rf"|{STANDARD_AUTHORIZER}|kafka\.security\.authorizer\.AclAuthorizer"
     r"|kafka\.security\.auth\.SimpleAclAuthorizer"
 )
+
+
+_SUPER_USER = re.compile(r"User:.+")
+
+
+def super_users_of(text: str) -> list[str]:
+    """Split ``super.users``: principals between semicolons, for their names may hold commas."""
+    return [name.strip() for name in text.split(";") if name.strip()]
+
+
+@dataclass(frozen=True, slots=True)
+class SuperUsers:
+    """The validator of ``super.users``: one who is nobody would have no right and no message."""
+
+    def problem(self, value: Value) -> str | None:
+        """Name the first that is no principal."""
+        for name in super_users_of(str(value)):
+            if not _SUPER_USER.fullmatch(name):
+                return f"{name} must be User:name, in this spelling"
+        return None
+
+    @property
+    def accepted(self) -> str:
+        """The form in words."""
+        return "User:name, separated by semicolons"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +151,7 @@ class SecurityConfig(OAuthConfig):
         STRING,
         "",
         "Who may do everything whatever ACLs say: User:name, separated by semicolons.",
+        SuperUsers(),
     )
     allow_everyone_if_no_acl_found: bool = setting(
         "allow.everyone.if.no.acl.found",
@@ -160,8 +187,10 @@ class SecurityConfig(OAuthConfig):
         "barnabas.http.bearer.token",
         PASSWORD,
         None,
-        "What a request over HTTP may prove itself by, as in Authorization: Bearer TOKEN, where "
-        "the port is not on a loopback address.",
+        "What a request over HTTP has to prove itself by, as in Authorization: Bearer TOKEN, if it "
+        "is no probe's and not a user's of a SASL listener. Without one a port on a loopback "
+        "address asks nobody for it, and others need such a user.",
+        Matches(r"(?s).+", "at least one character"),
     )
     http_allowed_hosts: tuple[str, ...] = setting(
         "barnabas.http.allowed.hosts",

@@ -1,4 +1,4 @@
-"""Who asks over HTTP: on an address that others can reach, everybody has to prove who he is.
+"""Who asks over HTTP: with a token, or where others reach the port, all have to prove who they are.
 
 By a token (``Authorization: Bearer``), which stands for who runs the broker, or as a user of a SASL
 listener (``Authorization: Basic``). Probes are answered to everybody. What somebody may see is

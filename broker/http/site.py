@@ -35,7 +35,7 @@ class Doors:
     """Who has to prove who he is; where there is no login, everybody may read everything."""
 
     pages: HttpLogin | None = None
-    """For pages: asked where others than this machine can reach the port."""
+    """For pages: asked where there is a token, or others than this machine can reach the port."""
     console: HttpLogin | None = None
     """For the console: asked there, too, where clients of the listeners have to log in."""
 

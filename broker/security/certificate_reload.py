@@ -60,7 +60,7 @@ class CertificateReload:
         """
         self._checked.clear()
         for tls in self.listeners:
-            settings = settings_of(config, tls.endpoint, is_first=False)
+            settings = settings_of(config, tls.endpoint)
             if settings != tls.settings or is_same:
                 self._checked[tls] = self._made(tls, settings, config)
 
@@ -70,7 +70,7 @@ class CertificateReload:
         Raises ConfigError where that was before the broker has started, and cannot be used now.
         """
         for tls in self.listeners:
-            settings = settings_of(config, tls.endpoint, is_first=False)
+            settings = settings_of(config, tls.endpoint)
             made = self._checked.pop(tls, None)
             if made is None and settings != tls.settings:
                 made = self._made(tls, settings, config)

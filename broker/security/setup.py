@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from barnabas.broker.config.types import ConfigError
+from barnabas.broker.config.security import super_users_of
 from barnabas.broker.security.authorizer import Audit, Authorizer
 from barnabas.broker.security.quota_rates import Windows
 from barnabas.broker.security.quotas import Quotas
@@ -15,11 +14,9 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.security.access import Generation
 
-_SUPER_USER: Final = re.compile(r"User:.+")
-
 
 def authorizer_of(config: BrokerConfig, generation: Generation, audit: Audit) -> Authorizer | None:
-    """Return what decides by ACLs; None where there is no access control. Raises ConfigError."""
+    """Return what decides by ACLs; None where there is no access control."""
     if not config.authorizer_class_name:
         return None
     return Authorizer(
@@ -38,12 +35,3 @@ def quotas_of(config: BrokerConfig, clock: Clock, generation: Generation) -> Quo
         config.controller_quota_window_num, config.controller_quota_window_size_seconds
     )
     return quotas
-
-
-def super_users_of(text: str) -> list[str]:
-    """Split ``super.users``: principals between semicolons, for their names may hold commas."""
-    names = [name.strip() for name in text.split(";") if name.strip()]
-    for name in names:
-        if not _SUPER_USER.fullmatch(name):
-            raise ConfigError("super.users", text, f"{name} must be User:name, in this spelling")
-    return names

@@ -15,7 +15,7 @@ from barnabas.broker.config.types import HIDDEN, ConfigError, ConfigType, Confli
 from barnabas.broker.security.certificate_names import CertificateNames, MalformedRules
 from barnabas.broker.security.principals import ANONYMOUS, Principal, user
 from barnabas.broker.tls.certificates import Certificate, describe_time
-from barnabas.broker.tls.client_auth import CLIENT_AUTH, client_auth_of
+from barnabas.broker.tls.client_auth import client_auth_of
 from barnabas.broker.tls.contexts import ENABLED_PROTOCOLS, PROTOCOLS
 from barnabas.broker.tls.errors import TlsError
 from barnabas.broker.tls.server import ServerSettings, ServerTls, files_of, server_tls
@@ -152,13 +152,11 @@ def tls_of(config: BrokerConfig, endpoint: Endpoint) -> ListenerTls | None:
     return tls
 
 
-def settings_of(
-    config: BrokerConfig, endpoint: Endpoint, *, is_first: bool = True
-) -> ServerSettings:
-    """Return the settings of a listener; raises ConfigError. ``is_first``: warnings are due."""
+def settings_of(config: BrokerConfig, endpoint: Endpoint) -> ServerSettings:
+    """Return the settings of a listener; raises ConfigError."""
     listener = config.for_listener(endpoint.name)
     try:
-        return _settings_of(listener, endpoint, is_first=is_first)
+        return _settings_of(listener, endpoint)
     except TlsError as error:
         raise refused_by(config, endpoint, error) from None
 
@@ -191,7 +189,7 @@ def _warn_of_dates(tls: ListenerTls) -> None:
         logger.error("the certificate is not valid yet listener=%s before=%s", tls.name, begin)
 
 
-def _settings_of(listener: ListenerConfig, endpoint: Endpoint, *, is_first: bool) -> ServerSettings:
+def _settings_of(listener: ListenerConfig, endpoint: Endpoint) -> ServerSettings:
     return ServerSettings(
         key_store=KeyStoreSettings(
             type=(_text(listener, "ssl.keystore.type") or "").upper(),
@@ -207,22 +205,10 @@ def _settings_of(listener: ListenerConfig, endpoint: Endpoint, *, is_first: bool
             password=_text(listener, "ssl.truststore.password"),
             certificates=_text(listener, "ssl.truststore.certificates"),
         ),
-        client_auth=_client_auth(listener, endpoint, is_first=is_first),
+        client_auth=client_auth_of(listener, is_login=_has_login(endpoint)),
         protocols=_protocols(listener),
         cipher_suites=_items(listener, "ssl.cipher.suites"),
     )
-
-
-def _client_auth(listener: ListenerConfig, endpoint: Endpoint, *, is_first: bool) -> str:
-    """Return what is asked of clients; warn of a setting that does not count."""
-    asked = client_auth_of(listener, is_login=_has_login(endpoint))
-    if asked != listener.value(CLIENT_AUTH) and is_first:
-        name = endpoint.name
-        logger.warning(
-            "%s=%s has no effect on SASL listener %s, as in Apache Kafka; set listener.name.%s.%s",
-            *(CLIENT_AUTH, listener.value(CLIENT_AUTH), name, name.lower(), CLIENT_AUTH),
-        )
-    return asked
 
 
 def _protocols(listener: ListenerConfig) -> tuple[str, ...]:

@@ -153,6 +153,7 @@ def test_stores_and_their_passwords_are_files_of_the_image(secrets):
         "KAFKA_SSL_TRUSTSTORE_FILENAME": "trust.p12",
         "KAFKA_SSL_TRUSTSTORE_CREDENTIALS": "trust.password",
         "KAFKA_SSL_CLIENT_AUTH": "required",
+        "KAFKA_LISTENERS": "SSL://:9093",
     }
     assert {each.key: each.value for each in from_environment(environment)} == {
         "ssl.keystore.location": f"{secrets}/broker.p12",
@@ -161,6 +162,7 @@ def test_stores_and_their_passwords_are_files_of_the_image(secrets):
         "ssl.truststore.location": f"{secrets}/trust.p12",
         "ssl.truststore.password": "trust-secret ",
         "ssl.client.auth": "required",
+        "listeners": "SSL://:9093",
     }
     config = load_config(environment=environment).config
     assert config.settings["ssl.keystore.password"][0].origin == (

@@ -88,6 +88,14 @@ WHAT_STOPS_THE_START = {
         "Invalid value maybe for configuration ssl.client.auth: String must be one of: required, "
         "requested, none; accepted: one of required, requested, none (server.properties line 4)"
     ),
+    (
+        "ssl.keystore.location=store.pem",
+        "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SECURE:SASL_SSL",
+        "ssl.client.auth=required",
+    ): (
+        "ssl.client.auth=required has no effect on SASL listener SECURE, as in Apache Kafka; set "
+        "listener.name.secure.ssl.client.auth (server.properties line 5)"
+    ),
     ("ssl.keystore.location=store.pem", "ssl.enabled.protocols=TLSv1.1,TLSv1.2"): (
         "Invalid value TLSv1.1,TLSv1.2 for configuration ssl.enabled.protocols: String must be one "
         "of: TLSv1.2, TLSv1.3; accepted: any of TLSv1.2, TLSv1.3 (server.properties line 4)"
@@ -145,25 +153,6 @@ def test_a_certificate_that_has_expired_does_not_stop_the_start(tmp_path, author
     listener = f",SSL://127.0.0.1:{free_port()}"
     with Served(tmp_path, *options, more_listeners=listener) as broker:
         assert "the certificate has expired listener=SSL at=" in broker.stop()[2]
-
-
-def test_client_auth_without_prefix_has_no_effect_on_sasl_listeners(tmp_path, store):
-    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
-    options = [
-        "-Xssl.keystore.location=store.pem",
-        "-Xssl.client.auth=required",
-        "-Xsasl.enabled.mechanisms=PLAIN",
-        f'-Xlistener.name.sasl_ssl.plain.sasl.jaas.config={module} required user_a="b";',
-    ]
-    port = free_port()
-    listener = f",SASL_SSL://127.0.0.1:{port}"
-    with Served(tmp_path, *options, more_listeners=listener) as broker:
-        assert ssl.get_server_certificate(("127.0.0.1", port))
-        stderr = broker.stop()[2]
-    assert (
-        "ssl.client.auth=required has no effect on SASL listener SASL_SSL, as in Apache Kafka; set "
-        "listener.name.sasl_ssl.ssl.client.auth" in stderr
-    )
 
 
 def test_sighup_reloads(tmp_path, authority, store):

@@ -19,7 +19,7 @@ from tests.waiting import wait_until
 
 @pytest.fixture(scope="module")
 def broker():
-    config = {**HTTP, "num.partitions": "3", "barnabas.http.bearer.token": "a-secret"}
+    config = {**HTTP, "num.partitions": "3", "ssl.key.password": "a-secret"}
     with Broker(config=config) as running:
         running.port = running.address[1]
         yield running
@@ -139,7 +139,7 @@ def test_settings_and_who_set_them(broker):
         fetch(broker, "settings", limit=5, after=page["next"])["items"][0]["key"]
         > (page["items"][-1]["key"])
     )
-    (secret,) = fetch(broker, "settings", filter="bearer.token")["items"]
+    (secret,) = fetch(broker, "settings", filter="ssl.key.password")["items"]
     assert "a-secret" not in str(secret)
     assert secret["value"]
 

@@ -153,13 +153,14 @@ def test_settings_of_a_topic_are_another_right(broker):
     ("config", "page", "api"),
     [
         ({}, 200, 200),
+        ({"barnabas.http.bearer.token": "a-secret"}, 401, 401),
         ({"barnabas.http.listener": "0.0.0.0:0"}, 401, 401),
         (settings([ADMIN]), 200, 401),
         ({**settings([ADMIN]), "authorizer.class.name": "", "super.users": ""}, 200, 401),
     ],
 )
 async def test_who_is_asked_who_he_is(config, page, api):
-    """This machine's own port asks nobody, unless clients of the broker have to log in."""
+    """This machine's own port asks nobody, unless there is a token, or clients have to log in."""
     async with Broker(config={**HTTP, **config}) as broker:
         address = ("127.0.0.1", broker.server.http.address[1])
         for path, expected in (("/metrics", page), ("/api/v1/topics", api), ("/livez", 200)):

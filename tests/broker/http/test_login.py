@@ -1,4 +1,4 @@
-"""Who may ask over HTTP where others can reach the port."""
+"""Who may ask over HTTP where there is a token, or others can reach the port."""
 
 import asyncio
 import base64
@@ -9,7 +9,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from barnabas.broker.config.loader import load_config
 from barnabas.broker.config.security import STANDARD_AUTHORIZER
+from barnabas.broker.config.types import ConfigError
 from barnabas.broker.http import login as module
 from barnabas.broker.http.answer import Answer, text
 from barnabas.broker.http.guard import HostCheck
@@ -238,9 +240,17 @@ def test_what_this_machine_alone_can_reach(addresses, expected):
     assert is_loopback(addresses) is expected
 
 
-@pytest.mark.parametrize(("token", "statuses"), [("t0ken", (401, 200)), (None, (401, 401))])
-async def test_a_port_that_others_can_reach(token, statuses):
-    config = {"barnabas.http.listener": "0.0.0.0:0"}
+@pytest.mark.parametrize(
+    ("host", "token", "statuses"),
+    [
+        ("0.0.0.0", "t0ken", (401, 200)),
+        ("0.0.0.0", None, (401, 401)),
+        ("127.0.0.1", "t0ken", (401, 200)),
+        ("127.0.0.1", None, (200, 200)),
+    ],
+)
+async def test_a_token_is_asked_for_and_so_is_who_comes_from_elsewhere(host, token, statuses):
+    config = {"barnabas.http.listener": f"{host}:0"}
     if token:
         config["barnabas.http.bearer.token"] = token
     async with Broker(config=config) as broker:
@@ -253,6 +263,12 @@ async def test_a_port_that_others_can_reach(token, statuses):
         assert tuple(found) == statuses
         ready = await ask(("127.0.0.1", port), b"GET /readyz HTTP/1.0\r\n\r\n")
         assert json.loads(ready.partition(b"\r\n\r\n")[2])["status"] == "ok"
+
+
+def test_a_token_that_is_empty_stops_the_start():
+    """It would let in who says nothing behind Bearer."""
+    with pytest.raises(ConfigError, match=r"configuration barnabas\.http\.bearer\.token"):
+        load_config(overrides=["barnabas.http.bearer.token="])
 
 
 async def test_users_of_sasl_listeners_log_in():
