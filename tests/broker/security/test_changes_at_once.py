@@ -69,6 +69,7 @@ from tests.waiting import wait_until
 
 NONE = ErrorCode.NONE
 TOPIC_DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+UNKNOWN_SESSION = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 GROUP_DENIED = ErrorCode.GROUP_AUTHORIZATION_FAILED
 ID_DENIED = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 READ_TOPICS = right(Operation.READ, TOPIC)
@@ -247,7 +248,6 @@ def test_a_fetch_that_is_parked_answers_no_data_that_was_taken_away(ends):
 
 
 def test_a_session_shows_nothing_to_another_client_that_knows_it():
-    """Sessions are found by their number alone; what may be read is the reader's own matter."""
     with controlled_broker(READ_TOPICS, WRITE_TOPICS) as (broker, _):
         topic = topic_of(broker, "t")
         with Wire(broker.address) as wire, Wire(broker.address) as other:
@@ -256,9 +256,12 @@ def test_a_session_shows_nothing_to_another_client_that_knows_it():
             assert session
 
             become(broker, other, MALLORY)
-            (partition,) = other.fetch(session=(session, 1)).responses[0].partitions
-            assert (partition.error_code, values(partition.records)) == (TOPIC_DENIED, [])
-            assert wire.fetch(session=(session, 2)).error_code == NONE
+            answer = other.fetch(session=(session, 1))
+            assert (answer.error_code, answer.responses) == (UNKNOWN_SESSION, [])
+            for epoch in (0, -1):  # Would end a session of its own.
+                assert other.fetch(session=(session, epoch)).error_code == NONE
+            (partition,) = wire.fetch(session=(session, 1)).responses
+            assert values(partition.partitions[0].records) == [b"secret"]
 
 
 def test_partitions_that_are_denied_count_like_such_as_are_not_there():
