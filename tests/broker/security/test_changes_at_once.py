@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.broker.coordination.groups import Groups
+from barnabas.broker.handlers import group_offsets
 from barnabas.broker.handlers.produce_shortcut import ProduceShortcut
 from barnabas.broker.runtime.disk_readers import DiskReaders
 from barnabas.broker.security.operations import Operation, Permission
@@ -582,6 +583,25 @@ def test_a_commit_in_a_transaction_that_had_to_wait_for_others(late, version, lo
         (partition,) = wire.ask(TXN_OFFSET_COMMIT, request, version).topics[0].partitions
         assert partition.error_code == code
         offsets = broker.server.groups.machine_of("g").offsets
+        assert not broker.call(lambda: offsets.knows("g"))
+
+
+def test_a_right_that_a_long_commit_loses_between_its_slices(monkeypatch):
+    with controlled_broker(READ_TOPICS, READ_GROUPS) as (broker, _), Wire(broker.address) as wire:
+        topic = topic_of(broker, "t", 2500)
+        wire.ask(FIND_COORDINATOR, FindCoordinatorRequest("g"), 3)
+        server, turns = broker.server, []
+
+        async def next_turn():
+            if not turns:
+                server.authorizer.change(server.metastore, [], [READ_TOPICS])
+            turns.append(1)
+
+        monkeypatch.setattr(group_offsets, "next_turn", next_turn)
+        answer = wire.ask(OFFSET_COMMIT, commit_request(topic, 2500), 9)
+        codes = [each.error_code for topic in answer.topics for each in topic.partitions]
+        assert (codes, bool(turns)) == ([TOPIC_DENIED] * 2500, True)
+        offsets = server.groups.machine_of("g").offsets
         assert not broker.call(lambda: offsets.knows("g"))
 
 
