@@ -122,7 +122,6 @@ def test_keys_of_a_jvm_are_accepted(tmp_path, store):
         f"-X{key}"
         for key in (
             "ssl.keystore.location=store.p12",
-            "ssl.keystore.password=store-secret",
             "ssl.keymanager.algorithm=PKIX",
             "ssl.trustmanager.algorithm=PKIX",
             "ssl.provider=SunJSSE",
@@ -131,7 +130,8 @@ def test_keys_of_a_jvm_are_accepted(tmp_path, store):
         )
     ]
     listener = f",SSL://127.0.0.1:{free_port()}"
-    with Served(tmp_path, *options, more_listeners=listener) as broker:
+    password = {"KAFKA_SSL_KEYSTORE_PASSWORD": "store-secret"}
+    with Served(tmp_path, *options, more_listeners=listener, env=password) as broker:
         exit_code, _, stderr = broker.stop()
     assert exit_code == 0
     assert "WARNING" not in stderr
@@ -153,11 +153,13 @@ def test_client_auth_without_prefix_has_no_effect_on_sasl_listeners(tmp_path, st
         "-Xssl.keystore.location=store.pem",
         "-Xssl.client.auth=required",
         "-Xsasl.enabled.mechanisms=PLAIN",
-        f'-Xlistener.name.sasl_ssl.plain.sasl.jaas.config={module} required user_a="b";',
     ]
+    users = {
+        "KAFKA_LISTENER_NAME_SASL__SSL_PLAIN_SASL_JAAS_CONFIG": f'{module} required user_a="b";'
+    }
     port = free_port()
     listener = f",SASL_SSL://127.0.0.1:{port}"
-    with Served(tmp_path, *options, more_listeners=listener) as broker:
+    with Served(tmp_path, *options, more_listeners=listener, env=users) as broker:
         assert ssl.get_server_certificate(("127.0.0.1", port))
         stderr = broker.stop()[2]
     assert (
