@@ -353,8 +353,8 @@ class LocalFileSystem:
         return sorted(os.listdir(path))
 
     def make_directory(self, path: str, *, exist_ok: bool = False) -> None:
-        """Create a directory and its missing parents."""
-        os.makedirs(path, exist_ok=exist_ok)
+        """Create a directory, for its owner only, and its missing parents."""
+        os.makedirs(path, mode=0o700, exist_ok=exist_ok)
 
     def remove_directory(self, path: str) -> None:
         """Remove an empty directory."""

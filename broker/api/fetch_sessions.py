@@ -3,6 +3,7 @@
 Rules of this file:
 
 1. A session belongs to the client that knows its id; ids are random, so two clients do not meet.
+   To a client that has logged in as another user there is no such session, whatever it asks for.
    What a client may read is asked of the one that fetches, not of the one that made the session.
 2. Epochs count a session's requests: a request with another epoch than the expected one is refused
    and changes nothing, so a lost answer can never be taken for a seen one.
@@ -63,6 +64,7 @@ class FetchSession:
     """A session's partitions, in the order in which they are served next."""
 
     session_id: int
+    principal: str
     by_id: bool
     epoch: int
     created_ms: int
@@ -113,6 +115,7 @@ class FetchSessions:
         self,
         request: FetchRequest,
         *,
+        principal: str,
         by_id: bool,
         now_ms: int,
         exists: Exists,
@@ -120,19 +123,23 @@ class FetchSessions:
     ) -> FetchPlan:
         """Say what ``request`` asks for; raises KafkaError where session or epoch are wrong.
 
-        ``asked``: what ``asked_of`` makes of the request, where that took more than one turn.
+        ``principal``: who asks. ``asked``: what ``asked_of`` makes of the request, where that took
+        more than one turn.
         """
         if asked is None:
             asked = asked_of(request)
+        session = self._sessions.get(request.session_id)
+        if session is not None and session.principal != principal:
+            session = None
         if request.session_epoch in {INITIAL_EPOCH, FINAL_EPOCH}:
-            self._drop(request.session_id)
+            if session is not None:
+                self._drop(session.session_id)
             if request.session_epoch == FINAL_EPOCH:
                 return FetchPlan(asked, None, incremental=False)
             session = None
             if len(asked) <= self._session_max and _is_worth_it(asked, exists):
-                session = self._new(asked, by_id=by_id, now_ms=now_ms)
+                session = self._new(asked, principal, by_id=by_id, now_ms=now_ms)
             return FetchPlan(asked, session, incremental=False)
-        session = self._sessions.get(request.session_id)
         if session is None:
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if session.epoch != request.session_epoch:
@@ -153,7 +160,9 @@ class FetchSessions:
         """End the session of a plan, of which its client never hears."""
         self._drop(plan.session_id)
 
-    def _new(self, asked: list[Asked], *, by_id: bool, now_ms: int) -> FetchSession | None:
+    def _new(
+        self, asked: list[Asked], principal: str, *, by_id: bool, now_ms: int
+    ) -> FetchSession | None:
         """A session for a client that asked for one; None when there is no room."""
         count = len(asked)
         if count > self._session_max or not self._make_room(count, count, now_ms):
@@ -163,7 +172,8 @@ class FetchSessions:
         session_id = NO_SESSION
         while session_id == NO_SESSION or session_id in self._sessions:
             session_id = self._random.randrange(1, 2**31)
-        session = FetchSession(session_id, by_id, _next_epoch(INITIAL_EPOCH), now_ms, now_ms)
+        epoch = _next_epoch(INITIAL_EPOCH)
+        session = FetchSession(session_id, principal, by_id, epoch, now_ms, now_ms)
         for each in asked:
             session.partitions[each.key] = each
         self._sessions[session_id] = session

@@ -8,7 +8,9 @@ import os
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.properties_file import read_properties
 from barnabas.broker.config.broker_config import BrokerConfig
+from barnabas.broker.config.environment import is_secret
 from barnabas.broker.config.loader import LoadedConfig, load_config
+from barnabas.broker.config.providers import is_reference
 from barnabas.broker.config.types import ConfigError
 
 # For images and packages, so that every command run beside the broker sees what the broker sees:
@@ -50,6 +52,7 @@ def directory_of(arguments: argparse.Namespace) -> tuple[str, BrokerConfig]:
 
 def load(arguments: argparse.Namespace) -> LoadedConfig:
     """Load what the file, the environment and the overrides say; raises CommandError."""
+    _check_no_secrets(arguments.override)
     path: str | None = arguments.properties or _standing_file(PROPERTIES_VARIABLE)
     defaults = os.environ.get(DEFAULTS_VARIABLE)
     try:
@@ -63,6 +66,19 @@ def load(arguments: argparse.Namespace) -> LoadedConfig:
         )
     except ConfigError as error:
         raise CommandError(str(error), USAGE) from None
+
+
+def _check_no_secrets(overrides: list[str]) -> None:
+    """Refuse secrets that everybody sees who lists the processes; raises CommandError."""
+    for override in overrides:
+        key, _, value = override.partition("=")
+        key = key.strip()
+        if is_secret(key) and value.strip() and not is_reference(value):
+            raise CommandError(
+                f"{key} is a secret, and arguments are seen by everybody on the machine: set it in "
+                "a file, in the environment, or by a reference such as ${file:/path:key}",
+                USAGE,
+            )
 
 
 def _standing_file(variable: str) -> str | None:

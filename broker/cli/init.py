@@ -11,6 +11,7 @@ import json
 import os
 import re
 import secrets
+import stat
 from base64 import b64encode
 from collections.abc import Iterable
 from contextlib import suppress
@@ -31,6 +32,7 @@ _THIS_MACHINE: Final = ("localhost", "127.0.0.1", "::1")
 _USER: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _HOST: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.:-]{0,61}[A-Za-z0-9])?")
 _PASSWORD_BYTES: Final = 24
+_WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _HEAD: Final = """\
 # Made by 'barnabas init --secure', for 'barnabas serve'. 'barnabas config' shows every other key.
 # {user} may do everything; who else may do what is up to 'barnabas users' and 'barnabas acls'. The
@@ -70,7 +72,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--if-not-exists", action="store_true", help="a directory it was done in is no error"
     )
     add_format(parser)
-    parser.epilog = "DIRECTORY must be empty, or not there yet. Nothing is ever overwritten."
+    parser.epilog = (
+        "DIRECTORY must be empty, and only its owner may write to it; or not there yet. "
+        "Nothing is ever overwritten."
+    )
 
 
 def _host(text: str) -> str:
@@ -93,6 +98,9 @@ def run(arguments: argparse.Namespace) -> int:
             _tell(directory, arguments, is_new=False)
             return OK
         raise CommandError(f"{arguments.directory}: there already, and not empty", USAGE)
+    if os.path.isdir(directory) and os.stat(directory).st_mode & _WRITABLE_BY_OTHERS:
+        # Who can write to a directory can put other files in the place of those in it.
+        raise CommandError(f"{arguments.directory}: others than its owner can write to it", USAGE)
     if not directory.isprintable():
         raise CommandError(
             "the name of the directory has characters that no file could hold", USAGE

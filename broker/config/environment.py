@@ -133,13 +133,17 @@ def _secret_of(name: str) -> str | None:
     key = key_of(name.removesuffix(FILE_SUFFIX)) if name.endswith(FILE_SUFFIX) else None
     if key is None:
         return None
+    return key if is_secret(key) else None
+
+
+def is_secret(key: str) -> bool:
+    """Whether the value of a key, or of one of a listener's own, is a secret."""
     of_one_listener = key.startswith(LISTENER_PREFIX)
-    is_secret = any(
+    return any(
         key == each.name or (of_one_listener and key.endswith(f".{each.name}"))
         for each in BROKER_CONFIGS.values()
         if each.type is ConfigType.PASSWORD
     )
-    return key if is_secret else None
 
 
 def ignored_variables(environment: Mapping[str, str]) -> list[str]:

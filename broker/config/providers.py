@@ -58,6 +58,11 @@ def resolved(given: Mapping[str, Setting], environment: Mapping[str, str]) -> di
     return settings
 
 
+def is_reference(text: str) -> bool:
+    """Whether a value is one reference and nothing beside it."""
+    return _REFERENCE.fullmatch(text.strip()) is not None
+
+
 def _replaced(key: str, setting: Setting, providers: Mapping[str, LookUp]) -> str:
     def look_up(match: re.Match[str]) -> str:
         name, path, wanted = match[1], match[3] or "", match[4]

@@ -52,7 +52,8 @@ The last of these that sets a key wins; it does not matter which keys the others
 A value that cannot be used stops the broker with one line: the key, the value, what is accepted,
 and where it was set. An unknown key is named in one warning; given by `--override`, or
 where it begins with `barnabas.` or looks like a key that protects something, it is an error.
-Kafka's keys that mean nothing here are named in one line at level INFO.
+A secret given by `--override` is one, too: everybody on the machine can read arguments. Kafka's
+keys that mean nothing here are named in one line at level INFO.
 
 ## Environment
 

@@ -167,7 +167,12 @@ def _fetch(
         )
 
     plan = fetch_sessions.plan(
-        request, by_id=by_id, now_ms=host.clock.now_ms(), exists=exists, asked=asked
+        request,
+        principal=context.access.principal,
+        by_id=by_id,
+        now_ms=host.clock.now_ms(),
+        exists=exists,
+        asked=asked,
     )
     reader = _Reader(catalogue, request, plan, readable, fetch_sessions, context.quota, by_id=by_id)
     if len(plan.asked) > PARTITIONS_AT_ONCE:

@@ -86,7 +86,8 @@ def offset_commit_long(
 ) -> Awaitable[OffsetCommitResponse]:
     """Commit what exists of very many partitions as one batch of records: all of it, or nothing."""
     # No coroutine itself: compiled it would not say which services it names.
-    return _offset_commit_long(catalogue, groups, host, context, request)
+    mark = context.access.mark  # Of before the first slice: rights may change between two.
+    return _offset_commit_long(catalogue, groups, host, context, request, mark)
 
 
 async def _offset_commit_long(
@@ -95,13 +96,14 @@ async def _offset_commit_long(
     host: Host,
     context: RequestContext,
     request: OffsetCommitRequest,
+    mark: int,
 ) -> OffsetCommitResponse:
     slices: list[tuple[OffsetCommitRequest, bool, OffsetCommitResponse]] = []
     for part, continues in parts(request, BY_PARTITION):
         slices.append((part, continues, _take_out_unknown_of_commit(catalogue, context, part)))
         await next_turn()
     known = [part for part, _, _ in slices if part.topics]
-    committed = await _commit_long(groups, host, context, known) if known else []
+    committed = await _commit_long(groups, host, context, known, mark) if known else []
     answers = iter(committed if isinstance(committed, list) else ())
     response = OffsetCommitResponse()
     for part, continues, beside in slices:
@@ -118,9 +120,16 @@ async def _offset_commit_long(
 
 
 async def _commit_long(
-    groups: Groups, host: Host, context: RequestContext, known: list[OffsetCommitRequest]
+    groups: Groups,
+    host: Host,
+    context: RequestContext,
+    known: list[OffsetCommitRequest],
+    mark: int,
 ) -> list[OffsetCommitResponse] | ErrorCode:
-    """Hand all parts to the group's machine; return the answer to each, or one error for all."""
+    """Hand all parts to the group's machine; return the answer to each, or one error for all.
+
+    ``mark``: that of the client's access when it was asked what of the parts is allowed.
+    """
     group_id = known[0].group_id
     code = groups.refusal(group_id)
     if code:
@@ -133,7 +142,7 @@ async def _commit_long(
             answered.set_result(response)
 
     command = LongOffsetCommit(caller_of(context), tuple(known))
-    admit = partial(_denial_since, context.access, context.access.mark, known)
+    admit = partial(_denial_since, context.access, mark, known)
     groups.submit(group_id, command, respond, lambda code: code, admit=admit)
     return await answered
 

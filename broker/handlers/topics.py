@@ -6,7 +6,8 @@ off". CreatePartitions: nothing changed but the encoding.
 One broker holds one replica of everything: the only replication factor is 1 (-1 stands for it), and
 the only manual assignment is to this broker.
 Whether a topic exists is told to nobody who may neither create, delete, alter nor describe it.
-Stricter than Kafka: names in one request that collide ("a.b", "a_b") are refused here, too.
+A topic in the way of a new one ("a.b", "a_b") is named, as by Kafka, only to who may describe it.
+Stricter than Kafka: names in one request that collide are refused here, too.
 Partitions that are created or deleted count against the client's quota (KIP-599).
 Knowingly absent: ``timeout_ms``, because a change is complete when it is answered.
 """
@@ -33,7 +34,12 @@ from barnabas.broker.handlers.mutations import Mutations
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security.access import Access
 from barnabas.broker.security.operations import CLUSTER_NAME
-from barnabas.broker.topics.catalogue import PARTITIONS_PER_CHANGE_MAX, Catalogue, new_topic_id
+from barnabas.broker.topics.catalogue import (
+    PARTITIONS_PER_CHANGE_MAX,
+    Catalogue,
+    CollidingName,
+    new_topic_id,
+)
 from barnabas.broker.topics.topic import Topic
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.create_partitions import (
@@ -94,7 +100,7 @@ async def create_topics(
                 _hide_configs(result)
         except KafkaError as error:
             result = CreatableTopicResult(
-                name=name, error_code=error.code, error_message=error.message
+                name=name, error_code=error.code, error_message=_told(context.access, name, error)
             )
         results.append(result)
         if len(results) % TOPICS_PER_TURN == 0:
@@ -128,6 +134,13 @@ async def _create_topic(
             for entry in describe_topic(own, catalogue.configs.broker_config)
         ],
     )
+
+
+def _told(access: Access, name: str, error: KafkaError) -> str:
+    """Return the message of an error, without the name of a topic that may not be seen."""
+    if isinstance(error, CollidingName) and not access.may_see(TOPIC, error.other):
+        return f"Topic '{name}' collides with an existing topic"
+    return error.message
 
 
 def _hide_configs(result: CreatableTopicResult) -> None:

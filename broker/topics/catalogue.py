@@ -54,6 +54,17 @@ LOGS_PER_TURN: Final = 256
 """Logs made or removed before the loop gets a turn; their directories follow on another thread."""
 
 
+class CollidingName(KafkaError):
+    """A topic of another name is in the way; ``other`` is for who may see it."""
+
+    def __init__(self, name: str, other: str) -> None:
+        super().__init__(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"Topic '{name}' collides with existing topic: {other}",
+        )
+        self.other = other
+
+
 class Catalogue:
     """All topics of this broker, and the changes that may be made to them."""
 
@@ -195,10 +206,7 @@ class Catalogue:
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         other = self._collisions.get(collision_key(name))
         if other is not None:
-            raise KafkaError(
-                ErrorCode.INVALID_TOPIC_EXCEPTION,
-                f"Topic '{name}' collides with existing topic: {other}",
-            )
+            raise CollidingName(name, other)
 
     def check_new_topic(
         self, name: str, partition_count: int, configs: Mapping[str, str | None]

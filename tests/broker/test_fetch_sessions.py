@@ -35,11 +35,13 @@ def request(*asked, session=(0, 0), forget=()):
     )
 
 
-def plan(sessions, *asked, now_ms=0, by_id=False, **more):
+def plan(sessions, *asked, now_ms=0, by_id=False, principal="User:alice", **more):
     def exists(each):
         return not each.topic.startswith("none")
 
-    return sessions.plan(request(*asked, **more), by_id=by_id, now_ms=now_ms, exists=exists)
+    return sessions.plan(
+        request(*asked, **more), by_id=by_id, now_ms=now_ms, exists=exists, principal=principal
+    )
 
 
 def many(count, topic="a", first=0):
@@ -299,3 +301,25 @@ def test_sessions_stay_within_fifty_megabytes():
     assert sessions.partitions == count
     print(f"{held / count:.0f} bytes for each partition")
     assert held / count * limit < 50_000_000
+
+
+@pytest.mark.parametrize("epoch", [1, 2, 7])
+def test_the_session_of_another_user_is_none(epoch):
+    sessions = FetchSessions(10)
+    session_id = plan(sessions, ("a", 0)).session_id
+    more = {"session": (session_id, epoch), "forget": [("a", 0)], "principal": "User:bob"}
+    assert refused(sessions, ("b", 0), **more) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert asked_of(plan(sessions, session=(session_id, 1))) == [("a", 0, 0)]
+
+
+@pytest.mark.parametrize("epoch", [0, -1])
+def test_nobody_ends_the_session_of_another_user(epoch):
+    sessions = FetchSessions(10)
+    session_id = plan(sessions, ("a", 0)).session_id
+    # As with an id that does not exist: nobody finds out which ids do.
+    answers = [
+        plan(sessions, ("b", 0), session=(each, epoch), principal="User:bob")
+        for each in (session_id, session_id ^ 1)
+    ]
+    assert [asked_of(each) for each in answers] == [[("b", 0, 0)]] * 2
+    assert asked_of(plan(sessions, session=(session_id, 1))) == [("a", 0, 0)]

@@ -2,20 +2,19 @@
 
 import json
 import logging
-import os
-import subprocess
-import sys
 import urllib.request
 
 import pytest
 
 from barnabas.broker.config.loader import load_config
+from barnabas.broker.config.properties import properties_text
 from barnabas.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS,
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
 from barnabas.testing import Broker
+from tests.broker.cli.command import barnabas, error_of
 from tests.broker.data_plane import Wire
 
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -53,17 +52,44 @@ def test_pages_and_logs(caplog):
 
 
 @pytest.mark.parametrize("form", [[], ["--format", "json"]])
-def test_the_command_that_shows_settings(form):
-    overrides = [word for key, value in SETTINGS.items() for word in ("-X", f"{key}={value}")]
-    done = subprocess.run(
-        [sys.executable, "-m", "barnabas", "config", *overrides, *form],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-    )
+def test_the_command_that_shows_settings(tmp_path, form):
+    (tmp_path / "server.properties").write_text(properties_text(SETTINGS))
+    done = barnabas("config", tmp_path / "server.properties", *form, cwd=tmp_path)
+    assert done.returncode == 0
     assert SECRET not in done.stdout + done.stderr
     assert "[hidden]" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["serve", "config"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "barnabas.http.bearer.token",
+        "barnabas.scram.credentials",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config",
+        "ssl.keystore.password",
+    ],
+)
+@pytest.mark.parametrize("value", [SECRET, f"${{env:A}}{SECRET}"])
+def test_no_secret_is_an_argument(tmp_path, command, key, value):
+    error = error_of(barnabas(command, f"-X{key} = {value}", cwd=tmp_path), 2)
+    assert error == (
+        f"barnabas: {key} is a secret, and arguments are seen by everybody on the machine: set it "
+        "in a file, in the environment, or by a reference such as ${file:/path:key}"
+    )
+
+
+def test_where_a_secret_stands_may_be_an_argument(tmp_path):
+    providers = "config.providers.env.class=org.apache.kafka.common.config.provider"
+    done = barnabas(
+        *("config", "-Xconfig.providers=env", f"-X{providers}.EnvVarConfigProvider"),
+        *("-Xbarnabas.http.bearer.token=${env:TOKEN}", "-Xssl.keystore.password="),
+        cwd=tmp_path,
+        env={"TOKEN": SECRET},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "[hidden]" in done.stdout
+    assert SECRET not in done.stdout
 
 
 def test_objects_and_errors():

@@ -3,6 +3,8 @@
 import os
 import sys
 
+from barnabas.broker.config.environment import is_secret
+from barnabas.broker.config.properties import properties_text
 from tests.checkout import SOURCES
 from tests.counterparts.broker_process import BrokerProcess
 
@@ -22,10 +24,12 @@ class BarnabasProcess(BrokerProcess):
             "log.dirs": str(self.data_directory),
             "barnabas.http.listener": "",
         }
-        overrides = [
-            f"--override={key}={value}" for key, value in (settings | self.overrides).items()
-        ]
-        return [self.interpreter, "-m", "barnabas", "serve", *overrides]
+        settings |= self.overrides
+        secrets = {key: settings.pop(key) for key in list(settings) if is_secret(key)}
+        overrides = [f"--override={key}={value}" for key, value in settings.items()]
+        path = self.directory / "secrets.properties"
+        path.write_text(properties_text(secrets))
+        return [self.interpreter, "-m", "barnabas", "serve", str(path), *overrides]
 
     def environment(self) -> dict[str, str]:
         return self.python_environment()

@@ -153,3 +153,12 @@ def test_what_cannot_be(tmp_path, words, expected):
     result = barnabas("init", *words, cwd=tmp_path)
     assert expected in error_of(result, 1 if "/proc/none" in words else 2)
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("mode", [0o775, 0o757, 0o777, 0o1777])
+def test_a_directory_that_others_can_write_to_is_refused(tmp_path, mode):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(mode)
+    error = error_of(barnabas("init", "--secure", "open", cwd=tmp_path), 2)
+    assert "open: others than its owner can write to it" in error
+    assert list((tmp_path / "open").iterdir()) == []

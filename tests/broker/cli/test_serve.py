@@ -1,6 +1,7 @@
 import json
 import signal
 import socket
+import stat
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -12,7 +13,7 @@ from tests.broker.cli.command import READY, Served, barnabas, error_of, free_por
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_drains_and_ends_well(number, tmp_path):
     with Served(tmp_path) as broker:
-        assert (tmp_path / "data").is_dir()
+        assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
         exit_code, stdout, _ = broker.stop(number)
     assert (exit_code, stdout) == (0, READY)
 

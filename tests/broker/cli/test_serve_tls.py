@@ -130,7 +130,6 @@ def test_keys_of_a_jvm_are_accepted(tmp_path, store):
         f"-X{key}"
         for key in (
             "ssl.keystore.location=store.p12",
-            "ssl.keystore.password=store-secret",
             "ssl.keymanager.algorithm=PKIX",
             "ssl.trustmanager.algorithm=PKIX",
             "ssl.provider=SunJSSE",
@@ -139,7 +138,8 @@ def test_keys_of_a_jvm_are_accepted(tmp_path, store):
         )
     ]
     listener = f",SSL://127.0.0.1:{free_port()}"
-    with Served(tmp_path, *options, more_listeners=listener) as broker:
+    password = {"KAFKA_SSL_KEYSTORE_PASSWORD": "store-secret"}
+    with Served(tmp_path, *options, more_listeners=listener, env=password) as broker:
         exit_code, _, stderr = broker.stop()
     assert exit_code == 0
     assert "WARNING" not in stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.broker.coordination.groups import Groups
+from barnabas.broker.handlers import group_offsets
 from barnabas.broker.handlers.produce_shortcut import ProduceShortcut
 from barnabas.broker.runtime.disk_readers import DiskReaders
 from barnabas.broker.security.operations import Operation, Permission
@@ -69,6 +70,7 @@ from tests.waiting import wait_until
 
 NONE = ErrorCode.NONE
 TOPIC_DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+UNKNOWN_SESSION = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 GROUP_DENIED = ErrorCode.GROUP_AUTHORIZATION_FAILED
 ID_DENIED = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 READ_TOPICS = right(Operation.READ, TOPIC)
@@ -247,7 +249,6 @@ def test_a_fetch_that_is_parked_answers_no_data_that_was_taken_away(ends):
 
 
 def test_a_session_shows_nothing_to_another_client_that_knows_it():
-    """Sessions are found by their number alone; what may be read is the reader's own matter."""
     with controlled_broker(READ_TOPICS, WRITE_TOPICS) as (broker, _):
         topic = topic_of(broker, "t")
         with Wire(broker.address) as wire, Wire(broker.address) as other:
@@ -256,9 +257,12 @@ def test_a_session_shows_nothing_to_another_client_that_knows_it():
             assert session
 
             become(broker, other, MALLORY)
-            (partition,) = other.fetch(session=(session, 1)).responses[0].partitions
-            assert (partition.error_code, values(partition.records)) == (TOPIC_DENIED, [])
-            assert wire.fetch(session=(session, 2)).error_code == NONE
+            answer = other.fetch(session=(session, 1))
+            assert (answer.error_code, answer.responses) == (UNKNOWN_SESSION, [])
+            for epoch in (0, -1):  # Would end a session of its own.
+                assert other.fetch(session=(session, epoch)).error_code == NONE
+            (partition,) = wire.fetch(session=(session, 1)).responses
+            assert values(partition.partitions[0].records) == [b"secret"]
 
 
 def test_partitions_that_are_denied_count_like_such_as_are_not_there():
@@ -579,6 +583,25 @@ def test_a_commit_in_a_transaction_that_had_to_wait_for_others(late, version, lo
         (partition,) = wire.ask(TXN_OFFSET_COMMIT, request, version).topics[0].partitions
         assert partition.error_code == code
         offsets = broker.server.groups.machine_of("g").offsets
+        assert not broker.call(lambda: offsets.knows("g"))
+
+
+def test_a_right_that_a_long_commit_loses_between_its_slices(monkeypatch):
+    with controlled_broker(READ_TOPICS, READ_GROUPS) as (broker, _), Wire(broker.address) as wire:
+        topic = topic_of(broker, "t", 2500)
+        wire.ask(FIND_COORDINATOR, FindCoordinatorRequest("g"), 3)
+        server, turns = broker.server, []
+
+        async def next_turn():
+            if not turns:
+                server.authorizer.change(server.metastore, [], [READ_TOPICS])
+            turns.append(1)
+
+        monkeypatch.setattr(group_offsets, "next_turn", next_turn)
+        answer = wire.ask(OFFSET_COMMIT, commit_request(topic, 2500), 9)
+        codes = [each.error_code for topic in answer.topics for each in topic.partitions]
+        assert (codes, bool(turns)) == ([TOPIC_DENIED] * 2500, True)
+        offsets = server.groups.machine_of("g").offsets
         assert not broker.call(lambda: offsets.knows("g"))
 
 

@@ -22,6 +22,11 @@ from barnabas.protocol.messages.consumer_group_heartbeat import (
     CONSUMER_GROUP_HEARTBEAT,
     ConsumerGroupHeartbeatRequest,
 )
+from barnabas.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
 from barnabas.protocol.messages.describe_user_scram_credentials import (
     DESCRIBE_USER_SCRAM_CREDENTIALS,
     DescribeUserScramCredentialsRequest,
@@ -294,6 +299,25 @@ def test_a_group_with_a_topic_that_may_not_be_described_is_not_described():
         assert described() == (0, 1, bits)
         rights.take(describe_topics)
         assert described() == (ErrorCode.TOPIC_AUTHORIZATION_FAILED, 0, NOT_ASKED)
+
+
+def test_a_name_that_collides_with_one_that_may_not_be_described():
+    may_create = right(Operation.CREATE, ResourceType.TOPIC, "a_b")
+    with (
+        controlled_broker(may_create) as (broker, rights),
+        Wire(broker.address) as wire,
+    ):
+        topic_of(broker, "a.b")
+
+        def refused():
+            asked = CreateTopicsRequest([CreatableTopic("a_b", 1, 1)])
+            (topic,) = wire.ask(CREATE_TOPICS, asked, 7).topics
+            return topic.error_code, topic.error_message
+
+        code = ErrorCode.INVALID_TOPIC_EXCEPTION
+        assert refused() == (code, "Topic 'a_b' collides with an existing topic")
+        rights.give(right(Operation.DESCRIBE, ResourceType.TOPIC, "a.b"))
+        assert refused() == (code, "Topic 'a_b' collides with existing topic: a.b")
 
 
 def test_the_users_of_the_rows_differ_in_what_they_lack():
