@@ -406,7 +406,7 @@ class BrokerServer:
         if has_token or not is_loopback(address for _, address in resolve(host)):
             login = self._http_login()
             return Doors(pages=login, console=login)
-        asks = any(each.security_protocol.startswith("SASL") for each in self.config.endpoints)
+        asks = any(each.has_login for each in self.config.endpoints)
         if asks or self.authorizer is not None:
             return Doors(console=self._http_login())
         return Doors()
@@ -696,7 +696,7 @@ async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ask, number)
-    if any(each.security_protocol in {"SSL", "SASL_SSL"} for each in config.endpoints):
+    if any(each.has_tls for each in config.endpoints):
         loop.add_signal_handler(signal.SIGHUP, server.reload_certificates)
     # What a start makes stays: the collector need not look at it, now or later.
     gc.collect()

@@ -5,13 +5,13 @@ With ``--check`` it only says whether the page is what the table says, by its ex
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from barnabas.broker.api.checks import CHECKS, Check, Denial
+from barnabas.broker.config.generated_page import write_or_compare
 from barnabas.broker.security.operations import shown
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "permissions.md"
@@ -67,16 +67,10 @@ def _denial(check: Check) -> str:
 
 
 def main() -> int:
-    """Write the page, or say whether it is current."""
-    parser = argparse.ArgumentParser(prog="python -m barnabas.broker.api.permissions_page")
-    parser.add_argument("--check", action="store_true")
-    if not parser.parse_args().check:
-        PAGE.write_text(page(), encoding="utf-8")
-        return 0
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == page():
-        return 0
-    sys.stderr.write(f"docs/{PAGE.name} is not current: run 'make docs-permissions'\n")
-    return 1
+    """Write the page, or compare it; return the exit code."""
+    return write_or_compare(
+        PAGE, page(), module="barnabas.broker.api.permissions_page", target="docs-permissions"
+    )
 
 
 if __name__ == "__main__":

@@ -79,11 +79,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Ask the brokers one after the other until one is ready."""
     deadline = Deadline(int(arguments.timeout * 1000))
     check = _check(arguments)
-    ask_it = ask_http if check.is_http else ask
     problems = []
     for host, port in check.addresses:
         try:
-            ask_it((host, port), deadline, check.access)
+            if check.is_http:
+                ask_http((host, port), deadline)
+            else:
+                ask((host, port), deadline, check.access)
         except NotReady as problem:
             problems.append(f"{host}:{port}: {problem}")
         else:
@@ -115,7 +117,7 @@ def ask(address: Address, deadline: Deadline, access: Access = OPEN) -> None:
         raise NotReady(f"the answer is error {error.code.value}") from None
 
 
-def ask_http(address: Address, deadline: Deadline, access: Access = OPEN) -> None:  # noqa: ARG001
+def ask_http(address: Address, deadline: Deadline) -> None:
     """Ask ``/readyz``; raises NotReady."""
     request = f"GET /readyz HTTP/1.1\r\nHost: {address[0]}\r\nConnection: close\r\n\r\n"
     answer = b""
@@ -164,11 +166,10 @@ def _check(arguments: argparse.Namespace) -> Check:
 def _own_check(config: BrokerConfig) -> Check:
     """Return what can be asked of a broker without being one of its users."""
     for endpoint in config.endpoints:
-        is_login = endpoint.security_protocol.startswith("SASL_")
-        if not endpoint.security_protocol.endswith("SSL"):
+        if not endpoint.has_tls:
             return Check([_of(endpoint)])
         listener = config.for_listener(endpoint.name)
-        if client_auth_of(listener, is_login=is_login) != "required":
+        if client_auth_of(listener, is_login=endpoint.has_login) != "required":
             return Check([_of(endpoint)], _trusting_access())
     if config.http_address is None:
         raise CommandError(

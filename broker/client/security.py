@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from barnabas.broker.client.access import Access
 from barnabas.broker.client.credentials import Credential, credential_of
@@ -24,10 +23,9 @@ from barnabas.broker.client.security_keys import (
     check_keys,
     is_about_security,
 )
+from barnabas.broker.config.security_protocols import PROTOCOLS, has_login, has_tls
 from barnabas.broker.tls.client import CLIENT_KEYS, client_context
 from barnabas.broker.tls.errors import TlsError
-
-PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -44,7 +42,7 @@ class ClientSecurity:
 
     def access(self) -> Access:
         """Read stores, and return what connections are made with; raises WrongSetting."""
-        if not self.protocol.endswith("SSL"):
+        if not has_tls(self.protocol):
             return Access(None, self.credential)
         try:
             return Access(client_context(self.tls), self.credential)
@@ -67,7 +65,7 @@ def security_of(settings: Mapping[str, str], environment: Mapping[str, str]) -> 
     return ClientSecurity(
         protocol,
         {key: value for key, value in given.items() if key in CLIENT_KEYS},
-        credential_of(given) if protocol.startswith("SASL_") else None,
+        credential_of(given) if has_login(protocol) else None,
     )
 
 
@@ -80,8 +78,8 @@ def _protocol(given: Mapping[str, str]) -> str:
     # Kafka's default is PLAINTEXT, by which passwords and certificates would be for nothing.
     useless = [key for key in given if given[key] and key in CLIENT_KEYS | LOGIN_KEYS]
     if useless:
-        has_login = any(given.get(key) for key in (JAAS, PASSWORD))
-        hint = "SASL_SSL" if has_login else "SSL"
+        is_login = any(given.get(key) for key in (JAAS, PASSWORD))
+        hint = "SASL_SSL" if is_login else "SSL"
         reason = f"it is not set, and without it {useless[0]} has no effect; is it {hint}?"
         raise WrongSetting(PROTOCOL, reason)
     return PROTOCOLS[0]

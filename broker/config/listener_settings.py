@@ -12,6 +12,7 @@ from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
 from barnabas.broker.config.ignored import IGNORED_CONFIGS
 from barnabas.broker.config.listener_keys import PREFIX, ListenerKey, parse_listener_key
 from barnabas.broker.config.listeners import parse_listeners
+from barnabas.broker.config.security_protocols import has_tls
 from barnabas.broker.config.types import (
     ConfigEntry,
     ConfigError,
@@ -53,7 +54,7 @@ def check_replaceable(name: str, text: str, config: BrokerConfig) -> None:
             reason += "; who is asked for a certificate is settled when the broker starts"
         raise ConflictingValues(name, text, reason)
     protocols = {each.name: each.security_protocol for each in config.endpoints}
-    if protocols.get(parsed.listener) not in {"SSL", "SASL_SSL"}:
+    if not has_tls(protocols.get(parsed.listener, "")):
         raise ConflictingValues(name, text, f"{name}: the listener has no TLS")
     try:
         BROKER_CONFIGS[parsed.key].parse(text)

@@ -11,9 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from barnabas.broker.config.security_protocols import PROTOCOLS, has_login, has_tls
 from barnabas.broker.config.types import ConfigError
-
-PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 _ADDRESS = re.compile(r"(?:\[([^\]]*)\]|([0-9A-Za-z%._-]*)):([0-9]{1,5})")
 HTTP_LISTENER = rf"|{_ADDRESS.pattern}"
@@ -32,6 +31,16 @@ class Endpoint(NamedTuple):
     security_protocol: str
     advertised: tuple[str, int] | None
     """What a client receives; None: the address that it dialled."""
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether its connections are encrypted."""
+        return has_tls(self.security_protocol)
+
+    @property
+    def has_login(self) -> bool:
+        """Whether its clients log in."""
+        return has_login(self.security_protocol)
 
 
 def parse_listeners(key: str, items: Sequence[str]) -> dict[str, tuple[str, int]]:

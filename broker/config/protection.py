@@ -20,6 +20,7 @@ from barnabas.broker.config.listener_keys import (
     parse_listener_key,
 )
 from barnabas.broker.config.listener_settings import listener_names
+from barnabas.broker.config.security_protocols import has_login, has_tls
 from barnabas.broker.config.types import ConfigError, ConflictingValues, Setting, UnknownSetting
 
 PROTECTING: Final = (
@@ -126,10 +127,10 @@ def _check_of_listener(
 
 def _what_it_lacks(key: str, protocol: str) -> str | None:
     """Return what a listener of this protocol would need for a key to have an effect."""
-    if key.startswith("ssl.") and protocol not in {"SSL", "SASL_SSL"}:
+    if key.startswith("ssl.") and not has_tls(protocol):
         return "TLS"
     is_of_logins = key.startswith("sasl.") or key == "connections.max.reauth.ms"
-    return "login" if is_of_logins and not protocol.startswith("SASL_") else None
+    return "login" if is_of_logins and not has_login(protocol) else None
 
 
 def _check_access_control(given: Mapping[str, Setting], config: BrokerConfig) -> None:
@@ -149,13 +150,13 @@ def _check_client_auth(given: Mapping[str, Setting], config: BrokerConfig) -> No
     if asked == "none":
         return
     where = f"({given[key].origin})"
-    with_tls = [each for each in config.endpoints if each.security_protocol in {"SSL", "SASL_SSL"}]
+    with_tls = [each for each in config.endpoints if each.has_tls]
     if not with_tls:
         reason = f"{key}={asked} has no effect: no listener has TLS {where}"
         raise ConflictingValues(key, asked, reason)
     for endpoint in with_tls:
         own = f"{PREFIX}{endpoint.name.lower()}.{key}"
-        if endpoint.security_protocol == "SASL_SSL" and own not in given:
+        if endpoint.has_login and own not in given:
             reason = (
                 f"{key}={asked} has no effect on SASL listener {endpoint.name}, as in Apache "
                 f"Kafka; set {own} {where}"
@@ -172,7 +173,7 @@ def _check_available(name: str, key: str, setting: Setting) -> None:
 def check_mechanisms(config: BrokerConfig) -> None:
     """Raise ConfigError unless every SASL listener has a mechanism that is available."""
     for endpoint in config.endpoints:
-        if not endpoint.security_protocol.startswith("SASL_"):
+        if not endpoint.has_login:
             continue
         listener = config.for_listener(endpoint.name)
         value = listener.value("sasl.enabled.mechanisms")

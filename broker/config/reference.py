@@ -5,7 +5,6 @@ With ``--check`` it only says whether the page is what the tables say, by its ex
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from barnabas.broker.config.environment import (
     SPECIAL,
     variable_of,
 )
+from barnabas.broker.config.generated_page import write_or_compare
 from barnabas.broker.config.group_configs import GROUP_CONFIGS
 from barnabas.broker.config.ignored import IGNORED_CONFIGS, is_ignored
 from barnabas.broker.config.protection import UNAVAILABLE
@@ -187,17 +187,9 @@ def _row(cells: Iterable[str]) -> str:
 
 def main() -> int:
     """Write the page, or compare it; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m barnabas.broker.config.reference", description=__doc__
+    return write_or_compare(
+        PAGE, page(), module="barnabas.broker.config.reference", target="docs-configuration"
     )
-    parser.add_argument("--check", action="store_true")
-    if not parser.parse_args().check:
-        PAGE.write_text(page(), encoding="utf-8")
-        return 0
-    if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == page():
-        return 0
-    sys.stderr.write(f"docs/{PAGE.name} is not current: run 'make docs-configuration'\n")
-    return 1
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ Run ``make docs-openapi`` to write docs/openapi.json; ``--check`` compares it.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import inspect
 import json
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
 
 from barnabas.broker.api.checks import Denial
+from barnabas.broker.config.generated_page import write_or_compare
 from barnabas.broker.console import shapes
 from barnabas.broker.console.parameters import Parameter
 from barnabas.broker.console.routes import LIVE, ROUTES, Route
@@ -198,17 +198,9 @@ def text() -> str:
 
 def main() -> int:
     """Write the document, or compare it; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m barnabas.broker.console.openapi", description=__doc__
+    return write_or_compare(
+        PAGE, text(), module="barnabas.broker.console.openapi", target="docs-openapi"
     )
-    parser.add_argument("--check", action="store_true")
-    if not parser.parse_args().check:
-        PAGE.write_text(text(), encoding="utf-8")
-        return 0
-    if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text():
-        return 0
-    sys.stderr.write(f"docs/{PAGE.name} is not current: run 'make docs-openapi'\n")
-    return 1
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from barnabas.broker.config.security_protocols import has_login, has_tls
 from barnabas.broker.security.jaas_modules import MODULES
 from barnabas.protocol.sasl.jaas import JaasModule, jaas_text
 from barnabas.protocol.sasl.oauthbearer import MECHANISM as OAUTHBEARER
@@ -34,12 +35,12 @@ class ClientSettings:
     @property
     def has_tls(self) -> bool:
         """Whether the connection is encrypted."""
-        return self.protocol in {"SSL", "SASL_SSL"}
+        return has_tls(self.protocol)
 
     @property
     def has_login(self) -> bool:
         """Whether the client logs in."""
-        return self.protocol in {"SASL_PLAINTEXT", "SASL_SSL"}
+        return has_login(self.protocol)
 
     @property
     def has_password(self) -> bool:

@@ -138,7 +138,7 @@ def _security_of(
     is_controlled: bool,
 ) -> ListenerSecurity:
     tls = tls_of(config, endpoint)
-    if not endpoint.security_protocol.startswith("SASL_"):
+    if not endpoint.has_login:
         if tls is None and not is_controlled:
             return OPEN_LISTENER
         return ListenerSecurity(mechanisms={}, max_receive_bytes=0, new_access=new_access, tls=tls)

@@ -108,7 +108,7 @@ class Logins:
     def _offered(self) -> Iterator[tuple[str, str | None]]:
         """Yield every mechanism of every listener; None for one that asks for no login."""
         for endpoint in self._config.endpoints:
-            if not endpoint.security_protocol.startswith("SASL_"):
+            if not endpoint.has_login:
                 yield endpoint.name, None
                 continue
             mechanisms = self._config.for_listener(endpoint.name).value("sasl.enabled.mechanisms")

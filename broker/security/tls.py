@@ -132,7 +132,7 @@ class ListenerTls:
 
 def tls_of(config: BrokerConfig, endpoint: Endpoint) -> ListenerTls | None:
     """Return the TLS of a listener, None where it has none; raises ConfigError."""
-    if endpoint.security_protocol not in {"SSL", "SASL_SSL"}:
+    if not endpoint.has_tls:
         return None
     listener = config.for_listener(endpoint.name)
     settings = settings_of(config, endpoint)
@@ -140,7 +140,7 @@ def tls_of(config: BrokerConfig, endpoint: Endpoint) -> ListenerTls | None:
         tls = ListenerTls(
             endpoint,
             settings,
-            None if _has_login(endpoint) else CertificateNames(_text(listener, _RULES) or ""),
+            None if endpoint.has_login else CertificateNames(_text(listener, _RULES) or ""),
             may_change_name=bool(listener.value("ssl.allow.dn.changes")),
             may_lose_names=bool(listener.value("ssl.allow.san.changes")),
         )
@@ -174,10 +174,6 @@ def refused_by(config: BrokerConfig, endpoint: Endpoint, error: TlsError) -> Con
     return ConfigError(name, shown, f"{error.reason} ({given[0].origin})")
 
 
-def _has_login(endpoint: Endpoint) -> bool:
-    return endpoint.security_protocol == "SASL_SSL"
-
-
 def _warn_of_dates(tls: ListenerTls) -> None:
     """Say that clients will refuse the certificate, which alone does not stop a start."""
     now_s = time.time()
@@ -205,7 +201,7 @@ def _settings_of(listener: ListenerConfig, endpoint: Endpoint) -> ServerSettings
             password=_text(listener, "ssl.truststore.password"),
             certificates=_text(listener, "ssl.truststore.certificates"),
         ),
-        client_auth=client_auth_of(listener, is_login=_has_login(endpoint)),
+        client_auth=client_auth_of(listener, is_login=endpoint.has_login),
         protocols=_protocols(listener),
         cipher_suites=_items(listener, "ssl.cipher.suites"),
     )

@@ -19,8 +19,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
-from barnabas.broker.config.listeners import PROTOCOLS
 from barnabas.broker.config.security import STANDARD_AUTHORIZER
+from barnabas.broker.config.security_protocols import PROTOCOLS, has_login, has_tls
 from barnabas.broker.security.acls import EVERYWHERE, Acl
 from barnabas.broker.security.client_settings import ClientSettings
 from barnabas.broker.security.jaas_modules import MODULES
@@ -193,12 +193,12 @@ class Security:
     @property
     def has_tls(self) -> bool:
         """Whether connections are encrypted."""
-        return self.protocol in {"SSL", "SASL_SSL"}
+        return has_tls(self.protocol)
 
     @property
     def has_login(self) -> bool:
         """Whether clients have to log in."""
-        return self.protocol in {"SASL_PLAINTEXT", "SASL_SSL"}
+        return has_login(self.protocol)
 
     @property
     def client_auth(self) -> str:
