@@ -1,7 +1,7 @@
 // Lines over time: a figure with a sentence that says them, and a button to its table.
 
 import { html, useEffect, useRef, useState } from "../shell/html.js";
-import { exactTime } from "../shell/format.js";
+import { exactTime, time } from "../shell/format.js";
 import { isUtc, theme } from "../shell/preferences.js";
 import uPlot from "../vendor/uplot.js";
 import { Table } from "./list.js";
@@ -45,14 +45,14 @@ export function Plot({ title, times, lines, format, span = "", marks = [] }) {
  * @param {string} span
  */
 function words(lines, format, span) {
-  return lines
+  const said = lines
     .map(({ label, values }) => {
       const known = /** @type {number[]} */ (values.filter((value) => value !== null && value !== undefined));
       const name = lines.length > 1 ? `${label} ` : "";
-      if (!known.length) return `${name}nothing yet`;
-      return `${name}${format(values.at(-1) ?? null)}, up to ${format(Math.max(...known))}${span ? ` in ${span}` : ""}`;
+      return known.length ? `${name}${format(values.at(-1) ?? null)}, at most ${format(Math.max(...known))}` : "";
     })
-    .join("; ");
+    .filter(Boolean);
+  return said.length ? `${said.join("; ")}${span ? `, in ${span}` : ""}` : "nothing yet";
 }
 
 /** @param {{ times: number[], lines: Line[], format: (value: number | null) => string, marks: number[] }} given */
@@ -94,9 +94,8 @@ function options(element, lines, format, marks) {
     height: HEIGHT,
     legend: { show: false },
     cursor: { show: false },
-    tzDate: isUtc.peek() ? (/** @type {number} */ at) => uPlot.tzDate(new Date(at * 1000), "UTC") : undefined,
-    scales: { y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ most) => [0, Math.max(most * 1.05, 1e-9)] } },
-    axes: [axis, { ...axis, size: 64, values: (/** @type {any} */ _, /** @type {number[]} */ values) => values.map(format) }],
+    scales: { y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ most) => [0, most > 0 ? most * 1.05 : 1] } },
+    axes: [{ ...axis, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((each) => time(each * 1000, isUtc.peek())) }, { ...axis, size: 64, values: (/** @type {any} */ _, /** @type {number[]} */ values) => values.map(format) }],
     series: [
       {},
       ...lines.map((line, at) => ({

@@ -18,9 +18,9 @@ import { path, query, setQuery } from "../shell/location.js";
 const PLOTS = [
   { title: "Records in", names: [["records_in", "in"]], format: rate },
   { title: "Bytes", names: [["bytes_in", "in"], ["sent_bytes", "out"]], format: bytesRate },
-  { title: "Produce latency", names: [["produce_p50_ms", "half within"], ["produce_p99_ms", "99 % within"]], format: milliseconds },
-  { title: "Fetch latency", names: [["fetch_p50_ms", "half within"], ["fetch_p99_ms", "99 % within"]], format: milliseconds },
-  { title: "Journal sync", names: [["flush_p50_ms", "half within"], ["flush_p99_ms", "99 % within"]], format: milliseconds },
+  { title: "Produce latency", names: [["produce_p50_ms", "p50"], ["produce_p99_ms", "p99"]], format: milliseconds },
+  { title: "Fetch latency", names: [["fetch_p50_ms", "p50"], ["fetch_p99_ms", "p99"]], format: milliseconds },
+  { title: "Journal sync", names: [["flush_p50_ms", "p50"], ["flush_p99_ms", "p99"]], format: milliseconds },
   { title: "Event loop", names: [["loop_busy", "busy"]], format: percent },
   { title: "Open transactions", names: [["transactions_open", "open"]], format: count },
 ];
