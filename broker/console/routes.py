@@ -27,6 +27,7 @@ from barnabas.broker.api.checks import (
     denied,
 )
 from barnabas.broker.console import groups, overview, shapes, topics, transactions
+from barnabas.broker.console.actions import listing
 from barnabas.broker.console.paging import CURSOR_MOST
 from barnabas.broker.console.parameters import Parameter, paged
 from barnabas.broker.console.questions import Question
@@ -107,6 +108,12 @@ _TRANSACTION: Final = Check(
     DESCRIBE, TRANSACTIONAL_ID, "transactional_id", TRANSACTIONAL_ID_DENIED, Denial.REQUEST
 )
 
+_THINGS: Final = (
+    ("topic", "topic"),
+    ("group", "group"),
+    ("transactional_id", "transactional id"),
+    ("address", "client's address and port"),
+)
 _CLUSTER: Final = Check(DESCRIBE, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST)
 
 ROUTES: Final[tuple[Route, ...]] = (
@@ -204,6 +211,23 @@ ROUTES: Final[tuple[Route, ...]] = (
         shapes.HolderPage,
         _each(_TOPIC)._replace(operation=READ),
         paged("topic", transactions.HOLDER_ORDERS, "the topic's name"),
+    ),
+    Route(
+        "GET",
+        "/api/v1/actions",
+        "What can be changed, and how that is asked for",
+        listing.list_actions,
+        listing.ActionList,
+        _CLUSTER._replace(denial=Denial.LEFT_OUT),
+    ),
+    Route(
+        "GET",
+        "/api/v1/allowed",
+        "What of it the user may do: to the broker, or to the things that are named",
+        listing.list_allowed,
+        listing.PermissionList,
+        _CLUSTER._replace(denial=Denial.LEFT_OUT),
+        tuple(Parameter(kind, f"A {words}.") for kind, words in _THINGS),
     ),
     Route(
         "GET",
