@@ -21,7 +21,8 @@ from barnabas.broker.console.live import Live, read_watch
 from barnabas.broker.console.openapi import text
 from barnabas.broker.console.parameters import read_query
 from barnabas.broker.console.questions import Question, check_serving
-from barnabas.broker.console.routes import LIVE, MethodNotAllowed, Route, match
+from barnabas.broker.console.route import Route
+from barnabas.broker.console.routes import LIVE, MethodNotAllowed, match
 from barnabas.broker.console.shapes import Error
 from barnabas.broker.console.worst import WorstFinder
 from barnabas.broker.http.answer import Answer, json_answer

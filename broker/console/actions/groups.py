@@ -246,6 +246,8 @@ def _machine(command: Command) -> GroupShard:
 
 
 def _is_there(command: Command) -> bool:
+    if not command.broker.groups.is_coordinator():
+        return False
     machine, group_id = _machine(command), command.names["group"]
     return group_id in machine.groups or machine.offsets.knows(group_id)
 

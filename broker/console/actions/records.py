@@ -67,7 +67,8 @@ def _record(command: Command) -> Record:
 def _bytes(command: Command, side: str) -> bytes | None:
     """Return key or value; null is a choice of its own, since a tombstone is no empty text."""
     text = command.text(side)
-    match command.text(f"{side}_format", "text"):
+    is_key_left_out = side == "key" and side not in command.values
+    match command.text(f"{side}_format", "null" if is_key_left_out else "text"):
         case "null":
             if text:
                 raise invalid(f"{side}: null has no text")

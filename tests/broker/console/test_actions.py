@@ -16,7 +16,6 @@ from barnabas.broker.console.actions.table import ACTIONS
 from barnabas.broker.console.routes import ROUTES
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch
-from tests.broker.held_markers import Markers
 from tests.counterparts.transaction_client import TransactionClient
 from tests.waiting import wait_until
 
@@ -164,9 +163,7 @@ def test_a_topic_from_its_beginning_to_its_end(broker):
 
     both(broker, "POST", path("topics", "orders", "partitions"), {"partitions": 3})
     assert fetch(broker, "topics", "orders")["partitions"] == 3
-    status, answer = send(
-        broker, "POST", path("topics", "orders", "partitions"), {"partitions": 2}
-    )
+    status, answer = send(broker, "POST", path("topics", "orders", "partitions"), {"partitions": 2})
     assert (status, answer["error"]) == (400, "INVALID_PARTITIONS")
 
     for value in ("a", "b", "c"):
@@ -345,16 +342,59 @@ def test_an_open_transaction_is_ended_and_its_producer_fenced(broker):
     assert looked["figures"]["partitions"] == 1
     assert looked["figures"]["offsets_held_back"] == 1
     wait_until(lambda: fetch(broker, "topics", topic)["held_back"] == 0)
-    with pytest.raises(Exception, match="(?i)fenced|epoch"):
+    with pytest.raises(Exception, match=r"(?i)fenced|epoch"):
         producer.commit_transaction(30)
-    wait_until(lambda: fetch(broker, "transactions", key)["state"] == "CompleteAbort")
+    wait_until(lambda: fetch(broker, "transactions", key)["state"] in {"CompleteAbort", "Empty"})
     status, answer = send(broker, "POST", where)
     assert (status, answer["error"]) == (409, "INVALID_TXN_STATE")
 
 
 def test_what_no_coordinator_knows_is_ended_where_it_hangs(broker):
-    topic = "hanging"
+    topic, key = "hanging", "hangs"
     both(broker, "POST", path("topics"), {"topic": topic, "partitions": 1})
-    client = TransactionClient(broker.port, "hangs")
-    with contextlib.closing(client), Markers(broker.server):
-        client.begin_and_write(topic)
+    with TransactionClient(broker, "wire-client") as client:
+        client.begin(key, topic, 0)
+        client.write(key, topic, 0)  # A second record: beginning has written one.
+        where = path("topics", topic, "abort")
+        place = {"partition": 0, "start_offset": 0}
+        status, answer = send(broker, "POST", where, place)
+        assert (status, answer["error"]) == (409, "INVALID_TXN_STATE")
+        assert answer["message"] == f"it does not hang: it is part of {key}; abort that"
+        broker.call(lambda: _forget(broker, key))
+        looked = both(broker, "POST", where, place, confirm=topic)
+        assert looked["figures"] == {"offsets_held_back": 2}
+        wait_until(lambda: fetch(broker, "topics", topic)["held_back"] == 0)
+        status, answer = send(broker, "POST", where, place)
+        assert (status, answer["error"]) == (409, "INVALID_TXN_STATE")
+
+
+def _forget(broker, key):
+    """As if the coordinator's record had never been."""
+    machine = broker.server.transactions.log.shard_of(key).machine
+    machine.transactions.pop(key)
+    machine.open.pop(key)
+
+
+# ------------------------------------------------------------------------------- the broker itself
+
+
+def test_settings_change_while_the_broker_runs(broker):
+    where, key = path("settings"), "log.retention.ms"
+    looked = both(broker, "PATCH", where, {"configs": {key: "123456"}})
+    assert looked["changes"][0]["after"] == "123456"
+    settings = {each["key"]: each for each in fetch(broker, "settings", filter=key)["items"]}
+    assert settings[key]["value"] == "123456"
+    both(broker, "PATCH", where, {"configs": {key: None}})
+    status, answer = send(broker, "PATCH", where, {"configs": {"log.dirs": "/x"}})
+    assert (status, answer["error"]) == (400, "INVALID_REQUEST")
+
+
+def test_a_connection_is_closed(broker):
+    both(broker, "POST", path("topics"), {"topic": "closed", "partitions": 1})
+    with TransactionClient(broker, "wire-client") as client:
+        before = {each.peer for each in broker.server.sockets.connections}
+        client.begin("closes", "closed", 0)
+        (mine,) = {each.peer for each in broker.server.sockets.connections} - before or before
+        both(broker, "DELETE", path("clients", mine), confirm=mine)
+        wait_until(lambda: mine not in {each.peer for each in broker.server.sockets.connections})
+        assert send(broker, "DELETE", path("clients", mine))[0] == 404
