@@ -49,7 +49,7 @@ run: $(VENV)/.run ## A durable broker on localhost:9092, data in ./data
 	@exec $(BIN)/barnabas serve $(ARGS)
 
 .PHONY: test
-test: check-and-prepare unit property crash compiled attack-small interop package ## Everything that must be green
+test: check-and-prepare unit property crash compiled attack-small interop browser package ## Everything that must be green
 	@printf '\nmake test: all passed\n'
 
 # Compiling keeps one processor busy, the rest another.
@@ -95,7 +95,7 @@ $(VENV)/.interop: pyproject.toml $(VENV)/.dev
 
 $(VENV)/.counterparts: $(VENV)/.interop $(wildcard tests/counterparts/*.py tests/counterparts/*.txt) \
 		spark_connector/jars.py spark_connector/java.py
-	@echo "Fetching Java, Apache Kafka's and Spark's jars, and kcat"
+	@echo "Fetching Java, Apache Kafka's and Spark's jars, kcat, and Chromium"
 	@$(BIN)/python -m tests.counterparts fetch
 	@touch $@
 
@@ -214,6 +214,11 @@ compiled: $(COMPILED)/.built ## The unit tests of what the image has compiled, c
 interop: $(VENV)/.counterparts $(if $(COMPILED),$(COMPILED)/.built) ## Other people's clients, Spark and Apache Kafka's tools
 	$(call heading,interop tests)
 	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(PYTEST) --quiet $(IN_THREES) $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
+
+.PHONY: browser
+browser: $(VENV)/.counterparts $(if $(COMPILED),$(COMPILED)/.built) ## The console in a browser; pictures of it in build/browser
+	$(call heading,browser tests)
+	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(PYTEST) --quiet $(PARALLEL) $(or $(ARGS),tests/browser)
 
 # Three at a time: a broker, its good neighbour and an attacker each.
 .PHONY: attack-small

@@ -7,6 +7,7 @@ import argparse
 import sys
 
 from tests.counterparts.archives import make_archives
+from tests.counterparts.chromium import chromium
 from tests.counterparts.compiler import compiler
 from tests.counterparts.errors import MissingCounterpart
 from tests.counterparts.jars import delta_jars, kafka_jars, spark_kafka_jars
@@ -36,6 +37,7 @@ def fetch() -> None:
     for jar in [*spark_kafka_jars(), *delta_jars()]:
         print(f"spark jar   {jar}")
     print(f"kcat        {kcat()}")
+    print(f"chromium    {chromium().path}")
     for name, is_there in make_archives().items():
         print(f"classes     {name}: {'archived' if is_there else 'loaded at every start'}")
 

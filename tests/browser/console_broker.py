@@ -1,0 +1,56 @@
+"""A broker as a process, with the HTTP port on which its console is."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.broker_process import HOST
+from tests.counterparts.probe import free_port
+from tests.interop.clients import kafka
+
+
+class ConsoleBroker(BarnabasProcess):
+    """`with ConsoleBroker() as broker:` its console is at `broker.url`, after a restart, too."""
+
+    def __init__(self, directory: Path | None = None, **overrides: str) -> None:
+        super().__init__(directory, **overrides)
+        self.http_port = free_port()
+        self.overrides.setdefault("barnabas.http.listener", f"{HOST}:{self.http_port}")
+
+    @property
+    def url(self) -> str:
+        """Address of the console, without a slash at the end."""
+        return f"http://{HOST}:{self.http_port}"
+
+
+@contextlib.contextmanager
+def producing(broker: ConsoleBroker, topic: str, *, pause_s: float = 0.05) -> Iterator[None]:
+    """Have kafka-python send twenty records at a time, again and again, meanwhile."""
+    done = threading.Event()
+    failures: list[Exception] = []
+
+    def produce() -> None:
+        producer = kafka.KafkaProducer(bootstrap_servers=broker.bootstrap_servers, acks="all")
+        try:
+            while not done.wait(pause_s):
+                for _ in range(20):
+                    producer.send(topic, b"x" * 100)
+                producer.flush(timeout=30)
+        except Exception as error:  # noqa: BLE001 - raised where the test can see it
+            failures.append(error)
+        finally:
+            producer.close(timeout=10)
+
+    thread = threading.Thread(target=produce, name="producing")
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join(60)
+    assert not thread.is_alive(), "the producer did not end"
+    assert failures == []

@@ -1,0 +1,72 @@
+"""Look at a page as people do who see it, hear it, or have a keyboard only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+from tests.checkout import ROOT
+
+BUILD = ROOT / "build" / "browser"
+THEMES = ("light", "dark")
+RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa")
+"""WCAG 2.2, levels A and AA, as axe calls its rules."""
+STOPS_MOST = 200
+_AXE = Axe()
+
+# Whether the focus is new, can be seen, and is not below something that stays at the top.
+_LOOK_AT_FOCUS = """
+() => {
+  const focused = document.activeElement;
+  if (focused === null || focused === document.body) return "none";
+  window.walked ??= new WeakSet();
+  if (window.walked.has(focused)) return "again";
+  window.walked.add(focused);
+  if (!focused.matches(":focus-visible")) return "without a mark";
+  const { left, right, top, bottom } = focused.getBoundingClientRect();
+  const met = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+  return focused.contains(met) || met?.contains(focused) ? "seen" : "covered or outside";
+}
+"""
+
+
+def in_each_theme(page: Page) -> Iterator[str]:
+    """Show the page light, then dark; at the end it is as it was."""
+    for theme in THEMES:
+        page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+        yield theme
+    page.emulate_media(color_scheme="null")
+
+
+def axe_check(page: Page) -> None:
+    """Assert that axe finds nothing against WCAG 2.2 AA, in both themes."""
+    for theme in in_each_theme(page):
+        found = _AXE.run(page, options={"runOnly": {"type": "tag", "values": list(RULES)}})
+        assert found.response["passes"], "axe has looked at nothing"
+        assert found.violations_count == 0, f"{theme}: {found.generate_report()}"
+
+
+def screenshot(page: Page, name: str) -> None:
+    """Keep a picture of the page in each theme, for people: build/browser/pictures."""
+    for theme in in_each_theme(page):
+        page.screenshot(path=BUILD / "pictures" / f"{name}-{theme}.png", animations="disabled")
+
+
+def tab_stops(page: Page) -> list[str]:
+    """Walk through the page with Tab alone; return what has the focus one after the other.
+
+    Each is described as a screen reader would: ``button "Pause"``. Asserts that the focus is always
+    seen and that it leaves the page at the end.
+    """
+    page.evaluate("() => { document.activeElement?.blur(); window.walked = new WeakSet(); }")
+    stops: list[str] = []
+    while len(stops) < STOPS_MOST:
+        page.keyboard.press("Tab")
+        look = page.evaluate(_LOOK_AT_FOCUS)
+        if look in {"none", "again"}:
+            return stops
+        stops.append(page.locator(":focus").aria_snapshot().splitlines()[0].removeprefix("- "))
+        assert look == "seen", f"after {stops}: the focus is {look}"
+    raise AssertionError(f"more than {STOPS_MOST} stops: {stops[-5:]}")

@@ -1,0 +1,73 @@
+"""Playwright and the machine's Chromium understand each other: where they part, it shows here."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.looking import axe_check, tab_stops
+
+PAGE = """
+<!doctype html><html lang="en"><title>Smoke</title><main><h1>Fire</h1>
+<button onclick="this.textContent = 'put out'">burns</button>
+<a href="#there">there</a></main></html>
+"""
+
+
+def test_playwright_drives_this_chromium(page, browser, context, tmp_path, say):
+    say(f"Playwright {version('playwright')} drives Chromium {browser.version}")
+    page.set_content(PAGE)
+    page.get_by_role("button", name="burns").click()
+    expect(page.get_by_role("button")).to_have_text("put out")
+    expect(page.get_by_role("main")).to_match_aria_snapshot(
+        '- heading "Fire" [level=1]\n- button "put out"\n- link "there"'
+    )
+    picture = page.screenshot(path=tmp_path / "smoke.png")
+    assert picture.startswith(b"\x89PNG")
+    session = context.new_cdp_session(page)
+    session.send("Performance.enable")
+    metrics = {each["name"] for each in session.send("Performance.getMetrics")["metrics"]}
+    assert "JSHeapUsedSize" in metrics
+
+
+def test_axe_finds_what_is_wrong_and_nothing_else(page):
+    page.set_content(PAGE)
+    axe_check(page)
+    page.set_content("<!doctype html><html lang='en'><title>x</title><img src='data:,'></html>")
+    with pytest.raises(AssertionError, match="image-alt"):
+        axe_check(page)
+
+
+def test_a_walk_by_keyboard_meets_everything_once(page):
+    page.set_content(PAGE)
+    assert tab_stops(page) == ['button "burns"', 'link "there":']
+    page.set_content(PAGE.replace("<a ", "<a style='position: fixed; left: -999px' "))
+    with pytest.raises(AssertionError, match="covered or outside"):
+        tab_stops(page)
+
+
+def test_what_goes_wrong_in_a_page_is_noticed(page, troubles):
+    page.set_content(PAGE)
+    page.evaluate("console.error('logged')")
+    page.evaluate("setTimeout(() => { throw new Error('missed'); })")
+    page.wait_for_function("() => true", polling=50)
+    found = troubles.take()
+    assert any("logged" in each for each in found)
+    assert any("missed" in each for each in found)
+
+
+def test_what_the_policy_forbids_is_noticed(page, troubles, broker):
+    page.goto(broker.url)
+    page.evaluate(
+        "document.body.append(Object.assign(new Image(), { src: 'http://localhost:1/' }))"
+    )
+    page.wait_for_function("() => true", polling=50)
+    found = troubles.take()
+    assert any("policy violated: img-src" in each for each in found), found
+    troubles.tolerate("Trusted")
+    assert "Trusted" in page.evaluate(
+        "() => { try { document.body.innerHTML = '<p>'; } catch (error) { return `${error}`; } }"
+    )
+    assert troubles.take() != []

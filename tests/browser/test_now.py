@@ -1,0 +1,104 @@
+"""Now: what the broker is doing, live, and what the page does when the broker is away."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from kafka.structs import OffsetAndMetadata
+from playwright.sync_api import expect
+
+from tests.browser.console_broker import producing
+from tests.browser.looking import axe_check, in_each_theme, screenshot, tab_stops
+from tests.interop.administration import create
+from tests.interop.clients import kafka
+from tests.waiting import wait_until
+
+LIVE = re.compile("^Live")
+PER_SECOND = re.compile(r"^([\d,.]+)/s$")
+
+
+@pytest.fixture
+def now(page, broker):
+    page.goto(broker.url)
+    expect(page.get_by_role("status")).to_have_text(LIVE)
+    return page
+
+
+def records_in(page):
+    """What the page shows, as a number: nothing yet is none."""
+    shown = page.get_by_role("figure").filter(has_text="Records in").locator("strong")
+    found = PER_SECOND.match(shown.inner_text())
+    return float(found[1].replace(",", "")) if found else 0.0
+
+
+def test_it_shows_what_a_producer_does_without_a_reload(now, broker, topic):
+    create(broker.bootstrap_servers, topic, partitions=1)
+    now.evaluate("window.isTheSame = true")
+    with producing(broker, topic):
+        wait_until(lambda: records_in(now) > 20, "records come in")
+    wait_until(lambda: records_in(now) == 0, "nothing comes in any more")
+    assert now.evaluate("window.isTheSame")
+
+
+def test_nothing_is_against_wcag_in_either_theme(now, broker, topic):
+    create(broker.bootstrap_servers, topic, partitions=1)
+    with producing(broker, topic):
+        wait_until(lambda: records_in(now) > 0, "records come in")
+        axe_check(now)
+        screenshot(now, "now")
+
+
+def test_there_is_a_light_theme_and_a_dark_one(now):
+    background = "() => getComputedStyle(document.body).backgroundColor"
+    colours = {theme: now.evaluate(background) for theme in in_each_theme(now)}
+    brightness = {
+        theme: sum(map(int, re.findall(r"\d+", colour)[:3])) for theme, colour in colours.items()
+    }
+    assert brightness["light"] > 600
+    assert brightness["dark"] < 165
+
+
+def test_it_is_paused_and_goes_on_by_keyboard_alone(now):
+    status = now.get_by_role("status")
+    assert 'button "Pause"' in tab_stops(now)
+    pause = now.get_by_role("button", name="Pause")
+    pause.focus()
+    now.keyboard.press("Enter")
+    expect(status).to_have_text(re.compile("^Paused"))
+    expect(now.get_by_role("button", pressed=True)).to_have_count(1)
+    now.keyboard.press("Space")
+    expect(status).to_have_text(LIVE)
+
+
+def test_a_broker_that_was_killed_is_said_to_be_away_until_it_is_back(page, own_broker, troubles):
+    troubles.tolerate("net::ERR_")
+    page.goto(own_broker.url)
+    status = page.get_by_role("status")
+    expect(status).to_have_text(LIVE)
+    main = page.get_by_role("main")
+    seen = main.inner_text()
+    own_broker.kill()
+    expect(status).to_have_text(re.compile("away"))
+    assert len(main.inner_text()) > len(seen) / 2, "what was known is gone"
+    page.evaluate("window.isTheSame = true")
+    own_broker.restart()
+    expect(status).to_have_text(LIVE)
+    assert page.evaluate("window.isTheSame")
+
+
+def test_what_a_group_is_called_stays_text(page, own_broker):
+    group = "<img src=x onerror=alert(1)> & \u202egnorw"
+    create(own_broker.bootstrap_servers, "orders", partitions=1)
+    with producing(own_broker, "orders"):
+        page.goto(own_broker.url)
+        wait_until(lambda: records_in(page) > 0, "records come in")
+    place = kafka.TopicPartition("orders", 0)
+    consumer = kafka.KafkaConsumer(
+        bootstrap_servers=own_broker.bootstrap_servers, group_id=group, enable_auto_commit=False
+    )
+    consumer.assign([place])
+    consumer.commit({place: OffsetAndMetadata(0, "", -1)})
+    consumer.close()
+    expect(page.get_by_role("cell", name=group)).to_be_visible()
+    expect(page.locator("main img")).to_have_count(0)
