@@ -107,7 +107,7 @@ async def test_ways_of_asking():
         answer = await ask(address, b"HEAD /api/v1/topics HTTP/1.0\r\n\r\n")
         assert answer.startswith(b"HTTP/1.1 200 ")
         assert answer.endswith(b"\r\n\r\n")
-        answer = await ask(address, b"DELETE /api/v1/topics/orders HTTP/1.0\r\n\r\n")
+        answer = await ask(address, b"DELETE /api/v1/overview HTTP/1.0\r\n\r\n")
         assert answer.startswith(b"HTTP/1.1 405 ")
         assert b"\r\nAllow: GET, HEAD\r\n" in answer
         answer = await ask(
@@ -202,7 +202,7 @@ def test_javascript_rounds_no_number(number, expected):
 
 
 def test_every_status_is_one_that_http_knows():
-    assert set(STATUS.values()) == {400, 403, 404, 503}
+    assert set(STATUS.values()) == {400, 403, 404, 409, 429, 503}
     assert as_json(Error("A", "b")) == {"error": "A", "message": "b"}
 
 
