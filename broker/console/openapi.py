@@ -48,7 +48,7 @@ _ERRORS_OF_CHANGES: Final = {
     "415": "The body is not application/json.",
 }
 _KINDS: Final[dict[str, dict[str, Any]]] = {
-    **dict.fromkeys(("text", "long", "secret"), {"type": "string"}),
+    **{kind: {"type": "string"} for kind in ("text", "long", "secret")},
     "integer": _WIDE,
     "boolean": {"type": "boolean"},
     "list": {"type": "array", "items": {"type": "string"}},

@@ -1,4 +1,4 @@
-"""`make vendor`: fetch the console's libraries again, as broker/console/static/vendor/vendor.json says.
+"""`make vendor`: fetch the libraries of the console again, as its vendor.json says.
 
 Packages come from npm's registry by the npm client as it is configured, and are known by the hashes
 of their archives. Bare imports are rewritten to paths, since an import map would be an inline

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from barnabas.broker.console import openapi
+from barnabas.broker.console.actions.table import ACTIONS
 from barnabas.broker.console.application import STATUS
 from barnabas.broker.console.encoding import LARGEST_EXACT, ROWS_PER_PIECE, as_json, body_of
 from barnabas.broker.console.parameters import Parameter, read_query
@@ -138,7 +139,7 @@ async def test_openapi_is_served():
 
 def test_openapi_has_every_route_and_every_shape():
     described = openapi.document()
-    asked = {(route.template, route.method.lower()) for route in ROUTES}
+    asked = {(each.template, each.method.lower()) for each in (*ROUTES, *ACTIONS)}
     assert asked | {(LIVE.template, "get")} == {
         (template, method) for template, methods in described["paths"].items() for method in methods
     }
