@@ -27,8 +27,9 @@ from barnabas.broker.http.site import READING
 from barnabas.broker.security.access import Access
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
-_PAGES: Final = ((), ("assets",))
-"""First parts of the paths that are no API: the page's own, and its files'."""
+_API: Final = ("api",)
+_ASSETS: Final = ("assets",)
+"""First parts of paths; all the others are addresses of the page."""
 OPENAPI: Final = "/api/openapi.json"
 
 STATUS: Final[Mapping[ErrorCode, int]] = {
@@ -65,7 +66,7 @@ class Console:
         if request.path == OPENAPI and request.method in READING:
             return Answer(200, "application/json", (text(),))
         try:
-            if request.parts[:1] in _PAGES:
+            if request.parts[:1] != _API:
                 return self._page(request)
             if request.path == LIVE.template and request.method in READING:
                 values = read_query(LIVE.parameters, request.query)
@@ -87,7 +88,9 @@ class Console:
         """Return the page, or a file of it; raises KafkaError, MethodNotAllowed."""
         if request.method not in READING:
             raise MethodNotAllowed(["GET"])
-        return self._assets.answer(request) if request.parts else self._assets.page()
+        if request.parts[:1] == _ASSETS:
+            return self._assets.answer(request)
+        return self._assets.page()
 
 
 async def _answer_later(route: Route, question: Question) -> Answer:

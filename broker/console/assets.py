@@ -1,11 +1,13 @@
 """The files of the console's page, as they are in this package.
 
 All are read once and kept; their addresses carry a digest of all of them, so that a browser keeps
-them for good and a new version is at another address. The page itself is never kept.
+them for good and a new version is at another address. The page itself is never kept, and is the
+same at the address of every screen: which one is shown, its script reads from the address.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 from importlib import resources
 from typing import TYPE_CHECKING, Final
@@ -14,15 +16,19 @@ from barnabas.broker.http.answer import Answer
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from importlib.resources.abc import Traversable
+
     from barnabas.broker.http.request import Request
 
 PAGE: Final = "index.html"
 HTML: Final = "text/html; charset=utf-8"
 CONTENT_TYPES: Final = {
     "css": "text/css; charset=utf-8",
-    "html": HTML,
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
+    "json": "application/json",
+    "LICENSE": "text/plain; charset=utf-8",
 }
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -31,6 +37,8 @@ POLICY: Final = (
 )
 """What the page may load and do: nothing but its own files and this broker's API."""
 _KEPT: Final = "public, max-age=31536000, immutable"
+_FIRST_BYTES_LEFT: Final = 1024
+"""Files that are shorter are not compressed."""
 
 
 class Assets:
@@ -38,13 +46,15 @@ class Assets:
 
     def __init__(self) -> None:
         folder = resources.files(__package__) / "static"
-        self._files = {each.name: each.read_bytes() for each in folder.iterdir()}
+        self._files = dict(_files_in(folder, ""))
         digest = hashlib.sha256()
         for name in sorted(self._files):
             digest.update(name.encode() + b"\0" + self._files[name] + b"\0")
         self.version = digest.hexdigest()[:16]
         """What stands in the addresses of all files but the page."""
-        self._page = self._files.pop(PAGE).replace(b"{version}", self.version.encode())
+        self._zipped: dict[str, bytes] = {}
+        page = self._files.pop(PAGE).replace(b"{preloads}", self._preloads().encode())
+        self._page = page.replace(b"{version}", self.version.encode())
 
     def page(self) -> Answer:
         """Return the page."""
@@ -56,7 +66,8 @@ class Assets:
 
     def answer(self, request: Request) -> Answer:
         """Return a file; raises KafkaError where there is none at this address."""
-        _, version, name = request.parts if len(request.parts) == 3 else ("", "", "")
+        _, version, *rest = (*request.parts, "", "")
+        name = "/".join(each for each in rest if each)
         content = self._files.get(name)
         if content is None or version != self.version:
             raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, "no such file")
@@ -65,4 +76,37 @@ class Assets:
         content_type = CONTENT_TYPES[name.rpartition(".")[2]]
         if tag in request.headers.get("if-none-match", ""):
             return Answer(304, content_type, (), headers)
+        headers["Vary"] = "Accept-Encoding"
+        if len(content) >= _FIRST_BYTES_LEFT and _takes_gzip(request):
+            headers["Content-Encoding"] = "gzip"
+            content = self._zip(name, content)
         return Answer(200, content_type, (content,), headers)
+
+    def _preloads(self) -> str:
+        """Return links to all modules: a browser would find them only one behind the other."""
+        links = [
+            f'<link rel="modulepreload" href="/assets/{{version}}/{name}">'
+            for name in sorted(self._files)
+            if name.endswith(".js")
+        ]
+        return "\n".join(links)
+
+    def _zip(self, name: str, content: bytes) -> bytes:
+        """Return a file compressed: once, when the first browser asks for it."""
+        if name not in self._zipped:
+            self._zipped[name] = gzip.compress(content, 6, mtime=0)
+        return self._zipped[name]
+
+
+def _takes_gzip(request: Request) -> bool:
+    accepted = request.headers.get("accept-encoding", "")
+    return any(each.strip().partition(";")[0] == "gzip" for each in accepted.split(","))
+
+
+def _files_in(folder: Traversable, before: str) -> Iterator[tuple[str, bytes]]:
+    for each in folder.iterdir():
+        name = f"{before}{each.name}"
+        if each.is_dir():
+            yield from _files_in(each, f"{name}/")
+        else:
+            yield name, each.read_bytes()

@@ -24,8 +24,19 @@ Page: TypeAlias = Callable[[], Answer]
 ConsolePage: TypeAlias = Callable[[Request, Access], Answer | Awaitable[Answer]]
 READING: Final = ("GET", "HEAD")
 
-CONSOLE: Final = frozenset(((), ("api",), ("assets",)))
-"""First parts of the paths that are the console's: its page has none."""
+SCREENS: Final = (
+    "topics",
+    "groups",
+    "transactions",
+    "pipelines",
+    "clients",
+    "storage",
+    "settings",
+    "events",
+)
+"""First parts of the addresses of the console's screens; the one at the root has none."""
+CONSOLE: Final = frozenset(((), ("api",), ("assets",), *((each,) for each in SCREENS)))
+"""First parts of the paths that are the console's."""
 NEEDS: Final = {"/config": Operation.DESCRIBE_CONFIGS}
 """What a user needs on the cluster for a page; DESCRIBE for the others."""
 

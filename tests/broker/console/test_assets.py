@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import json
 import re
 
 import pytest
 
 from barnabas.broker.console.assets import CONTENT_TYPES, PAGE, POLICY, Assets
-from barnabas.broker.console.routes import ROUTES
+from barnabas.broker.http.site import SCREENS
 from barnabas.broker.metrics.history import NAMES
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP
 from tests.broker.http.test_server import ask, get
 from tests.checkout import ROOT
 
-FILES = sorted((ROOT / "broker" / "console" / "static").iterdir())
-SCRIPTS = [each for each in FILES if each.suffix == ".js"]
+STATIC = ROOT / "broker" / "console" / "static"
+FILES = sorted(each for each in STATIC.rglob("*") if each.is_file())
+VENDOR = STATIC / "vendor"
+SCRIPTS = [each for each in FILES if each.suffix == ".js" and each.parent != VENDOR]
+OWN = [each for each in FILES if each.parent != VENDOR]
 ASSETS_MOST_BYTES = 150_000
+"""Of all of them together, compressed one by one as browsers get them."""
+
+
+def name_of(path):
+    return path.relative_to(STATIC).as_posix()
 
 
 async def test_the_page_and_all_that_it_names():
@@ -27,14 +38,40 @@ async def test_the_page_and_all_that_it_names():
         assert headers["cache-control"] == "no-store"
         assert headers["content-security-policy"] == POLICY
         named = re.findall(r'(?:href|src)="(/[^"]+)"', page)
-        assert len(named) == 3
+        modules = [each for each in FILES if each.suffix == ".js"]
+        assert len(named) == len(modules) + len(("icon", "its style", "uPlot's", "main.js"))
         for path in named:
             status, headers, body = await get(address, path)
             assert (path, status) == (path, 200)
             assert headers["content-type"] == CONTENT_TYPES[path.rpartition(".")[2]]
             assert headers["cache-control"].endswith("immutable")
             assert headers["x-content-type-options"] == "nosniff"
-            assert body == (ROOT / "broker/console/static" / path.rpartition("/")[2]).read_text()
+            assert body == (STATIC / path.split("/", 3)[3]).read_text()
+
+
+async def test_the_page_is_at_the_address_of_every_screen():
+    async with Broker(config=HTTP) as broker:
+        address = broker.server.http.address
+        _, _, page = await get(address, "/")
+        for path in (
+            *(f"/{each}" for each in SCREENS),
+            "/groups/a%2Fb%20c",
+            "/topics/t/records?x=1",
+        ):
+            assert (await get(address, path))[::2] == (200, page)
+        assert (await get(address, "/nowhere"))[0] == 404
+
+
+async def test_files_are_compressed_for_who_can_read_that():
+    async with Broker(config=HTTP) as broker:
+        head = f"GET /assets/{Assets().version}/vendor/uplot.js HTTP/1.0\r\n"
+        for accepted, is_zipped in (("gzip, br", True), ("br, gzip;q=1", True), ("br", False)):
+            data = f"{head}Accept-Encoding: {accepted}\r\n\r\n".encode()
+            answer = await ask(broker.server.http.address, data)
+            found, _, body = answer.partition(b"\r\n\r\n")
+            assert (b"Content-Encoding: gzip" in found) == is_zipped
+            content = gzip.decompress(body) if is_zipped else body
+            assert content == (VENDOR / "uplot.js").read_bytes()
 
 
 async def test_a_file_that_a_browser_has_is_not_sent_again():
@@ -79,24 +116,43 @@ def test_another_file_makes_another_address(monkeypatch, tmp_path):
     folder = tmp_path / "static"
     folder.mkdir()
     for each in FILES:
-        (folder / each.name).write_bytes(each.read_bytes() + b"\n")
+        copied = folder / name_of(each)
+        copied.parent.mkdir(exist_ok=True)
+        copied.write_bytes(each.read_bytes() + b"\n")
     monkeypatch.setattr("barnabas.broker.console.assets.resources.files", lambda _: tmp_path)
     assert Assets().version != before
 
 
 def test_every_kind_of_file_is_known_and_all_are_small():
-    assert {each.suffix.removeprefix(".") for each in FILES} <= set(CONTENT_TYPES)
-    assert sum(each.stat().st_size for each in FILES) < ASSETS_MOST_BYTES
+    assert {each.suffix.removeprefix(".") for each in FILES} <= {*CONTENT_TYPES, "html"}
+    assert sum(len(gzip.compress(each.read_bytes(), 6)) for each in FILES) < ASSETS_MOST_BYTES
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [each for each in FILES if each.suffix == ".js"], ids=name_of)
 def test_what_scripts_import_is_there(path):
-    for name in re.findall(r'from "([^"]+)"', path.read_text()):
-        assert name.startswith("./"), "a bare name would need an import map, which is inline"
-        assert path.with_name(name[2:]) in FILES
+    for name in re.findall(r'from ?"([^"]+)"', path.read_text()):
+        assert name.startswith("."), "a bare name would need an import map, which is inline"
+        assert (path.parent / name).resolve() in FILES
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [each for each in SCRIPTS if each.parent.name == "screens"])
+def test_a_screen_is_read_in_one_sitting(path):
+    assert len(path.read_text().splitlines()) < 300
+
+
+def test_libraries_are_those_of_the_table():
+    table = json.loads((VENDOR / "vendor.json").read_text())
+    named = {name: digest for row in table for name, digest in row["files"].items()}
+    there = {each.name: each for each in VENDOR.iterdir() if each.name != "vendor.json"}
+    assert set(named) == set(there)
+    for name, path in there.items():
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == named[name], name
+    for row in table:
+        assert len(row["tarball_sha512"]) == 128
+        assert any(name.endswith(".LICENSE") for name in row["files"]), row["name"]
+
+
+@pytest.mark.parametrize("path", OWN, ids=name_of)
 def test_text_stays_text_and_nothing_is_inline(path):
     text = path.read_text()
     for forbidden in ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval("):
@@ -105,9 +161,8 @@ def test_text_stays_text_and_nothing_is_inline(path):
         assert not re.search(r"<script(?![^>]*\ssrc=)|<style|\son\w+=|style=", text)
 
 
-def test_the_page_asks_for_what_there_is():
-    text = "".join(each.read_text() for each in SCRIPTS)
-    templates = {route.template for route in ROUTES} | {"/api/v1/live"}
-    assert set(re.findall(r"`(/api/v1/\w+)\?", text)) <= templates
-    figures = text.split("const FIGURES = [", 1)[1].split("\n];", 1)[0]
-    assert set(re.findall(r'^  \["(\w+)"', figures, re.MULTILINE)) <= set(NAMES)
+def test_the_plots_are_of_series_that_there_are():
+    plots = (STATIC / "screens" / "now.js").read_text().split("const PLOTS = [", 1)[1]
+    names = re.findall(r'\["(\w+)", "', plots.split("\n];", 1)[0])
+    assert names
+    assert set(names) <= set(NAMES)

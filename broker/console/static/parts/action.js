@@ -1,0 +1,190 @@
+// A change: its button, its form, what it would do, and the name typed where it cannot be undone.
+//
+// All of it is drawn from the table of actions that the broker serves: there is no form of its own
+// for any of them.
+
+import { signal, html, useEffect, useRef, useState } from "../shell/html.js";
+import { apiPath, ask } from "../shell/api.js";
+import { say } from "../shell/announce.js";
+import { useFetched } from "../shell/fetched.js";
+import { count } from "../shell/format.js";
+import { CopyAs } from "./copy.js";
+import { Field, valueOf } from "./fields.js";
+import { Table } from "./list.js";
+import { Problem } from "./states.js";
+
+/** @typedef {import("./fields.js").FieldRow} FieldRow */
+/**
+ * @typedef {{
+ *   action: string, title: string, method: string, path: string, resource: string, destructive: boolean,
+ *   fields: FieldRow[],
+ * }} ActionRow  As `/api/v1/actions` has them.
+ */
+/** @typedef {Record<string, string>} Resource  What it is done to: {topic: "orders"}. */
+
+/** @type {import("../vendor/signals.js").Signal<Map<string, ActionRow> | null>} */
+const table = signal(null);
+let isAsked = false;
+
+async function learn() {
+  if (isAsked) return;
+  isAsked = true;
+  try {
+    const found = await ask(apiPath(["actions"]));
+    table.value = new Map(found.items.map((/** @type {ActionRow} */ each) => [each.action, each]));
+  } catch {
+    isAsked = false; // The buttons come when it can be asked again.
+  }
+}
+
+/**
+ * What somebody may do to one thing, with the reason where he may not.
+ * @param {Resource} on
+ */
+export function useAllowed(on) {
+  const { seen } = useFetched(apiPath(["allowed"], on), { everyMs: 10_000 });
+  return new Map((seen.value.data?.items ?? []).map((/** @type {any} */ each) => [each.action, each]));
+}
+
+/**
+ * The button of an action.
+ * @param {{
+ *   name: string, on?: Resource, values?: Record<string, any>, words?: string, onDone?: (effect: any) => void,
+ *   commands?: import("./copy.js").Command[],
+ * }} given  `values`: what the form begins with.
+ */
+export function Action({ name, on = {}, values = {}, words, onDone, commands = [] }) {
+  const [isOpen, setOpen] = useState(false);
+  const allowed = useAllowed(on).get(name);
+  useEffect(() => {
+    learn();
+  });
+  const row = table.value?.get(name);
+  if (!row || !allowed) return null;
+  const label = words ?? row.title;
+  const look = row.destructive ? "danger" : "";
+  if (!allowed.allowed) {
+    return html`<span class="refused"><button type="button" class=${look} aria-disabled="true" title=${allowed.reason}
+      onClick=${() => say(allowed.reason)}>${label}</button> <span class="faint">${allowed.reason}</span></span>`;
+  }
+  return html`<button type="button" class=${look} aria-haspopup="dialog" onClick=${() => setOpen(true)}>${label}…</button>
+    ${isOpen && html`<${Dialog} row=${row} on=${on} values=${values} commands=${commands} onDone=${onDone} close=${() => setOpen(false)} />`}`;
+}
+
+/**
+ * @param {{
+ *   row: ActionRow, on: Resource, values: Record<string, any>, commands: import("./copy.js").Command[],
+ *   onDone?: (effect: any) => void, close: () => void,
+ * }} given
+ */
+function Dialog({ row, on, values, commands, onDone, close }) {
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const form = useRef(/** @type {HTMLFormElement | null} */ (null));
+  const [effect, setEffect] = useState(/** @type {any} */ (null));
+  const [error, setError] = useState(/** @type {Error | null} */ (null));
+  const [isAsking, setAsking] = useState(false);
+  const [typed, setTyped] = useState("");
+  const [result, setResult] = useState(/** @type {any} */ (null));
+  useEffect(() => {
+    dialog.current?.showModal();
+    // What needs no answer shows what it would do at once.
+    if (!row.fields.length) send(true);
+  }, []);
+
+  /** @param {boolean} isDry */
+  async function send(isDry) {
+    setAsking(true);
+    try {
+      const body = { ...bodyOf(form.current, row.fields), ...(isDry || !row.destructive ? {} : { confirm: typed, based_on: effect.based_on }) };
+      const found = await ask(targetOf(row, on, isDry), { method: row.method, body });
+      setError(null);
+      if (isDry) setEffect(found);
+      else {
+        setResult(found);
+        say(found.summary);
+        onDone?.(found);
+      }
+    } catch (refused) {
+      setError(/** @type {Error} */ (refused));
+      if ("status" in /** @type {any} */ (refused) && /** @type {any} */ (refused).status === 409) setEffect(null);
+    } finally {
+      setAsking(false);
+    }
+  }
+  const named = nameOf(row, on);
+  const mayGo = effect !== null && (!row.destructive || typed === named);
+  return html`<dialog ref=${dialog} class="action" aria-labelledby="action-title" onClose=${close}>
+    <h2 id="action-title">${row.title}${named ? html`: <bdi>${named}</bdi>` : null}</h2>
+    ${error && html`<${Problem} error=${error} />`}
+    ${result
+      ? html`<${Effect} effect=${result} />`
+      : html`<form ref=${form} onSubmit=${(/** @type {any} */ event) => { event.preventDefault(); send(true); }} onInput=${() => setEffect(null)}>
+          ${row.fields.map((field) => html`<${Field} key=${field.name} field=${field} value=${values[field.name]} />`)}
+          ${row.fields.length ? html`<p><button type="submit" disabled=${isAsking}>Show what it would do</button></p>` : null}
+        </form>
+        ${effect && html`<${Effect} effect=${effect} />`}
+        ${effect && row.destructive
+          ? html`<label>Type <bdi><strong>${named}</strong></bdi> to do it
+              <input value=${typed} autocomplete="off" spellcheck=${false} onInput=${(/** @type {any} */ event) => setTyped(event.currentTarget.value)} /></label>`
+          : null}`}
+    ${commands.length ? html`<${CopyAs} commands=${commands} isDialog />` : null}
+    <p class="actions">
+      ${!result && html`<button type="button" class=${row.destructive ? "danger" : ""} disabled=${!mayGo || isAsking} onClick=${() => send(false)}>${row.title}</button>`}
+      <button type="button" onClick=${() => dialog.current?.close()}>${result ? "Close" : "Cancel"}</button>
+    </p>
+  </dialog>`;
+}
+
+/**
+ * What an action has done, or would.
+ * @param {{ effect: any }} given
+ */
+function Effect({ effect }) {
+  const columns = [
+    { title: "What", cell: (/** @type {any} */ row) => row.what },
+    { title: "Before", cell: (/** @type {any} */ row) => row.before ?? "–" },
+    { title: "After", cell: (/** @type {any} */ row) => row.after ?? "–" },
+    { title: "Note", cell: (/** @type {any} */ row) => row.note ?? "" },
+  ];
+  return html`<section class="effect" aria-label=${effect.dry_run ? "What it would do" : "What it did"}>
+    <p role="status"><strong>${effect.dry_run ? "It would: " : "✓ Done: "}</strong>${effect.summary}</p>
+    ${Object.keys(effect.figures).length
+      ? html`<dl class="facts">${Object.entries(effect.figures).map(([name, value]) => html`<div key=${name}><dt>${name.replaceAll("_", " ")}</dt><dd>${typeof value === "number" ? count(value) : value}</dd></div>`)}</dl>`
+      : null}
+    ${effect.changes.length
+      ? html`<${Table} label="Changes" columns=${columns} rows=${effect.changes} rowKey=${(/** @type {any} */ row) => row.what} />`
+      : null}
+  </section>`;
+}
+
+/**
+ * @param {ActionRow} row
+ * @param {Resource} on
+ * @param {boolean} isDry
+ */
+function targetOf(row, on, isDry) {
+  const parts = row.path.replace("/api/v1/", "").split("/");
+  const named = parts.map((part) => (part.startsWith("{") ? on[part.slice(1, -1)] : part));
+  return apiPath(named, isDry ? { dry_run: true } : {});
+}
+
+/**
+ * The name that is typed: that of what the path ends with.
+ * @param {ActionRow} row
+ * @param {Resource} on
+ */
+function nameOf(row, on) {
+  const names = [...row.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => on[name]);
+  return names.at(-1) ?? "";
+}
+
+/**
+ * @param {HTMLFormElement | null} form
+ * @param {FieldRow[]} fields
+ */
+function bodyOf(form, fields) {
+  if (form === null) return {};
+  const given = new FormData(form);
+  const values = fields.map((field) => [field.name, valueOf(field, given)]);
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined));
+}

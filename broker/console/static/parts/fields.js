@@ -1,0 +1,98 @@
+// Fields of a form, and what was typed into them as the API takes it.
+
+import { html, useId } from "../shell/html.js";
+
+/**
+ * @typedef {{
+ *   name: string, kind: "text" | "long" | "integer" | "boolean" | "map" | "list" | "secret", doc: string,
+ *   choices: string[], required: boolean, default?: any,
+ * }} FieldRow
+ */
+
+/**
+ * One field.
+ * @param {{ field: FieldRow, value?: any }} given
+ */
+export function Field({ field, value }) {
+  const id = useId();
+  const begin = value ?? field.default ?? "";
+  const title = field.name.replaceAll("_", " ");
+  if (field.kind === "boolean") {
+    return html`<p><label for=${id}><input id=${id} type="checkbox" name=${field.name} defaultChecked=${Boolean(begin)} /> ${title}</label>
+      <span class="faint">${field.doc}</span></p>`;
+  }
+  return html`<p><label for=${id}>${title}${field.required ? "" : html` <span class="faint">(may be empty)</span>`}
+      ${control(field, id, begin)}</label>
+    <span class="faint" id=${`${id}-doc`}>${field.doc}</span></p>`;
+}
+
+/**
+ * @param {FieldRow} field
+ * @param {string} id
+ * @param {any} begin
+ */
+function control(field, id, begin) {
+  const shared = { id, name: field.name, required: field.required, "aria-describedby": `${id}-doc`, autocomplete: "off", spellcheck: false };
+  if (field.choices.length) {
+    return html`<select ...${shared}>
+      ${field.required ? null : html`<option value=""></option>`}
+      ${field.choices.map((each) => html`<option key=${each} value=${each} selected=${each === begin}>${each}</option>`)}
+    </select>`;
+  }
+  switch (field.kind) {
+    case "long":
+      return html`<textarea ...${shared} rows="6" defaultValue=${String(begin)}></textarea>`;
+    case "map":
+      return html`<textarea ...${shared} rows="4" placeholder="key=value, a line for each" defaultValue=${asLines(begin)}></textarea>`;
+    case "list":
+      return html`<textarea ...${shared} rows="3" placeholder="a line for each" defaultValue=${Array.isArray(begin) ? begin.join("\n") : String(begin)}></textarea>`;
+    case "integer":
+      return html`<input ...${shared} inputmode="numeric" pattern="-?[0-9]+" defaultValue=${String(begin)} />`;
+    case "secret":
+      return html`<input ...${shared} type="password" autocomplete="new-password" />`;
+    default:
+      return html`<input ...${shared} defaultValue=${String(begin)} />`;
+  }
+}
+
+/** @param {any} value */
+function asLines(value) {
+  if (value === null || typeof value !== "object") return String(value ?? "");
+  return Object.entries(value).map(([name, each]) => `${name}=${each}`).join("\n");
+}
+
+/**
+ * What the API takes of a field; undefined where nothing was given.
+ * @param {FieldRow} field
+ * @param {FormData} given
+ */
+export function valueOf(field, given) {
+  const text = given.get(field.name);
+  if (field.kind === "boolean") return text !== null;
+  if (text === null || text === "") return undefined;
+  const words = String(text);
+  switch (field.kind) {
+    case "integer": {
+      const number = Number(words);
+      // What JavaScript would round goes as text: the broker reads both.
+      return Number.isSafeInteger(number) ? number : words;
+    }
+    case "map":
+      return Object.fromEntries(lines(words).map(pair));
+    case "list":
+      return lines(words);
+    default:
+      return words;
+  }
+}
+
+/** @param {string} words */
+function lines(words) {
+  return words.split("\n").map((each) => each.trim()).filter(Boolean);
+}
+
+/** @param {string} line */
+function pair(line) {
+  const at = line.indexOf("=");
+  return at < 0 ? [line, null] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+}

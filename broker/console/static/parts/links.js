@@ -1,0 +1,45 @@
+// Names as links to their screens. A name is any text of somebody's: it is only ever text.
+
+import { html } from "../shell/html.js";
+import { path } from "../shell/location.js";
+
+const LONGEST_SHOWN = 80;
+
+/** @param {string} name */
+export function short(name) {
+  const shown = name.length > LONGEST_SHOWN ? `${name.slice(0, LONGEST_SHOWN)}…` : name;
+  // Isolated, so that letters that are read from right to left do not turn round what follows.
+  return html`<bdi title=${shown === name ? undefined : name}>${shown || "(empty)"}</bdi>`;
+}
+
+/** @param {{ name: string, opens?: boolean }} given  `opens`: whether it is what a row opens. */
+export function TopicLink({ name, opens }) {
+  return html`<a href=${path(["topics", name])} data-open=${opens}>${short(name)}</a>`;
+}
+
+/** @param {{ topic: string, partition: number | string, offset?: import("../shell/format.js").Figure, opens?: boolean }} given */
+export function PartitionLink({ topic, partition, offset, opens }) {
+  const asked = { partition, from: offset === undefined || offset === null ? null : `offset:${offset}` };
+  return html`<a href=${path(["topics", topic, "records"], asked)} data-open=${opens}>${short(`${topic}-${partition}`)}</a>`;
+}
+
+/** @param {{ name: string, opens?: boolean }} given */
+export function GroupLink({ name, opens }) {
+  return html`<a href=${path(["groups", name])} data-open=${opens}>${short(name)}</a>`;
+}
+
+/** @param {{ name: string, opens?: boolean }} given */
+export function TransactionLink({ name, opens }) {
+  return html`<a href=${path(["transactions", name])} data-open=${opens}>${short(name)}</a>`;
+}
+
+/**
+ * Whom the readers of a partition wait for.
+ * @param {{ holder: any }} given  An OpenTransaction of the API, or null.
+ */
+export function Holder({ holder }) {
+  if (!holder) return html`–`;
+  if (holder.transaction) return html`<${TransactionLink} name=${holder.transaction.transactional_id} />`;
+  if (holder.hanging) return html`<span class="mark bad"><span aria-hidden="true">✗</span> a transaction that hangs (producer ${holder.producer_id})</span>`;
+  return html`producer ${holder.producer_id}`;
+}

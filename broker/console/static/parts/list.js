@@ -1,0 +1,111 @@
+// A list that the server filters, sorts and pages; its state is in the address.
+
+import { apiPath } from "../shell/api.js";
+import { count } from "../shell/format.js";
+import { useFetched } from "../shell/fetched.js";
+import { html, useEffect, useId, useState } from "../shell/html.js";
+import { query, setQuery } from "../shell/location.js";
+import { Problem } from "./states.js";
+import { Time } from "./times.js";
+
+const PAGE_ROWS = 100;
+const LARGEST_PAGE = 1000;
+const TYPED_MS = 250;
+
+/**
+ * @typedef {{
+ *   title: string, sort?: string, isNumber?: boolean, cell: (row: any) => any, help?: string,
+ * }} Column  The first column is what names the row; `sort` is what the API calls it.
+ */
+
+/**
+ * A list of the API.
+ * @param {{
+ *   label: string, parts: string[], columns: Column[], rowKey: (row: any) => string,
+ *   asked?: Record<string, string | number | boolean | null>, sort: string, empty: any,
+ *   hasFilter?: boolean, filterWords?: string, prefix?: string, everyMs?: number, options?: any,
+ * }} given  `prefix`: of the fields of the address, where a screen has two lists.
+ */
+export function List(given) {
+  const { label, parts, columns, rowKey, asked = {}, empty, hasFilter = true, prefix = "", options = null } = given;
+  const place = query.value;
+  const filter = place[`${prefix}filter`] ?? "";
+  const sort = place[`${prefix}sort`] ?? given.sort;
+  const [rows, setRows] = useState(PAGE_ROWS);
+  const state = { ...asked, sort, ...(hasFilter ? { filter } : {}) };
+  const target = apiPath(parts, { ...state, limit: Math.min(rows, LARGEST_PAGE) });
+  const { seen } = useFetched(target, { keep: parts.join("/"), everyMs: given.everyMs });
+  const { data, error, isSlow, failedSince } = seen.value;
+  const items = data?.items ?? [];
+  return html`<section class="list ${isSlow ? "slow" : ""}" aria-label=${label}>
+    <div class="tools">
+      ${hasFilter && html`<${Filter} name=${`${prefix}filter`} value=${filter} words=${given.filterWords ?? `Filter ${label.toLowerCase()}`} />`}
+      ${options}
+      <span class="faint" role="status">
+        ${data && html`${count(items.length)} shown${data.next ? ", more there" : ""}, by the figures of <${Time} at=${data.as_of} />`}
+      </span>
+    </div>
+    ${error && html`<${Problem} error=${error} since=${failedSince} />`}
+    ${data && !items.length
+      ? html`<div class="empty">${filter ? html`<p>Nothing here has “${filter}” in its name.</p>` : empty}</div>`
+      : html`<${Table} label=${label} columns=${columns} rows=${items} rowKey=${rowKey} sort=${sort} isOld=${error !== null}
+          sorts=${(/** @type {string} */ chosen) => setQuery({ [`${prefix}sort`]: chosen === given.sort ? null : chosen })} />`}
+    ${data?.next && rows < LARGEST_PAGE
+      ? html`<button type="button" onClick=${() => setRows(rows + PAGE_ROWS)}>Show ${PAGE_ROWS} more</button>`
+      : null}
+    ${data?.next && rows >= LARGEST_PAGE ? html`<p class="faint">There is more than a page shows: filter it.</p>` : null}
+  </section>`;
+}
+
+/** @param {{ name: string, value: string, words: string }} given */
+function Filter({ name, value, words }) {
+  const [typed, setTyped] = useState(value);
+  const id = useId();
+  useEffect(() => setTyped(value), [value]);
+  useEffect(() => {
+    if (typed === value) return undefined;
+    const timer = setTimeout(() => setQuery({ [name]: typed || null }), TYPED_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  return html`<label class="filter" for=${id}>${words}
+    <input id=${id} type="search" data-filter autocomplete="off" spellcheck=${false} value=${typed}
+      onInput=${(/** @type {any} */ event) => setTyped(event.currentTarget.value)} />
+  </label>`;
+}
+
+/**
+ * A table; without `sorts`, one whose order is as it is.
+ * @param {{
+ *   label: string, columns: Column[], rows: any[], rowKey: (row: any) => string, sort?: string,
+ *   sorts?: (sort: string) => void, isOld?: boolean,
+ * }} given
+ */
+export function Table({ label, columns, rows, rowKey, sort = "", sorts, isOld = false }) {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}>
+    <table class=${isOld ? "old" : ""}>
+      <thead><tr>${columns.map((column) => html`<${Heading} key=${column.title} column=${column} sort=${sort} sorts=${sorts} />`)}</tr></thead>
+      <tbody>
+        ${rows.map((row) => html`<tr key=${rowKey(row)} data-row>
+          ${columns.map((column, at) =>
+            at === 0
+              ? html`<th scope="row" class=${column.isNumber ? "number" : ""}>${column.cell(row)}</th>`
+              : html`<td class=${column.isNumber ? "number" : ""}>${column.cell(row)}</td>`)}
+        </tr>`)}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** @param {{ column: Column, sort: string, sorts?: (sort: string) => void }} given */
+function Heading({ column, sort, sorts }) {
+  const { title, help, isNumber } = column;
+  const look = isNumber ? "number" : "";
+  if (!column.sort || !sorts) return html`<th scope="col" class=${look} title=${help}>${title}</th>`;
+  const isUp = sort === column.sort;
+  const isDown = sort === `-${column.sort}`;
+  // Numbers are asked for from the largest on, names from the first on.
+  const next = isNumber ? (isDown ? column.sort : `-${column.sort}`) : isUp ? `-${column.sort}` : column.sort;
+  return html`<th scope="col" class=${look} title=${help} aria-sort=${isUp ? "ascending" : isDown ? "descending" : "none"}>
+    <button type="button" class="sorts" onClick=${() => sorts(next)}>${title}<span aria-hidden="true">${isUp ? " ↑" : isDown ? " ↓" : ""}</span></button>
+  </th>`;
+}

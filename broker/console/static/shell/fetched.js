@@ -1,0 +1,61 @@
+// What was asked of the API once, or again and again while it is looked at.
+
+import { ask } from "./api.js";
+import { signal, useEffect, useMemo } from "./html.js";
+import { isPaused } from "./preferences.js";
+
+export const REFRESH_MS = 5000;
+const SLOW_MS = 300;
+
+/**
+ * @typedef {{ data: any, error: Error | null, isSlow: boolean, failedSince: number | null }} Fetched
+ *   `data` stays while the next answer is awaited, and when it fails.
+ */
+
+/**
+ * Ask for a path, keep the answer, ask again every `everyMs`; null asks nothing.
+ * @param {string | null} target
+ * @param {{ everyMs?: number, keep?: string }} [how]  `keep`: an answer is kept while this is the same.
+ * @returns {{ seen: import("../vendor/signals.js").Signal<Fetched>, refresh: () => void }}
+ */
+export function useFetched(target, { everyMs = REFRESH_MS, keep = target ?? "" } = {}) {
+  const seen = useMemo(
+    () => signal(/** @type {Fetched} */ ({ data: null, error: null, isSlow: false, failedSince: null })),
+    [keep],
+  );
+  const again = useMemo(() => ({ now: () => {} }), [keep]);
+  useEffect(() => {
+    if (target === null) return undefined;
+    const asking = new AbortController();
+    let timer = 0;
+    async function look() {
+      clearTimeout(timer);
+      const slow = setTimeout(() => {
+        seen.value = { ...seen.peek(), isSlow: true };
+      }, SLOW_MS);
+      try {
+        const data = await ask(/** @type {string} */ (target), { signal: asking.signal });
+        if (!asking.signal.aborted) seen.value = { data, error: null, isSlow: false, failedSince: null };
+      } catch (error) {
+        if (asking.signal.aborted) return;
+        const before = seen.peek();
+        const failedSince = before.failedSince ?? Date.now();
+        seen.value = { ...before, error: /** @type {Error} */ (error), isSlow: false, failedSince };
+      } finally {
+        clearTimeout(slow);
+      }
+      if (!asking.signal.aborted && everyMs) timer = setTimeout(tick, everyMs);
+    }
+    function tick() {
+      if (document.hidden || isPaused.peek()) timer = setTimeout(tick, 1000);
+      else look();
+    }
+    again.now = look;
+    look();
+    return () => {
+      asking.abort();
+      clearTimeout(timer);
+    };
+  }, [target, everyMs, keep]);
+  return { seen, refresh: () => again.now() };
+}

@@ -1,0 +1,103 @@
+// The keyboard: one table of keys, none of which does anything in a field.
+
+import { signal } from "./html.js";
+import { go } from "./location.js";
+import { keys, togglePause } from "./preferences.js";
+
+export const KEYS = [
+  ["/", "Filter"],
+  ["g n", "Go to Now"],
+  ["g t", "Go to topics"],
+  ["g g", "Go to groups"],
+  ["g x", "Go to transactions"],
+  ["g p", "Go to pipelines"],
+  ["g c", "Go to clients"],
+  ["g s", "Go to storage"],
+  ["g e", "Go to events"],
+  ["j, k", "Next row, row before"],
+  ["Enter", "Open the row"],
+  ["p", "Pause, go on"],
+  ["c", "Copy the command of what is shown"],
+  ["?", "These keys"],
+];
+/** @type {Record<string, string>} */
+const PLACES = {
+  n: "/",
+  t: "/topics",
+  g: "/groups",
+  x: "/transactions",
+  p: "/pipelines",
+  c: "/clients",
+  s: "/storage",
+  e: "/events",
+};
+const CHORD_MS = 1500;
+
+export const isHelpShown = signal(false);
+/** @type {(() => void) | null} */
+let copies = null;
+let chordUntil = 0;
+
+/**
+ * Say what `c` copies on this screen.
+ * @param {(() => void) | null} copying
+ */
+export function copyWith(copying) {
+  copies = copying;
+}
+
+/** @param {number} step */
+function moveRow(step) {
+  const rows = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("tr[data-row] :is(a, button)[data-open]")]);
+  if (!rows.length) return;
+  const at = rows.findIndex((each) => each.closest("tr")?.contains(document.activeElement));
+  const next = at < 0 ? (step > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + step, 0), rows.length - 1);
+  rows[next].focus();
+}
+
+/** @param {KeyboardEvent} event */
+function pressed(event) {
+  if (keys.peek() !== "on" || event.ctrlKey || event.metaKey || event.altKey || isWriting(event)) return;
+  const isChord = Date.now() < chordUntil;
+  chordUntil = 0;
+  if (isChord && PLACES[event.key]) return done(event, () => go(PLACES[event.key]));
+  switch (event.key) {
+    case "g":
+      chordUntil = Date.now() + CHORD_MS;
+      return undefined;
+    case "/":
+      return done(event, () => /** @type {HTMLElement | null} */ (document.querySelector("[data-filter]"))?.focus());
+    case "j":
+      return done(event, () => moveRow(1));
+    case "k":
+      return done(event, () => moveRow(-1));
+    case "p":
+      return done(event, togglePause);
+    case "c":
+      return copies ? done(event, copies) : undefined;
+    case "?":
+      return done(event, () => {
+        isHelpShown.value = !isHelpShown.peek();
+      });
+    default:
+      return undefined;
+  }
+}
+
+/** @param {KeyboardEvent} event */
+function isWriting(event) {
+  const at = event.target;
+  if (document.querySelector("dialog[open]") !== null && event.key !== "?") return true;
+  return at instanceof HTMLElement && (at.isContentEditable || at.matches("input, textarea, select"));
+}
+
+/**
+ * @param {KeyboardEvent} event
+ * @param {() => void} doing
+ */
+function done(event, doing) {
+  event.preventDefault();
+  doing();
+}
+
+document.addEventListener("keydown", pressed);

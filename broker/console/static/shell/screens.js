@@ -1,0 +1,37 @@
+// Which screen an address shows.
+
+import { html } from "./html.js";
+import { Now } from "../screens/now.js";
+import { Topics } from "../screens/topics.js";
+
+/** @typedef {(given: { parts: string[] }) => any} ScreenOfParts */
+
+/** First parts of addresses, and the names of their screens, as the navigation shows them. */
+export const SCREENS = [
+  ["", "Now"],
+  ["topics", "Topics"],
+];
+
+/**
+ * Addresses: a part with a colon before it stands for something.
+ * @type {[string[], ScreenOfParts][]}
+ */
+const ADDRESSES = [
+  [[], Now],
+  [["topics"], Topics],
+];
+
+/**
+ * @param {string[]} parts
+ * @returns {ScreenOfParts}
+ */
+export function screenOf(parts) {
+  const found = ADDRESSES.find(
+    ([pattern]) => pattern.length === parts.length && pattern.every((each, at) => each.startsWith(":") || each === parts[at]),
+  );
+  return found ? found[1] : Nowhere;
+}
+
+function Nowhere() {
+  return html`<h1 tabindex="-1">There is no such page</h1><p>The screens are above.</p>`;
+}
