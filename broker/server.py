@@ -147,7 +147,7 @@ class BrokerServer:
         self._housekeeping: Housekeeping | None = None
         self._gives_up = False
         """Whether recovery is to end at its next step: this broker is being stopped."""
-        self._audit: AuditLog
+        self.audit: AuditLog
         self._audit_output: AuditOutput | None = None
         self._engine: LoopEngine
         self._ended: asyncio.Event
@@ -169,8 +169,8 @@ class BrokerServer:
         self.fetch_sessions = fetch_sessions_of(self.config)
         self.readers = DiskReaders(self.loop)
         self.inspector = Inspector(self.loop, lambda: self.config.queued_max_request_bytes)
-        self._audit = AuditLog(self.clock, self._write_audit, allowed_too=self.config.audit_allowed)
-        self.authorizer = authorizer_of(self.config, self.generation, self._audit)
+        self.audit = AuditLog(self.clock, self._write_audit, allowed_too=self.config.audit_allowed)
+        self.authorizer = authorizer_of(self.config, self.generation, self.audit)
         self.logins = Logins(self.config, self.clock)
         self.sockets = SocketServer(
             self.config,
@@ -179,7 +179,7 @@ class BrokerServer:
             listeners_of(self.config, self.authorizer, self.generation, self.logins),
             self.generation,
             self.quotas,
-            self._audit,
+            self.audit,
         )
         self.certificates = CertificateReload(self.sockets.tls_listeners, self.readers.run)
         register_serving(self.metrics, lambda: self.stage, self.loop_monitor, self.sockets)
@@ -380,6 +380,21 @@ class BrokerServer:
         self.http = http
         self.loop_monitor.start()
 
+    @property
+    def changes_refused(self) -> str | None:
+        """Return why nothing can be changed over HTTP; None where it can."""
+        access, address = self.config.console_access, self.config.http_address
+        if access == "read":
+            return "read-only: barnabas.console.access is read"
+        if access == "write" or address is None or self._asks_for_users():
+            return None
+        if is_loopback(each for _, each in resolve(address[0])):
+            return None
+        return "read-only: others can reach this port, and no listener asks who its clients are"
+
+    def _asks_for_users(self) -> bool:
+        return self.authorizer is not None or any(e.has_login for e in self.config.endpoints)
+
     def _host_check(self) -> HostCheck:
         config = self.config
         advertised = [each.advertised[0] for each in config.endpoints if each.advertised]
@@ -406,8 +421,7 @@ class BrokerServer:
         if has_token or not is_loopback(address for _, address in resolve(host)):
             login = self._http_login()
             return Doors(pages=login, console=login)
-        asks = any(each.has_login for each in self.config.endpoints)
-        if asks or self.authorizer is not None:
+        if self._asks_for_users():
             return Doors(console=self._http_login())
         return Doors()
 
@@ -418,7 +432,7 @@ class BrokerServer:
             passwords=self.logins.passwords(),
             failed_logins=self.sockets.failed_logins,
             new_access=self._new_access,
-            audit=self._audit,
+            audit=self.audit,
             is_recovered=lambda: self.stage >= Stage.RECOVERED,
         )
 

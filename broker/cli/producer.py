@@ -11,7 +11,6 @@ Rules of this file:
 from __future__ import annotations
 
 import random
-import struct
 import time
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
@@ -34,6 +33,7 @@ from barnabas.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from barnabas.protocol.partitioning import partition_of
 from barnabas.protocol.records import Record, encode_batch, increment_sequence
 
 ALL, LEADER, NO_ACKS = -1, 1, 0
@@ -154,7 +154,7 @@ class Producer:
                 raise CommandError(f"{topic_partition}: the topic has only {count} partitions")
             return record.partition
         if record.key is not None:
-            return (murmur2(record.key) & 0x7FFF_FFFF) % count
+            return partition_of(record.key, count)
         return self._turn % count
 
     # ------------------------------------------------------------------------------- delivery
@@ -272,19 +272,3 @@ def _raise_worst(problems: Sequence[Exception]) -> None:
 def _size(record: NewRecord) -> int:
     headers = sum(len(name) + len(value or b"") + 4 for name, value in record.headers)
     return len(record.key or b"") + len(record.value or b"") + headers + _RECORD_OVERHEAD_BYTES
-
-
-def murmur2(data: bytes) -> int:
-    """Hash a key as Kafka's Java client does, so that a key has one partition for all of them."""
-    multiplier, mask = 0x5BD1_E995, 0xFFFF_FFFF
-    whole = len(data) & ~3
-    result = (0x9747_B28C ^ len(data)) & mask
-    for (word,) in struct.iter_unpack("<I", data[:whole]):
-        mixed = (word * multiplier) & mask
-        mixed = ((mixed ^ (mixed >> 24)) * multiplier) & mask
-        result = ((result * multiplier) & mask) ^ mixed
-    rest = data[whole:]
-    if rest:
-        result = ((result ^ int.from_bytes(rest, "little")) * multiplier) & mask
-    result = ((result ^ (result >> 13)) * multiplier) & mask
-    return result ^ (result >> 15)

@@ -643,9 +643,10 @@ class BrokerConfig(SecurityConfig):
     console_access: str = setting(
         "barnabas.console.access",
         STRING,
-        "read",
-        "What the console and its API may do on the HTTP port: nothing, or read.",
-        OneOf(("none", "read")),
+        "auto",
+        "What the console and its API may do on the HTTP port: nothing, only read, or write, too. "
+        "With auto they may write on a loopback address, and where users have to log in.",
+        OneOf(("none", "read", "write", "auto")),
     )
     console_history: bool = setting(
         "barnabas.console.history",

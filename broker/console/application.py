@@ -12,13 +12,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from typing import Final
 
+from barnabas.broker.console.actions.command import ChangedBroker
+from barnabas.broker.console.actions.fields import Refused, read_body
+from barnabas.broker.console.actions.performing import Conflict, Found, find, methods_of, perform
 from barnabas.broker.console.assets import Assets
 from barnabas.broker.console.encoding import as_json, body_of
 from barnabas.broker.console.live import Live, read_watch
 from barnabas.broker.console.openapi import text
 from barnabas.broker.console.parameters import read_query
-from barnabas.broker.console.questions import ObservedBroker, Question, check_serving
-from barnabas.broker.console.routes import LIVE, MethodNotAllowed, Route, match
+from barnabas.broker.console.questions import Question, check_serving
+from barnabas.broker.console.route import Route
+from barnabas.broker.console.routes import LIVE, MethodNotAllowed, match
 from barnabas.broker.console.shapes import Error
 from barnabas.broker.console.worst import WorstFinder
 from barnabas.broker.http.answer import Answer, json_answer
@@ -39,10 +43,16 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: 403,
     ErrorCode.GROUP_AUTHORIZATION_FAILED: 403,
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: 403,
+    ErrorCode.POLICY_VIOLATION: 403,
     ErrorCode.RESOURCE_NOT_FOUND: 404,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 404,
     ErrorCode.GROUP_ID_NOT_FOUND: 404,
     ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: 404,
+    ErrorCode.NON_EMPTY_GROUP: 409,
+    ErrorCode.TOPIC_ALREADY_EXISTS: 409,
+    ErrorCode.INVALID_TXN_STATE: 409,
+    ErrorCode.CONCURRENT_TRANSACTIONS: 409,
+    ErrorCode.THROTTLING_QUOTA_EXCEEDED: 429,
     ErrorCode.BROKER_NOT_AVAILABLE: 503,
     ErrorCode.KAFKA_STORAGE_ERROR: 503,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: 503,
@@ -55,7 +65,7 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
 class Console:
     """Answers what is asked of the console of one broker."""
 
-    def __init__(self, broker: ObservedBroker) -> None:
+    def __init__(self, broker: ChangedBroker) -> None:
         self._broker = broker
         self._worst = WorstFinder()
         self._live = Live(broker, self._worst)
@@ -63,6 +73,8 @@ class Console:
 
     def answer(self, request: Request, access: Access) -> Answer | Awaitable[Answer]:
         """Return the answer to a request of somebody who may do this much, or what will."""
+        if request.parts[:1] == _API and request.method not in READING:
+            return self._change(request, access)
         if request.path == OPENAPI and request.method in READING:
             return Answer(200, "application/json", (text(),))
         try:
@@ -84,6 +96,23 @@ class Console:
         question = Question(self._broker, self._worst, access, found.names, values)
         return _answer_later(route, question)
 
+    def _change(self, request: Request, access: Access) -> Answer | Awaitable[Answer]:
+        """Return what will answer a request to change something."""
+        found = find(request.method, request.parts)
+        if found is None:
+            allowed = methods_of(request.parts)
+            words = f"only {', '.join(allowed)}" if allowed else "there is nothing to change here"
+            error = KafkaError(ErrorCode.INVALID_REQUEST, words)
+            return refusal(error, 405, {"Allow": ", ".join((*allowed, *READING))})
+        try:
+            check_serving(self._broker)
+            body = read_body(request)
+        except Refused as refused:
+            return refusal(KafkaError(ErrorCode.INVALID_REQUEST, str(refused)), refused.status)
+        except KafkaError as error:
+            return refusal(error)
+        return _perform_later(found, self._broker, access, request.query, body)
+
     def _page(self, request: Request) -> Answer:
         """Return the page, or a file of it; raises KafkaError, MethodNotAllowed."""
         if request.method not in READING:
@@ -99,6 +128,23 @@ async def _answer_later(route: Route, question: Question) -> Answer:
     except KafkaError as error:
         return refusal(error)
     return Answer(200, "application/json", body_of(found))
+
+
+async def _perform_later(
+    found: Found,
+    broker: ChangedBroker,
+    access: Access,
+    query: Mapping[str, str],
+    body: Mapping[str, object],
+) -> Answer:
+    try:
+        effect = await perform(found, broker, access, query, body)
+    except Conflict:
+        words = "it is not as it was when it was looked at: look again"
+        return refusal(KafkaError(ErrorCode.INVALID_REQUEST, words), 409)
+    except KafkaError as error:
+        return refusal(error, STATUS.get(error.code, 400))
+    return Answer(200, "application/json", body_of(effect))
 
 
 def refusal(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from barnabas.broker.metrics.history import History
     from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.security.access import Access
+    from barnabas.broker.security.audit import AuditLog
     from barnabas.broker.topics.catalogue import Catalogue
 
 Value: TypeAlias = str | int | bool
@@ -33,6 +34,11 @@ class ObservedBroker(Observed, Protocol):
     loop: asyncio.AbstractEventLoop
     catalogue: Catalogue
     history: History | None
+    audit: AuditLog
+
+    @property
+    def changes_refused(self) -> str | None:
+        """Return why nothing can be changed over HTTP; None where it can."""
 
     def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
         """Run a background task until the broker ends; an exception in it is fatal."""

@@ -31,8 +31,13 @@ class TransactionClients:
 
     def used(self, transactional_id: str, context: RequestContext) -> None:
         """Take note of a request about an id that exists."""
+        self._clients[transactional_id] = self.client_of(transactional_id, context)
+
+    def client_of(self, transactional_id: str, context: RequestContext) -> Client:
+        """Return who asks for something of an id; the same object for as long as it is the same."""
         client = Client(context.client_id or "", f"/{context.connection.peer_host}")
-        self._clients[transactional_id] = client
+        known = self._clients.get(transactional_id)
+        return known if known is not None and known == client else client
 
     def forget(self, transactional_id: str) -> None:
         """Drop an id that exists no more."""

@@ -26,8 +26,9 @@ from barnabas.broker.coordination.coordinator_log import CoordinatorLog, TopicSe
 from barnabas.broker.coordination.id_expiration import IdExpiration
 from barnabas.broker.coordination.marker_phase import MarkerPhase
 from barnabas.broker.coordination.responding import respond_to
-from barnabas.broker.coordination.transaction_clients import TransactionClients
+from barnabas.broker.coordination.transaction_clients import Client, TransactionClients
 from barnabas.broker.coordination.transaction_counts import TransactionCounts
+from barnabas.broker.coordination.transaction_events import TransactionEvents
 from barnabas.broker.coordination.transition_waits import TransitionWaits
 from barnabas.broker.topics.topic_names import TRANSACTION_STATE
 from barnabas.coordinator.decision import Effect, Timer
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from barnabas.broker.coordination.markers import MarkerWriter
     from barnabas.broker.runtime.host import Host
     from barnabas.broker.topics.catalogue import Catalogue
+    from barnabas.coordinator.decision import Decision
+    from barnabas.coordinator.transactions.transaction_table import TransactionTable
     from barnabas.storage.log_store import LogStore
 
 Make: TypeAlias = Callable[[], Command | Outcome]
@@ -72,6 +75,9 @@ class Transactions:
         self._logs = logs
         self.clients = TransactionClients()
         self.counts = TransactionCounts()
+        self.events = TransactionEvents(host.clock.now_ms())
+        self._asker: Client | None = None
+        """Who has sent what is being decided."""
         self._waits = TransitionWaits(host, self.counts)
         self.log: CoordinatorLog[TransactionShard] = CoordinatorLog(
             TRANSACTION_STATE,
@@ -87,7 +93,7 @@ class Transactions:
             self.log,
             host,
             self._timer_expired,
-            on_appended=self.counts.moves,
+            on_appended=self._moves,
             take_effect=self._take_effect,
         )
         self._markers = MarkerPhase(
@@ -104,6 +110,7 @@ class Transactions:
         self._markers.forget()
         self._runner.forget()
         self.clients.clear()
+        self.events.clear(self._host.clock.now_ms())
         self._waits.release_all()
 
     def close(self) -> None:
@@ -199,7 +206,7 @@ class Transactions:
         """
         if context is not None:
             respond = partial(self._noted, key, context, respond)
-        self._submit(key, make, respond, None)
+        self._submit(key, make, respond, context, None)
 
     async def outcome_of(self, make: Make, *, key: str, context: RequestContext) -> Outcome:
         """``submit``, for a handler that waits."""
@@ -233,10 +240,11 @@ class Transactions:
         key: str,
         make: Make,
         respond: Callable[[Outcome], None],
+        context: RequestContext | None,
         deadline_ms: float | None,
     ) -> None:
         code = self.refusal(key)
-        outcome = Outcome(code) if code else self._decide(key, make())
+        outcome = Outcome(code) if code else self._decide(key, make(), context)
         wait_ms = self._host.config.transaction_wait_ms
         if outcome.error == ErrorCode.CONCURRENT_TRANSACTIONS and wait_ms:
             now_ms = self._host.clock.monotonic() * 1000
@@ -244,14 +252,38 @@ class Transactions:
                 deadline_ms = now_ms + wait_ms
             if not self.is_deciding(key):
                 # The command itself ended what was open, and that is done: decide it again.
-                outcome = self._decide(key, make())
+                outcome = self._decide(key, make(), context)
             elif now_ms < deadline_ms - 1:
-                self.when_decided(key, partial(self._submit, key, make, respond, deadline_ms))
+                again = partial(self._submit, key, make, respond, context, deadline_ms)
+                self.when_decided(key, again)
                 return
         self.when_durable(partial(respond_to, respond, outcome, self.log.topic_name))
 
-    def _decide(self, key: str, made: Command | Outcome) -> Outcome:
-        return made if isinstance(made, Outcome) else self.decide_now(key, made)
+    def _decide(self, key: str, made: Command | Outcome, context: RequestContext | None) -> Outcome:
+        if isinstance(made, Outcome):
+            return made
+        if context is None:
+            return self.decide_now(key, made)
+        self._asker = self.clients.client_of(key, context)
+        outcome = self.decide_now(key, made)
+        self._asker = None
+        if outcome.error == ErrorCode.PRODUCER_FENCED:
+            self.was_fenced(key, context)
+        return outcome
+
+    def was_fenced(self, key: str, context: RequestContext) -> None:
+        """Note that a client is told that another one has its transactional id by now."""
+        transaction = None if self.refusal(key) else self.transaction(key)
+        if transaction is not None:
+            client = self.clients.client_of(key, context)
+            self.events.refused(transaction, client, self._host.clock.now_ms())
+
+    def _moves(self, known: TransactionTable, decision: Decision, command: Command) -> None:
+        """Count and note a transition that is about to happen."""
+        self.counts.moves(known, decision, command)
+        former = self.clients.of(command.transactional_id)
+        now_ms = self._host.clock.now_ms()
+        self.events.moves(known, decision, command, self._asker, former, now_ms)
 
     def is_deciding(self, key: str) -> bool:
         """Whether a decided transaction still waits for its markers."""

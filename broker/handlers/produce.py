@@ -212,6 +212,8 @@ class ProduceHandler:
         verification = verify(self.transactions, Writer(key, context.api_version), found)
         if verification.has_added and key:
             self.transactions.used(key, context)
+        elif key and ErrorCode.INVALID_PRODUCER_EPOCH in verification.refused.values():
+            self.transactions.was_fenced(key, context)
         return verification
 
     def may_wait(self, context: RequestContext, request: ProduceRequest) -> bool:

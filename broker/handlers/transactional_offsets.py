@@ -155,6 +155,7 @@ class _Commit:
         if not code:
             transactions.used(request.transactional_id, context)
         if code == ErrorCode.PRODUCER_FENCED:
+            transactions.was_fenced(request.transactional_id, context)
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if code == ErrorCode.TRANSACTION_ABORTABLE and context.api_version < ABORTABLE_SINCE:
             return ErrorCode.INVALID_TXN_STATE

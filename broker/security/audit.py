@@ -5,6 +5,7 @@
 | `denied` | a client asked for what it may not do |
 | `allowed` | it may: always where something is changed or administered, else if that is wanted |
 | `logged in`, `login failed` | at the end of a login |
+| `changed` | somebody has changed something over HTTP, or tried to |
 | `suppressed` | there were more lines about somebody in a second than are written |
 
 What leaves out of an answer what a client may not see is no event.
@@ -98,6 +99,20 @@ class AuditLog:
                 "listener": listener,
                 "mechanism": _cut(mechanism),
                 "reason": _cut(reason),
+            },
+        )
+
+    def changed(self, principal: str, host: str, action: str, resource: str, result: str) -> None:
+        """Take note of a change that was asked for outside of Kafka's protocol."""
+        self._event(
+            principal,
+            {
+                "event": "changed",
+                "principal": principal,
+                "host": host,
+                "action": action,
+                "resource": _cut(resource),
+                "result": _cut(result),
             },
         )
 

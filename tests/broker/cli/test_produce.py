@@ -9,7 +9,7 @@ from barnabas.broker.cli.arguments import addresses
 from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.produce import read_lines
-from barnabas.broker.cli.producer import Producer, ProducerOptions, murmur2
+from barnabas.broker.cli.producer import Producer, ProducerOptions
 from barnabas.broker.cli.record_text import NewRecord
 from barnabas.broker.client.errors import Unreachable
 from barnabas.broker.client.topic_reader import read_topic
@@ -18,6 +18,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID
 from barnabas.protocol.messages.metadata import METADATA
 from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.protocol.partitioning import murmur2
 from tests.broker.cli.command import command, environment
 from tests.seeds import SEED
 

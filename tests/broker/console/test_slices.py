@@ -16,6 +16,12 @@ from barnabas.broker.console.application import Console
 from barnabas.broker.console.encoding import ROWS_PER_PIECE
 from barnabas.broker.console.pacing import UNITS_PER_TURN
 from barnabas.broker.console.routes import ROUTES
+from barnabas.broker.coordination.transaction_clients import Client
+from barnabas.broker.coordination.transaction_events import (
+    NOTABLE_SLOTS,
+    ROUTINE_SLOTS,
+    TransactionEvents,
+)
 from barnabas.broker.http.answer import Answer
 from barnabas.broker.http.request import Request
 from barnabas.broker.runtime.stage import Stage
@@ -111,6 +117,22 @@ def transactions_of(number):
     return shard
 
 
+def events_of(looks):
+    """As many as there can be, counted when they are looked at."""
+    events = TransactionEvents(0)
+    client = Client("client", "/127.0.0.1")
+    for number in range(ROUTINE_SLOTS + NOTABLE_SLOTS):
+        found = Transaction(f"id-{number:06}", number, 0, 60_000, State.ONGOING, frozenset(), 1)
+        events.refused(found, client, 1_700_000_000_000)
+
+    def newest_first():
+        for each in TransactionEvents.newest_first(events):
+            looks()
+            yield each
+
+    return SimpleNamespace(newest_first=newest_first, complete_since_ms=0, is_complete=True)
+
+
 @pytest.fixture(scope="module")
 def crowd():
     """A broker with 20,000 partitions, 100,000 groups and 20,000 transactional ids."""
@@ -173,6 +195,7 @@ def crowd():
             transaction=transaction,
             durable=durable,
             clients=SimpleNamespace(of=lambda _: None),
+            events=events_of(looks),
             **coordinator,
         ),
     )
@@ -191,6 +214,8 @@ ASKED = [
     (("transactions",), {"open": "true"}),
     (("transactions", "id-000100"), {"limit": "1000"}),
     (("holders",), {"sort": "-held_back", "limit": "1000"}),
+    (("transaction-events",), {"limit": "1000"}),
+    (("ended-transactions",), {}),
     (("overview",), {}),
     (("storage",), {}),
     (("settings",), {}),

@@ -1,0 +1,59 @@
+"""The broker itself: its settings, its connections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from barnabas.broker.console.actions.command import Command, invalid
+from barnabas.broker.console.actions.effect import Change, Plan
+from barnabas.broker.console.actions.topics import alter
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.broker.network.connection import Connection
+
+BROKER_RESOURCE: Final = 4
+
+
+async def plan_configure(command: Command) -> Plan:
+    """Say which settings would change."""
+    wanted = command.entries("configs")
+    if not wanted:
+        raise invalid("configs: say which")
+    await _configure(command, validate_only=True)
+    before = {each.name: each.shown for each in command.broker.config.describe()}
+    changes = tuple(
+        Change(name, before.get(name), value, "back to what it was" if value is None else None)
+        for name, value in wanted.items()
+    )
+    return Plan("change settings of the broker while it runs", {"changes": len(changes)}, changes)
+
+
+async def configure(command: Command) -> None:
+    """Change settings of the broker."""
+    await _configure(command, validate_only=False)
+
+
+async def _configure(command: Command, *, validate_only: bool) -> None:
+    name = str(command.broker.node_id)
+    await alter(command, BROKER_RESOURCE, name, "configs", validate_only=validate_only)
+
+
+async def plan_close(command: Command) -> Plan:
+    """Say whose connection would be closed."""
+    address = command.names["address"]
+    _connection(command)
+    words = f"close the connection of {address}; a client comes back by itself"
+    return Plan(words, {"connections": 1}, basis=(address,))
+
+
+async def close(command: Command) -> None:
+    """Close a connection."""
+    _connection(command).close("an operator has closed it")
+
+
+def _connection(command: Command) -> Connection:
+    for each in command.broker.sockets.connections:
+        if each.peer == command.names["address"]:
+            return each
+    raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, "no connection from this address")

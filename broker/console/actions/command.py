@@ -1,0 +1,67 @@
+"""One request to change something: read, allowed, and what doing it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from barnabas.broker.console.actions.wire import WireClient
+from barnabas.broker.console.questions import ObservedBroker
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.broker.api.dispatch import Routes
+    from barnabas.broker.console.actions.fields import FieldValue
+    from barnabas.broker.console.pacing import Pace
+    from barnabas.broker.security.access import Access
+    from barnabas.broker.topics.topic import Topic
+
+
+class ChangedBroker(ObservedBroker, Protocol):
+    """The broker, as far as the console changes it."""
+
+    routes: Routes
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What is to be done, as whom."""
+
+    broker: ChangedBroker
+    access: Access
+    names: Mapping[str, str]
+    """The parts of the path that stand for something."""
+    values: Mapping[str, FieldValue]
+    pace: Pace
+
+    @property
+    def wire(self) -> WireClient:
+        """Return what asks the broker's handlers."""
+        return WireClient(self.broker, self.access)
+
+    def text(self, name: str, otherwise: str = "") -> str:
+        """Return a field that is text."""
+        return str(self.values.get(name, otherwise))
+
+    def number(self, name: str) -> int | None:
+        """Return a field that is a number."""
+        value = self.values.get(name)
+        return value if isinstance(value, int) else None
+
+    def entries(self, name: str) -> dict[str, str | None]:
+        """Return a field that is a map."""
+        value = self.values.get(name)
+        return value if isinstance(value, dict) else {}
+
+    def topic(self) -> Topic:
+        """Return the topic that the path names; raises KafkaError."""
+        found = self.broker.catalogue.topic(self.names["topic"])
+        if found is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such topic")
+        return found
+
+
+def invalid(words: str) -> KafkaError:
+    """Return the error of a request that cannot be."""
+    return KafkaError(ErrorCode.INVALID_REQUEST, words)

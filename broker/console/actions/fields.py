@@ -1,0 +1,118 @@
+"""Fields of an action's body: what a form asks for, and what may stand in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.broker.http.request import Request
+
+TEXT: Final = "text"
+LONG: Final = "long"
+"""A text of several lines."""
+INTEGER: Final = "integer"
+BOOLEAN: Final = "boolean"
+MAP: Final = "map"
+"""Names and values, which are texts or null."""
+LIST: Final = "list"
+"""Texts."""
+SECRET: Final = "secret"  # noqa: S105  The kind of a field.
+
+FieldValue: TypeAlias = "str | int | bool | dict[str, str | None] | list[str]"
+
+CONFIRM: Final = "confirm"
+BASED_ON: Final = "based_on"
+ENTRIES_MOST: Final = 10_000
+_INT64_MOST: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field."""
+
+    name: str
+    kind: str
+    doc: str
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    default: str | None = None
+    """What a form begins with."""
+
+    def read(self, value: object) -> FieldValue:
+        """Return what a value means; raises KafkaError."""
+        if self.kind == BOOLEAN and isinstance(value, bool):
+            return value
+        if self.kind == INTEGER:
+            return self._integer(value)
+        if self.kind == MAP and isinstance(value, dict):
+            return self._map(value)
+        if self.kind == LIST and isinstance(value, list):
+            if len(value) <= ENTRIES_MOST and all(isinstance(each, str) for each in value):
+                return value
+            raise self._refused(f"at most {ENTRIES_MOST} texts")
+        if self.kind in {TEXT, LONG, SECRET} and isinstance(value, str):
+            if self.choices and value not in self.choices:
+                raise self._refused("one of " + ", ".join(self.choices))
+            return value
+        raise self._refused(f"a {self.kind}")
+
+    def _integer(self, value: object) -> int:
+        if isinstance(value, str) and value.removeprefix("-").isdecimal() and len(value) <= 20:
+            value = int(value)  # JavaScript sends what it would round as a text.
+        if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _INT64_MOST:
+            raise self._refused("a whole number")
+        return value
+
+    def _map(self, value: dict[str, object]) -> dict[str, str | None]:
+        if len(value) > ENTRIES_MOST:
+            raise self._refused(f"at most {ENTRIES_MOST} entries")
+        found: dict[str, str | None] = {}
+        for name, each in value.items():
+            if each is not None and not isinstance(each, str):
+                raise self._refused(f"{name} is to have a text, or null")
+            found[name] = each
+        return found
+
+    def _refused(self, expected: str) -> KafkaError:
+        return KafkaError(ErrorCode.INVALID_REQUEST, f"{self.name}: expected {expected}")
+
+
+class Refused(Exception):
+    """A body that is no JSON at all; ``status`` says how over HTTP."""
+
+    def __init__(self, status: int, words: str) -> None:
+        self.status = status
+        super().__init__(words)
+
+
+def read_body(request: Request) -> dict[str, object]:
+    """Return the object that a request carries; raises Refused, KafkaError."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "application/json":
+        raise Refused(415, "the body is to be application/json")
+    try:
+        body = json.loads(request.body or b"{}")
+    except (ValueError, RecursionError):
+        raise Refused(400, "the body is no JSON") from None
+    if not isinstance(body, dict):
+        raise Refused(400, "the body is to be a JSON object")
+    return body
+
+
+def read_fields(fields: Iterable[Field], body: Mapping[str, object]) -> dict[str, FieldValue]:
+    """Return what a body says; raises KafkaError."""
+    known = {each.name: each for each in fields}
+    for name in body:
+        if name not in known and name not in {CONFIRM, BASED_ON}:
+            there = ", ".join(known) or "none"
+            words = f"{name[:80]}: no such field here; there are: {there}"
+            raise KafkaError(ErrorCode.INVALID_REQUEST, words)
+    for each in known.values():
+        if each.required and body.get(each.name) is None:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{each.name}: missing")
+    return {name: known[name].read(body[name]) for name in known if body.get(name) is not None}

@@ -1,0 +1,271 @@
+"""Groups: where they go on, what they have committed, and their end."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from barnabas.broker.console.actions.command import Command, invalid
+from barnabas.broker.console.actions.effect import Change, Plan
+from barnabas.broker.console.actions.wire import check
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
+from barnabas.protocol.messages.list_offsets import (
+    LIST_OFFSETS,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from barnabas.protocol.messages.offset_commit import (
+    OFFSET_COMMIT,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from barnabas.protocol.messages.offset_delete import (
+    OFFSET_DELETE,
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.groups.shard import GroupShard
+
+OFFSET_COMMIT_BY_NAME: Final = 9
+"""The last version of OffsetCommit that names topics; later ones want ids."""
+CHANGES_SHOWN: Final = 1000
+
+Offsets = dict[tuple[str, int], int]
+
+
+class _Seek(NamedTuple):
+    """Offsets before and after."""
+
+    old: Offsets
+    new: Offsets
+
+
+# ------------------------------------------------------------------------------------------- seek
+
+
+async def plan_seek(command: Command) -> Plan:
+    """Say from where to where, and what is skipped or read again."""
+    seek = await _work_out(command)
+    skipped = again = 0
+    changes = []
+    for (topic, index), offset in sorted(seek.new.items()):
+        before = seek.old.get((topic, index))
+        step = 0 if before is None else offset - before
+        skipped += max(step, 0)
+        again += max(-step, 0)
+        note = f"{step} skipped" if step > 0 else f"{-step} read again" if step else None
+        shown = None if before is None else str(before)
+        changes.append(Change(f"{topic}-{index}", shown, str(offset), note))
+    figures = {"partitions": len(changes), "offsets_skipped": skipped, "offsets_read_again": again}
+    basis = tuple(sorted(seek.old.items()))
+    words = f"let {command.names['group']} go on from another place"
+    return Plan(words, figures, tuple(changes[:CHANGES_SHOWN]), basis)
+
+
+async def seek(command: Command) -> None:
+    """Commit other offsets for a group without members; one that is not there is made so."""
+    new = (await _work_out(command)).new
+    by_topic: dict[str, list[OffsetCommitRequestPartition]] = defaultdict(list)
+    for (topic, index), offset in new.items():
+        by_topic[topic].append(OffsetCommitRequestPartition(index, offset, -1, ""))
+    topics = [
+        OffsetCommitRequestTopic(name, partitions=partitions)
+        for name, partitions in by_topic.items()
+    ]
+    request = OffsetCommitRequest(command.names["group"], topics=topics)
+    answer = await command.wire.ask(OFFSET_COMMIT, request, OFFSET_COMMIT_BY_NAME)
+    for found in answer.topics:
+        for each in found.partitions:
+            check(each.error_code, f"{found.name}-{each.partition_index}")
+
+
+async def _work_out(command: Command) -> _Seek:
+    """Return offsets of an idle group before and after; raises KafkaError."""
+    old = _offsets(command, is_idle=True)
+    wanted = _chosen(command, old)
+    if not wanted:
+        raise invalid("topic: the group has read nothing yet, say which")
+    starts = await _offsets_at(command, wanted, -2)
+    ends = await _offsets_at(command, wanted, -1)
+    by, to = command.number("by"), command.text("to")
+    if (by is None) == (not to):
+        raise invalid("say one of to and by")
+    if by is not None:
+        unmoved = [f"{topic}-{index}" for topic, index in wanted if (topic, index) not in old]
+        if unmoved:
+            raise invalid(f"by: the group has no offset to move from on {unmoved[0]}")
+        moved = {key: min(max(old[key] + by, starts[key]), ends[key]) for key in wanted}
+        return _Seek(old, moved)
+    return _Seek(old, await _places(command, to, starts, ends))
+
+
+async def _places(command: Command, to: str, starts: Offsets, ends: Offsets) -> Offsets:
+    """Return where ``beginning``, ``end``, ``N``, ``-N`` or ``@TIME`` is on each partition."""
+    if to in {"beginning", "earliest"}:
+        return starts
+    if to in {"end", "latest"}:
+        return ends
+    if to.startswith("@"):
+        found = await _offsets_at(command, list(starts), _milliseconds(to[1:]))
+        return {key: ends[key] if offset < 0 else offset for key, offset in found.items()}
+    if not to.removeprefix("-").isdecimal() or len(to) > 20:
+        raise invalid(f"to: {to[:40]} is not beginning, end, an offset or @TIME")
+    offset = int(to)
+    places = {}
+    for key, start in starts.items():
+        if to.startswith("-"):
+            places[key] = max(start, ends[key] + offset)
+        elif start <= offset <= ends[key]:
+            places[key] = offset
+        else:
+            words = f"{key[0]}-{key[1]}: offset {offset} is not there, only {start} to {ends[key]}"
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, words)
+    return places
+
+
+def _milliseconds(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) < 19:
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        words = f"to: {text[:40]} is no time: milliseconds, or like 2026-01-31T12:00:00"
+        raise invalid(words) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)
+
+
+async def _offsets_at(command: Command, keys: list[tuple[str, int]], at: int) -> Offsets:
+    """Return the offsets at a time in ms, or at the beginning (-2) or the end (-1)."""
+    by_topic: dict[str, list[ListOffsetsPartition]] = defaultdict(list)
+    for topic, index in keys:
+        by_topic[topic].append(ListOffsetsPartition(index, -1, at))
+    topics = [ListOffsetsTopic(name, partitions) for name, partitions in by_topic.items()]
+    found: Offsets = {}
+    answer = await command.wire.ask(LIST_OFFSETS, ListOffsetsRequest(-1, 0, topics))
+    for each in answer.topics:
+        for partition in each.partitions:
+            check(partition.error_code, f"{each.name}-{partition.partition_index}")
+            found[each.name, partition.partition_index] = partition.offset
+    return found
+
+
+def _chosen(command: Command, old: Offsets) -> list[tuple[str, int]]:
+    """Return the partitions that are meant: those of a topic, one of them, or all it has read."""
+    name, index = command.text("topic"), command.number("partition")
+    catalogue = command.broker.catalogue
+    if not name:
+        if index is not None:
+            raise invalid("topic: say of which")
+        return [key for key in old if catalogue.partition(*key) is not None]
+    topic = catalogue.topic(name)
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such topic")
+    if index is None:
+        return [(name, each.index) for each in topic.partitions]
+    if not 0 <= index < len(topic.partitions):
+        words = f"{name} has {len(topic.partitions)} partitions"
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)
+    return [(name, index)]
+
+
+# --------------------------------------------------------------------------------------- deletion
+
+
+async def plan_delete(command: Command) -> Plan:
+    """Say which group would be gone."""
+    old = _offsets(command, is_idle=True)
+    if not _is_there(command):
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+    words = f"delete the group {command.names['group']} and its offsets"
+    return Plan(words, {"offsets": len(old)}, _gone(old), tuple(sorted(old.items())))
+
+
+async def delete(command: Command) -> None:
+    """Delete a group."""
+    answer = await command.wire.ask(DELETE_GROUPS, DeleteGroupsRequest([command.names["group"]]))
+    for each in answer.results:
+        check(each.error_code)
+
+
+async def plan_delete_offsets(command: Command) -> Plan:
+    """Say which offsets would be gone."""
+    old = _of_topic(command)
+    if not old:
+        words = f"it has committed nothing for {command.text('topic')}"
+        raise KafkaError(ErrorCode.INVALID_REQUEST, words)
+    words = f"delete what {command.names['group']} has committed for {command.text('topic')}"
+    return Plan(words, {"offsets": len(old)}, _gone(old), tuple(sorted(old.items())))
+
+
+async def delete_offsets(command: Command) -> None:
+    """Delete what a group has committed for a topic."""
+    partitions = [OffsetDeleteRequestPartition(index) for _, index in _of_topic(command)]
+    topic = OffsetDeleteRequestTopic(command.text("topic"), partitions)
+    answer = await command.wire.ask(
+        OFFSET_DELETE, OffsetDeleteRequest(command.names["group"], [topic])
+    )
+    check(answer.error_code)
+    for found in answer.topics:
+        for each in found.partitions:
+            check(each.error_code, f"{found.name}-{each.partition_index}")
+
+
+def _of_topic(command: Command) -> Offsets:
+    name = command.text("topic")
+    return {key: offset for key, offset in _offsets(command).items() if key[0] == name}
+
+
+def _gone(old: Mapping[tuple[str, int], int]) -> tuple[Change, ...]:
+    rows = sorted(old.items())[:CHANGES_SHOWN]
+    return tuple(
+        Change(f"{topic}-{index}", str(offset), None, None) for (topic, index), offset in rows
+    )
+
+
+# ------------------------------------------------------------------------------- what there is
+
+
+def _machine(command: Command) -> GroupShard:
+    groups, group_id = command.broker.groups, command.names["group"]
+    if groups.is_loading:
+        raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    code = groups.refusal(group_id)
+    if code:
+        raise KafkaError(code)
+    return groups.machine_of(group_id)
+
+
+def _is_there(command: Command) -> bool:
+    if not command.broker.groups.is_coordinator():
+        return False
+    machine, group_id = _machine(command), command.names["group"]
+    return group_id in machine.groups or machine.offsets.knows(group_id)
+
+
+def _offsets(command: Command, *, is_idle: bool = False) -> Offsets:
+    """Return what a group has committed; raises KafkaError if it has members and may not have."""
+    if not command.broker.groups.is_coordinator():
+        return {}
+    machine, group_id = _machine(command), command.names["group"]
+    group = machine.groups.get(group_id)
+    if is_idle and group is not None and group.members:
+        count = len(group.members)
+        words = (
+            f"the group has {count} {'member' if count == 1 else 'members'}, to be stopped first"
+        )
+        raise KafkaError(ErrorCode.NON_EMPTY_GROUP, words)
+    return {
+        (topic, index): committed.offset
+        for topic, partitions in machine.offsets.of_group(group_id).items()
+        for index, committed in partitions.items()
+    }

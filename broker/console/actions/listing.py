@@ -1,0 +1,111 @@
+"""Which actions there are, and which of them somebody may do to one thing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from barnabas.broker.console.actions.table import ACTIONS, KINDS, Action
+from barnabas.broker.console.shapes import Wide
+from barnabas.broker.security.operations import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from barnabas.broker.console.questions import Question
+
+
+@dataclass(frozen=True, slots=True)
+class FieldOfAction:
+    """A field of an action's body."""
+
+    name: str
+    kind: str
+    doc: str
+    required: bool
+    choices: tuple[str, ...]
+    default: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRow:
+    """An action, as a page needs it to draw a form."""
+
+    action: str
+    title: str
+    method: str
+    path: str
+    resource: str
+    """What it is done to; empty: the broker."""
+    needs: str
+    destructive: bool
+    fields: tuple[FieldOfAction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ActionList:
+    """All actions."""
+
+    as_of: Wide
+    items: tuple[ActionRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """Whether somebody may do one thing."""
+
+    action: str
+    allowed: bool
+    reason: str | None
+    """Why not."""
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionList:
+    """What somebody may do."""
+
+    as_of: Wide
+    items: tuple[Permission, ...]
+
+
+async def list_actions(question: Question) -> ActionList:
+    """List all actions."""
+    return ActionList(question.now_ms, tuple(map(_row, ACTIONS)))
+
+
+def _row(action: Action) -> ActionRow:
+    check = action.check
+    return ActionRow(
+        action.name,
+        action.title,
+        action.method,
+        action.template,
+        action.kind,
+        f"{shown(check.operation)} on {shown(check.resource_type)}",
+        action.is_destructive,
+        tuple(
+            FieldOfAction(f.name, f.kind, f.doc, f.required, f.choices, f.default)
+            for f in action.fields
+        ),
+    )
+
+
+async def list_allowed(question: Question) -> PermissionList:
+    """Say of every action on a thing whether it is allowed; without a thing, of those on none."""
+    given = {kind: question.text(kind) for kind in KINDS if question.values.get(kind) is not None}
+    found = []
+    for action in ACTIONS:
+        if not action.kind or action.kind in given:
+            reason = question.broker.changes_refused or _denial(question, action, given)
+            found.append(Permission(action.name, reason is None, reason))
+    return PermissionList(question.now_ms, tuple(found))
+
+
+def _denial(question: Question, action: Action, given: Mapping[str, str]) -> str | None:
+    """Say why somebody may not do it. What is only to be made has no name: any will do then."""
+    check, access = action.check, question.access
+    if check.name and check.name not in given:
+        kinds = ((check.operation, check.resource_type), *check.or_else)
+        if any(access.may_some(operation, kind) for operation, kind in kinds):
+            return None
+    return action.denial(access, action.resource(given, {}))

@@ -1,0 +1,122 @@
+"""An action from its request to its effect: allowed, looked at, confirmed, done, written down.
+
+Rules of this file:
+
+* **Nothing is done that was not looked at first**: the same plan that a dry run answers is made
+  again before the deed, and what is wrong with a request shows there.
+* What cannot be undone names itself once more, and what it was like when it was looked at; it is
+  refused where that has changed since.
+* Every change is written to the audit log, whatever came of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from barnabas.broker.console.actions.command import ChangedBroker, Command, invalid
+from barnabas.broker.console.actions.effect import Effect, Plan
+from barnabas.broker.console.actions.fields import BASED_ON, CONFIRM, read_fields
+from barnabas.broker.console.actions.table import ACTIONS, Action
+from barnabas.broker.console.pacing import Pace
+from barnabas.broker.console.parameters import Parameter, read_query
+from barnabas.broker.security.operations import CLUSTER_NAME, shown
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.broker.security.access import Access
+
+PARAMETERS: Final = (
+    Parameter("dry_run", "Whether to say only what would be done.", bool, default=False),
+)
+
+
+class Conflict(Exception):
+    """What was looked at is not as it was."""
+
+
+class Found(NamedTuple):
+    """An action, and what of the path stands for something."""
+
+    action: Action
+    names: dict[str, str]
+
+
+def find(method: str, parts: tuple[str, ...]) -> Found | None:
+    """Return the action of a path."""
+    for action in ACTIONS:
+        pattern = action.parts
+        if method != action.method or len(pattern) != len(parts):
+            continue
+        pairs = list(zip(pattern, parts, strict=True))
+        if all(each.startswith("{") or each == part for each, part in pairs):
+            return Found(action, {each[1:-1]: part for each, part in pairs if each[0] == "{"})
+    return None
+
+
+def methods_of(parts: tuple[str, ...]) -> list[str]:
+    """Return by which methods there are actions at a path."""
+    return sorted({each.method for each in ACTIONS if find(each.method, parts) is not None})
+
+
+async def perform(
+    found: Found,
+    broker: ChangedBroker,
+    access: Access,
+    query: Mapping[str, str],
+    body: Mapping[str, object],
+) -> Effect:
+    """Do an action, or say what it would do; raises KafkaError, Conflict."""
+    action, names = found
+    is_dry = bool(read_query(PARAMETERS, query)["dry_run"])
+    values = read_fields(action.fields, body)
+    resource = action.resource(names, values)
+    _check_allowed(action, broker, access, resource)
+    command = Command(broker, access, names, values, Pace())
+    plan = await action.planning(command)
+    if not is_dry:
+        _check_confirmed(found, plan, body)
+        try:
+            await action.doing(command)
+        except KafkaError as error:
+            _note(found, broker, access, resource, f"{error.code.name}: {error.message}")
+            raise
+        _note(found, broker, access, resource, "done")
+    return Effect(
+        broker.clock.now_ms(),
+        action.name,
+        resource,
+        is_dry,
+        plan.based_on,
+        plan.summary,
+        dict(plan.figures),
+        plan.changes,
+    )
+
+
+def _check_allowed(action: Action, broker: ChangedBroker, access: Access, resource: str) -> None:
+    if broker.changes_refused is not None:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, broker.changes_refused)
+    check = action.check
+    others = ((operation, kind, CLUSTER_NAME) for operation, kind in check.or_else)
+    if not access.may_either((check.operation, check.resource_type, resource), *others):
+        raise KafkaError(check.code, action.denial(access, resource))
+
+
+def _check_confirmed(found: Found, plan: Plan, body: Mapping[str, object]) -> None:
+    action, names = found
+    if not action.is_destructive:
+        return
+    if body.get(CONFIRM) != action.confirmed_as(names):
+        raise invalid(f"{CONFIRM}: is to be the name of what it is done to")
+    if BASED_ON not in body:
+        raise invalid(f"{BASED_ON}: missing; a dry run says it")
+    if body[BASED_ON] != plan.based_on:
+        raise Conflict
+
+
+def _note(found: Found, broker: ChangedBroker, access: Access, resource: str, result: str) -> None:
+    kind = shown(found.action.check.resource_type)
+    broker.audit.changed(
+        access.principal, access.host, found.action.name, f"{kind}:{resource}", result
+    )

@@ -1,0 +1,284 @@
+"""The table of actions: what can be changed, where, with which fields, by whom.
+
+It decides for the page, which draws its forms from it, for the API, for what is allowed and for
+what is written to the audit log. A test asks every row in every mode of access.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from barnabas.broker.api.checks import (
+    ALTER,
+    ALTER_CONFIGS,
+    CLUSTER,
+    CLUSTER_DENIED,
+    CREATE,
+    DELETE,
+    GROUP,
+    GROUP_DENIED,
+    READ,
+    TOPIC,
+    TOPIC_DENIED,
+    TRANSACTIONAL_ID,
+    TRANSACTIONAL_ID_DENIED,
+    WRITE,
+    Check,
+    Denial,
+)
+from barnabas.broker.console.actions import broker, groups, records, topics, transactions
+from barnabas.broker.console.actions.command import Command
+from barnabas.broker.console.actions.effect import Plan
+from barnabas.broker.console.actions.fields import INTEGER, LONG, MAP, TEXT, Field
+from barnabas.broker.security.access import Access
+from barnabas.broker.security.operations import CLUSTER_NAME, Operation, ResourceType, shown
+
+Planning: TypeAlias = Callable[[Command], Awaitable[Plan]]
+Doing: TypeAlias = Callable[[Command], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One row."""
+
+    name: str
+    title: str
+    method: str
+    template: str
+    planning: Planning
+    doing: Doing
+    check: Check
+    """What a user needs; ``name`` is what it is called in the path or in the body."""
+    fields: tuple[Field, ...] = ()
+    is_destructive: bool = False
+    """Whether its name has to be typed, and what it is based on sent along."""
+    kind: str = ""
+    """What it is done to, as ``/api/v1/allowed`` calls it; empty: the broker."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The template, divided as a request's path is."""
+        return tuple(self.template.strip("/").split("/"))
+
+    def resource(self, names: Mapping[str, str], values: Mapping[str, object]) -> str:
+        """Return the name of what it is done to."""
+        name = self.check.name
+        return str(names.get(name) or values.get(name) or "") if name else CLUSTER_NAME
+
+    def denial(self, access: Access, resource: str) -> str | None:
+        """Return why somebody may not do it; None if he may."""
+        check = self.check
+        if access.may_see(check.resource_type, resource, check.operation):
+            return None
+        for operation, kind in check.or_else:
+            if access.may_see(kind, CLUSTER_NAME, operation):
+                return None
+        needed = f"{shown(check.operation)} on {shown(check.resource_type)}:{resource}"
+        return f"{access.principal} lacks {needed}"
+
+    def confirmed_as(self, names: Mapping[str, str]) -> str:
+        """Return what has to be typed."""
+        return next((names[each[1:-1]] for each in reversed(self.parts) if each[0] == "{"), "")
+
+
+_PARTITION: Final = Field("partition", INTEGER, "Only this one; all of them where it is empty.")
+_CONFIGS: Final = Field(
+    "configs", MAP, "A line for each: key=value, or the key alone for its default.", required=True
+)
+_FORMAT: Final = "What the text stands for; null is no text at all."
+
+TOPIC_KIND: Final = "topic"
+GROUP_KIND: Final = "group"
+TRANSACTION_KIND: Final = "transactional_id"
+CONNECTION_KIND: Final = "address"
+
+
+def _topic(operation: Operation, *or_else: tuple[Operation, ResourceType]) -> Check:
+    return Check(operation, TOPIC, "topic", TOPIC_DENIED, Denial.REQUEST, or_else=or_else)
+
+
+def _cluster(operation: Operation) -> Check:
+    return Check(operation, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST)
+
+
+ACTIONS: Final[tuple[Action, ...]] = (
+    Action(
+        "topic.create",
+        "Create a topic",
+        "POST",
+        "/api/v1/topics",
+        topics.plan_create,
+        topics.create,
+        _topic(CREATE, (CREATE, CLUSTER)),
+        (
+            Field("topic", TEXT, "Letters, digits, dots, dashes, underscores.", required=True),
+            Field("partitions", INTEGER, "As num.partitions says where it is empty."),
+            Field("configs", MAP, "A line for each: key=value."),
+        ),
+    ),
+    Action(
+        "topic.configure",
+        "Change configurations",
+        "PATCH",
+        "/api/v1/topics/{topic}/settings",
+        topics.plan_configure,
+        topics.configure,
+        _topic(ALTER_CONFIGS),
+        (_CONFIGS,),
+        kind=TOPIC_KIND,
+    ),
+    Action(
+        "topic.add_partitions",
+        "Add partitions",
+        "POST",
+        "/api/v1/topics/{topic}/partitions",
+        topics.plan_add_partitions,
+        topics.add_partitions,
+        _topic(ALTER),
+        (Field("partitions", INTEGER, "How many there are to be.", required=True),),
+        kind=TOPIC_KIND,
+    ),
+    Action(
+        "records.produce",
+        "Produce a record",
+        "POST",
+        "/api/v1/topics/{topic}/records",
+        records.plan_produce,
+        records.produce,
+        _topic(WRITE),
+        (
+            Field("key", TEXT, "Records with the same key go to the same partition."),
+            Field("key_format", TEXT, _FORMAT, choices=records.FORMATS, default="null"),
+            Field("value", LONG, "What is written."),
+            Field("value_format", TEXT, _FORMAT, choices=records.FORMATS, default="text"),
+            Field("headers", MAP, "A line for each: name=value."),
+            Field("partition", INTEGER, "Where it is empty, that of the key, or any."),
+        ),
+        kind=TOPIC_KIND,
+    ),
+    Action(
+        "topic.delete_records",
+        "Delete records",
+        "DELETE",
+        "/api/v1/topics/{topic}/records",
+        topics.plan_delete_records,
+        topics.delete_records,
+        _topic(DELETE),
+        (
+            _PARTITION,
+            Field("before_offset", INTEGER, "Those before it; all of them where it is empty."),
+        ),
+        is_destructive=True,
+        kind=TOPIC_KIND,
+    ),
+    Action(
+        "topic.delete",
+        "Delete the topic",
+        "DELETE",
+        "/api/v1/topics/{topic}",
+        topics.plan_delete,
+        topics.delete,
+        _topic(DELETE, (DELETE, CLUSTER)),
+        is_destructive=True,
+        kind=TOPIC_KIND,
+    ),
+    Action(
+        "group.seek",
+        "Go on from another place",
+        "POST",
+        "/api/v1/groups/{group}/seek",
+        groups.plan_seek,
+        groups.seek,
+        Check(READ, GROUP, "group", GROUP_DENIED, Denial.REQUEST),
+        (
+            Field(
+                "to", TEXT, "beginning, end, an offset, -N for the last N, or @2026-01-31T12:00:00."
+            ),
+            Field("by", INTEGER, "So many on, or back if it is negative; in place of `to`."),
+            Field("topic", TEXT, "Only this one; all that it has read where it is empty."),
+            _PARTITION,
+        ),
+        is_destructive=True,
+        kind=GROUP_KIND,
+    ),
+    Action(
+        "group.delete_offsets",
+        "Delete offsets of a topic",
+        "DELETE",
+        "/api/v1/groups/{group}/offsets",
+        groups.plan_delete_offsets,
+        groups.delete_offsets,
+        Check(DELETE, GROUP, "group", GROUP_DENIED, Denial.REQUEST),
+        (Field("topic", TEXT, "Of which; the group may not be reading it.", required=True),),
+        is_destructive=True,
+        kind=GROUP_KIND,
+    ),
+    Action(
+        "group.delete",
+        "Delete the group",
+        "DELETE",
+        "/api/v1/groups/{group}",
+        groups.plan_delete,
+        groups.delete,
+        Check(DELETE, GROUP, "group", GROUP_DENIED, Denial.REQUEST),
+        is_destructive=True,
+        kind=GROUP_KIND,
+    ),
+    Action(
+        "transaction.abort",
+        "Abort the transaction",
+        "POST",
+        "/api/v1/transactions/{transactional_id}/abort",
+        transactions.plan_abort,
+        transactions.abort,
+        Check(
+            WRITE,
+            TRANSACTIONAL_ID,
+            "transactional_id",
+            TRANSACTIONAL_ID_DENIED,
+            Denial.REQUEST,
+        ),
+        is_destructive=True,
+        kind=TRANSACTION_KIND,
+    ),
+    Action(
+        "transaction.abort_hanging",
+        "End a transaction that hangs",
+        "POST",
+        "/api/v1/topics/{topic}/abort",
+        transactions.plan_abort_hanging,
+        transactions.abort_hanging,
+        _cluster(ALTER),
+        (
+            Field("partition", INTEGER, "Where it hangs.", required=True),
+            Field("start_offset", INTEGER, "Its first offset there.", required=True),
+        ),
+        is_destructive=True,
+        kind=TOPIC_KIND,
+    ),
+    Action(
+        "broker.configure",
+        "Change settings",
+        "PATCH",
+        "/api/v1/settings",
+        broker.plan_configure,
+        broker.configure,
+        _cluster(ALTER_CONFIGS),
+        (_CONFIGS,),
+    ),
+    Action(
+        "connection.close",
+        "Close the connection",
+        "DELETE",
+        "/api/v1/clients/{address}",
+        broker.plan_close,
+        broker.close,
+        _cluster(ALTER),
+        is_destructive=True,
+        kind=CONNECTION_KIND,
+    ),
+)
+
+KINDS: Final = (TOPIC_KIND, GROUP_KIND, TRANSACTION_KIND, CONNECTION_KIND)

@@ -1,0 +1,133 @@
+"""Asking the broker as a client would, without a connection: by its own handlers.
+
+So what is checked, counted, allowed and made durable is what it is for everybody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
+
+from barnabas.broker.api.dispatch import CloseConnection, Deferred, RequestContext
+from barnabas.broker.security.principals import ANONYMOUS
+from barnabas.broker.security.session import Session
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from barnabas.broker.api.dispatch import Routes
+    from barnabas.broker.security.access import Access
+    from barnabas.broker.security.login import LoggedIn, Login, LoginFailed, Outcome
+    from barnabas.protocol.api import Api
+
+Asked = TypeVar("Asked")
+Answered = TypeVar("Answered")
+
+CLIENT_ID: Final = "barnabas-console"
+ANSWER_SECONDS: Final = 30.0
+"""How long an action may take: it waits for the disk, or for a transaction's markers."""
+_HOST: Final = ""
+
+
+class ServesClients(Protocol):
+    """The broker, as far as its handlers are asked."""
+
+    routes: Routes
+
+
+class _ConsoleAsPeer:
+    """What handlers may know of the connection that there is not."""
+
+    def __init__(self, access: Access) -> None:
+        self.session = Session(ANONYMOUS, access)
+        self.login: Login | None = None
+        self.endpoint = (_HOST, 0)
+        self.peer_host = access.host
+        self.frame_is_owned = True
+
+    def login_again(self) -> Login | None:
+        """Refuse: who asks here has logged in over HTTP."""
+        return None
+
+    def logged_in(self, outcome: LoggedIn) -> int:
+        """Never come to pass: there is no login to end."""
+        raise AssertionError(outcome)
+
+    def take_token(self, token: bytes) -> Outcome:
+        """Never come to pass either."""
+        raise AssertionError(token)
+
+    def login_failed(self, failed: LoginFailed) -> float:
+        """Never come to pass either."""
+        raise AssertionError(failed)
+
+
+class _Answer:
+    """Waits for an answer that comes by callback."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.future: asyncio.Future[Any] = loop.create_future()
+
+    def answered(self, deferred: Deferred[Any]) -> None:
+        """Take it."""
+        if not self.future.done():
+            self.future.set_result(deferred.response)
+
+    def bug(self, name: str, error: BaseException) -> None:
+        """Pass on an error of ours."""
+        if not self.future.done():
+            self.future.set_exception(RuntimeError(f"{name}: {error!r}"))
+
+    def close(self, reason: str) -> None:
+        """Say that a client would have been cut off."""
+        if not self.future.done():
+            self.future.set_exception(KafkaError(ErrorCode.INVALID_REQUEST, reason))
+
+
+class WireClient:
+    """Asks the handlers of one broker, as somebody."""
+
+    def __init__(self, broker: ServesClients, access: Access) -> None:
+        self._routes = broker.routes
+        self._access = access
+        self._peer = _ConsoleAsPeer(access)
+
+    async def ask(
+        self, api: Api[Asked, Answered], request: Asked, version: int | None = None
+    ) -> Answered:
+        """Return the answer, which is durable; raises KafkaError where the whole is refused."""
+        route = self._routes.get(api.key)
+        assert route is not None, api.name
+        asked_version = route.max_version if version is None else version
+        context = RequestContext(self._peer, api.key, asked_version, CLIENT_ID, self._access)
+        route.requests += 1
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return cast("Answered", await self._answer(route.handler(context, request)))
+        except TimeoutError:
+            words = f"{api.name} has not been answered in {ANSWER_SECONDS:.0f} s"
+            raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, words) from None
+        except CloseConnection as error:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
+
+    @staticmethod
+    async def _answer(found: Any) -> Any:  # noqa: ANN401  Whatever the API answers.
+        if isinstance(found, Awaitable):
+            found = await found
+        if not isinstance(found, Deferred):
+            return found
+        if found.response is not None:
+            return found.response
+        waiting = _Answer(asyncio.get_running_loop())
+        found.connection = waiting
+        try:
+            return await waiting.future
+        except asyncio.CancelledError:
+            found.abandoned()
+            raise
+
+
+def check(code: int, words: str | None = None) -> None:
+    """Raise KafkaError where an answer has an error."""
+    if code:
+        raise KafkaError(ErrorCode(code), words)

@@ -1,0 +1,179 @@
+"""What has happened to transactions: the story of each transactional id, and what has just ended.
+
+As in transactions.py every answer waits until what it says is durable (C14).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from barnabas.broker.api.checks import (
+    DESCRIBE,
+    TOPIC,
+    TRANSACTIONAL_ID,
+    TRANSACTIONAL_ID_DENIED,
+    Check,
+    Denial,
+)
+from barnabas.broker.console.pacing import ROW_UNITS
+from barnabas.broker.console.parameters import Parameter, paged
+from barnabas.broker.console.route import Route
+from barnabas.broker.console.shapes import TopicPartition
+from barnabas.broker.console.shapes_story import (
+    EndedPage,
+    EndedTransaction,
+    TransactionEventPage,
+    TransactionEventRow,
+)
+from barnabas.broker.coordination.transaction_events import (
+    ENDS,
+    NO_TIME,
+    SEPARATOR,
+    Kind,
+    Reason,
+    TransactionEvent,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.console.questions import Question
+
+EVENT_UNITS: Final = 2
+"""What it takes to read an event."""
+KINDS: Final = tuple(kind.name.lower() for kind in Kind)
+ORDERS: Final[Mapping[str, tuple[type, ...]]] = {"time_ms": (int,)}
+"""By number: that is the order in which they have happened, whatever the clock did."""
+
+
+async def list_events(question: Question) -> TransactionEventPage:
+    """List what has happened to transactional ids."""
+    events = question.broker.transactions.events
+    kind = question.text("kind")
+    selection, found = question.selection(ORDERS), {}
+    async for each in _seen(question):
+        if kind and each.kind.name.lower() != kind:
+            continue
+        found[each.number] = each
+        selection.offer(each.number)
+    page, following = selection.page()
+    rows = []
+    for (number,) in page:
+        await question.pace.spend(ROW_UNITS)
+        rows.append(_row(question, found[int(number)]))
+    await question.broker.transactions.durable()
+    return TransactionEventPage(
+        question.now_ms, following, events.complete_since_ms, events.is_complete, tuple(rows)
+    )
+
+
+async def list_ended(question: Question) -> EndedPage:
+    """List transactions that are over."""
+    events = question.broker.transactions.events
+    selection, found = question.selection(ORDERS), {}
+    async for each in _seen(question):
+        if each.kind in ENDS:
+            found[each.number] = each
+            selection.offer(each.number)
+    page, following = selection.page()
+    rows = []
+    for (number,) in page:
+        await question.pace.spend(ROW_UNITS)
+        rows.append(_ended(found[int(number)]))
+    await question.broker.transactions.durable()
+    return EndedPage(
+        question.now_ms, following, events.complete_since_ms, events.is_complete, tuple(rows)
+    )
+
+
+async def _seen(question: Question) -> AsyncIterator[TransactionEvent]:
+    """Yield the events that are asked for, of ids that may be seen."""
+    wanted, key = question.text("filter").casefold(), question.text("transactional_id")
+    since_ms = int(question.values["since_ms"])
+    for each in question.broker.transactions.events.newest_first():
+        await question.pace.spend(EVENT_UNITS)
+        if each.time_ms < since_ms or (key and each.transactional_id != key):
+            continue
+        if wanted in each.transactional_id.casefold() and question.access.may_see(
+            TRANSACTIONAL_ID, each.transactional_id
+        ):
+            yield each
+
+
+def _row(question: Question, event: TransactionEvent) -> TransactionEventRow:
+    client, former = event.client, event.former
+    return TransactionEventRow(
+        event.transactional_id,
+        event.number,
+        event.time_ms,
+        event.kind.name.lower(),
+        None if event.reason is Reason.NONE else event.reason.name.lower(),
+        str(event.producer_id),
+        event.producer_epoch,
+        None if client is None else client.client_id,
+        None if client is None else client.host,
+        None if former is None else former.client_id,
+        None if former is None else former.host,
+        None if event.start_ms == NO_TIME else event.start_ms,
+        event.partition_count,
+        tuple(_partitions(question, event.names)),
+    )
+
+
+def _partitions(question: Question, names: str) -> list[TopicPartition]:
+    found = []
+    for name in names.split(SEPARATOR) if names else ():
+        topic, _, index = name.rpartition("-")
+        if question.access.may_see(TOPIC, topic):
+            found.append(TopicPartition(topic, int(index)))
+    return found
+
+
+def _ended(event: TransactionEvent) -> EndedTransaction:
+    client = event.client
+    outcome = event.reason.name.lower()
+    if event.reason is Reason.CLIENT:
+        outcome = event.kind.name.lower()
+    return EndedTransaction(
+        event.transactional_id,
+        event.start_ms,
+        event.time_ms,
+        outcome,
+        str(event.producer_id),
+        event.producer_epoch,
+        None if client is None else client.client_id,
+        None if client is None else client.host,
+        event.partition_count,
+    )
+
+
+_TRANSACTION: Final = Check(
+    DESCRIBE, TRANSACTIONAL_ID, "transactional_id", TRANSACTIONAL_ID_DENIED, Denial.LEFT_OUT
+)
+_FILTERS: Final = (
+    *paged("-time_ms", ORDERS, "the transactional id"),
+    Parameter("transactional_id", "Only those of this one."),
+    Parameter("since_ms", "Only those from this time on.", int, 0),
+)
+
+STORY_ROUTES: Final = (
+    Route(
+        "GET",
+        "/api/v1/transaction-events",
+        "What has happened to transactional ids",
+        list_events,
+        TransactionEventPage,
+        _TRANSACTION,
+        (*_FILTERS, Parameter("kind", "Only those of this kind.", choices=KINDS)),
+        watched="transaction-events",
+    ),
+    Route(
+        "GET",
+        "/api/v1/ended-transactions",
+        "Transactions that are over",
+        list_ended,
+        EndedPage,
+        _TRANSACTION,
+        _FILTERS,
+        watched="ended-transactions",
+    ),
+)

@@ -1,0 +1,354 @@
+"""What has happened to transactions, one by one: the story of each transactional id.
+
+Rules of this file:
+
+* **Fixed memory.** There are two rings of packed rows: what happens to every transaction is
+  forgotten before what is worth a question, so that a busy producer does not wash away how another
+  one was fenced. Characters of names are counted, too: where names are long there are fewer events.
+* An event is noted when it is appended. Who shows it waits until that is durable (C14).
+* In memory only: after a start the story begins anew, and says so.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from enum import IntEnum
+from heapq import merge
+from itertools import islice
+from struct import Struct
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from barnabas.broker.topics.topic_names import GROUP_OFFSETS
+from barnabas.coordinator.transactions.commands import (
+    AddPartitions,
+    Command,
+    Expire,
+    InitProducer,
+    MarkersWritten,
+    TimerExpired,
+)
+from barnabas.coordinator.transactions.state import NO_EPOCH, NO_PRODUCER_ID, State, Transaction
+
+if TYPE_CHECKING:
+    from barnabas.broker.coordination.transaction_clients import Client
+    from barnabas.coordinator.decision import Decision
+    from barnabas.coordinator.transactions.state import TopicPartition
+    from barnabas.coordinator.transactions.transaction_table import TransactionTable
+
+ROUTINE_SLOTS: Final = 1500
+NOTABLE_SLOTS: Final = 500
+CHARACTERS_MOST: Final = 64 * 1024
+"""Of the names in one ring."""
+NAMES_SHOWN: Final = 4
+"""Partitions that are named of those that were added at once."""
+OPERATORS: Final = frozenset(("barnabas", "barnabas-console"))
+"""Client ids of this project's own tools, which abort for a person."""
+NO_TIME: Final = -1
+SEPARATOR: Final = "\n"
+
+# Number, time, kind, reason, producer id and epoch, start, partitions.
+_numbers: Final = Struct("<qqbbqiqi")
+_Row: TypeAlias = "tuple[bytes, str, Client | None, Client | None, str]"
+
+
+class Kind(IntEnum):
+    """What has happened."""
+
+    INITIALIZED = 0
+    BEGUN = 1
+    PARTITIONS_ADDED = 2
+    OFFSETS_ADDED = 3
+    PREPARED = 4
+    COMMITTED = 5
+    ABORTED = 6
+    REFUSED = 7
+    EXPIRED = 8
+
+
+class Reason(IntEnum):
+    """Why."""
+
+    NONE = 0
+    CLIENT = 1
+    TIMEOUT = 2
+    FENCED = 3
+    OPERATOR = 4
+
+
+NOTABLE_REASONS: Final = (Reason.TIMEOUT, Reason.FENCED, Reason.OPERATOR)
+ENDS: Final = (Kind.COMMITTED, Kind.ABORTED)
+
+
+class TransactionEvent(NamedTuple):
+    """Something that has happened to a transactional id."""
+
+    number: int
+    """Counts all events since the start."""
+    time_ms: int
+    kind: Kind
+    reason: Reason
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    client: Client | None
+    """Who did it."""
+    former: Client | None
+    """Whom it took the transactional id from, where that was another client."""
+    start_ms: int
+    """When the transaction began that it is about; -1: none is open."""
+    partition_count: int
+    """Of what was added; of an end, of the whole transaction."""
+    names: str
+    """The first of the partitions that were added, as topic-partition, with line feeds between."""
+
+
+class _Ring:
+    """The last events of one kind; numbers are packed, for there are many of them."""
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._characters = 0
+        self._rows: deque[_Row] = deque()
+        self.complete_since_ms = NO_TIME
+        """When the newest event happened that has had to give way."""
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, event: TransactionEvent) -> None:
+        """Take in an event, in place of the oldest ones where there is no more room."""
+        numbers = _numbers.pack(
+            event.number,
+            event.time_ms,
+            event.kind,
+            event.reason,
+            event.producer_id,
+            event.producer_epoch,
+            event.start_ms,
+            event.partition_count,
+        )
+        row = (numbers, event.transactional_id, event.client, event.former, event.names)
+        rows = self._rows
+        rows.append(row)
+        self._characters += len(event.transactional_id) + len(event.names)
+        while len(rows) > self._slots or (self._characters > CHARACTERS_MOST and len(rows) > 1):
+            gone = rows.popleft()
+            self._characters -= len(gone[1]) + len(gone[4])
+            self.complete_since_ms = _numbers.unpack(gone[0])[1]
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._rows.clear()
+        self._characters = 0
+
+    def newest_first(self) -> Iterator[TransactionEvent]:
+        """Yield what there was when the first one was asked for."""
+        for numbers, transactional_id, client, former, names in reversed(list(self._rows)):
+            number, time_ms, kind, reason, producer_id, epoch, start_ms, count = _numbers.unpack(
+                numbers
+            )
+            yield TransactionEvent(
+                number,
+                time_ms,
+                Kind(kind),
+                Reason(reason),
+                transactional_id,
+                producer_id,
+                epoch,
+                client,
+                former,
+                start_ms,
+                count,
+                names,
+            )
+
+
+class TransactionEvents:
+    """The story of all transactional ids, since the start or as far back as there is room."""
+
+    def __init__(self, now_ms: int) -> None:
+        """``now_ms``: from when on everything is noted."""
+        self._routine = _Ring(ROUTINE_SLOTS)
+        self._notable = _Ring(NOTABLE_SLOTS)
+        self._number = 0
+        self._refused: tuple[str, Client | None] | None = None
+        """Whose request was refused last: one that tries again and again is noted once."""
+        self.begun_ms = now_ms
+
+    def __len__(self) -> int:
+        return len(self._routine) + len(self._notable)
+
+    @property
+    def complete_since_ms(self) -> int:
+        """From when on nothing is missing."""
+        return max(self.begun_ms, self._routine.complete_since_ms, self._notable.complete_since_ms)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing has been forgotten since the start."""
+        return self.complete_since_ms == self.begun_ms
+
+    def newest_first(self) -> Iterator[TransactionEvent]:
+        """Yield all events there are at this moment, a newer one before an older."""
+        return merge(
+            self._routine.newest_first(),
+            self._notable.newest_first(),
+            key=_number_of,
+            reverse=True,
+        )
+
+    def clear(self, now_ms: int) -> None:
+        """Begin anew: the topic of the transactions is gone."""
+        self._routine.clear()
+        self._notable.clear()
+        self._refused = None
+        self.begun_ms = now_ms
+
+    # -------------------------------------------------------------------------------- what happens
+
+    def moves(
+        self,
+        known: TransactionTable,
+        decision: Decision,
+        command: Command,
+        asker: Client | None,
+        former: Client | None,
+        now_ms: int,
+    ) -> None:
+        """Note a transition that is about to happen.
+
+        ``asker`` is the client behind it, if one is known; ``former`` the one that used the
+        transactional id before.
+        """
+        if isinstance(command, MarkersWritten):
+            return
+        after: Transaction | None = decision.records[-1].meaning
+        if after is None:
+            if isinstance(command, Expire):
+                key = command.transactional_id
+                self._add(now_ms, Kind.EXPIRED, Reason.NONE, key)
+            return
+        before = known.transactions.get(after.transactional_id)
+        was_open = before is not None and before.state == State.ONGOING
+        other = former if asker is not None and former != asker else None
+        if isinstance(command, AddPartitions):
+            added = after.partitions
+            if before is not None and was_open:
+                added = added - before.partitions
+            self._grown(after, added, asker or former, was_open=was_open)
+        elif isinstance(command, InitProducer) and after.state in (State.EMPTY, State.ONGOING):
+            kind = Kind.PREPARED if was_open else Kind.INITIALIZED
+            self._of(after, kind, Reason.NONE, asker, other)
+        elif after.state == State.PREPARE_COMMIT:
+            count = len(after.partitions)
+            self._of(after, Kind.COMMITTED, Reason.CLIENT, asker, None, count)
+        elif after.state == State.PREPARE_ABORT and was_open:
+            reason = _reason(command, asker)
+            client = former if reason is Reason.TIMEOUT else asker
+            self._of(after, Kind.ABORTED, reason, client, other, len(after.partitions))
+
+    def refused(self, transaction: Transaction, client: Client, now_ms: int) -> None:
+        """Note that a client was told that it is fenced; once, however often it comes."""
+        key = transaction.transactional_id
+        if self._refused == (key, client):
+            return
+        self._refused = key, client
+        producer_id, epoch = transaction.owner
+        self._add(
+            now_ms,
+            Kind.REFUSED,
+            Reason.FENCED,
+            key,
+            producer_id=producer_id,
+            epoch=epoch,
+            client=client,
+        )
+
+    def _grown(
+        self,
+        after: Transaction,
+        added: frozenset[TopicPartition],
+        client: Client | None,
+        *,
+        was_open: bool,
+    ) -> None:
+        kind = Kind.PARTITIONS_ADDED if was_open else Kind.BEGUN
+        shown = [f"{topic}-{partition}" for topic, partition in islice(added, NAMES_SHOWN)]
+        if was_open and len(added) == 1 and shown[0].startswith(GROUP_OFFSETS):
+            kind = Kind.OFFSETS_ADDED
+        names = SEPARATOR.join(shown)
+        self._of(after, kind, Reason.NONE, client, None, len(added), names)
+
+    def _of(
+        self,
+        after: Transaction,
+        kind: Kind,
+        reason: Reason,
+        client: Client | None,
+        former: Client | None,
+        count: int = 0,
+        names: str = "",
+    ) -> None:
+        producer_id, epoch = after.owner
+        self._add(
+            after.last_update_ms,
+            kind,
+            reason,
+            after.transactional_id,
+            producer_id=producer_id,
+            epoch=epoch,
+            client=client,
+            former=former,
+            start_ms=after.start_ms,
+            count=count,
+            names=names,
+        )
+
+    def _add(
+        self,
+        time_ms: int,
+        kind: Kind,
+        reason: Reason,
+        transactional_id: str,
+        *,
+        producer_id: int = NO_PRODUCER_ID,
+        epoch: int = NO_EPOCH,
+        client: Client | None = None,
+        former: Client | None = None,
+        start_ms: int = NO_TIME,
+        count: int = 0,
+        names: str = "",
+    ) -> None:
+        is_notable = reason in NOTABLE_REASONS or kind is Kind.PREPARED or former is not None
+        ring = self._notable if is_notable else self._routine
+        self._number += 1
+        ring.add(
+            TransactionEvent(
+                self._number,
+                time_ms,
+                kind,
+                reason,
+                transactional_id,
+                producer_id,
+                epoch,
+                client,
+                former,
+                start_ms,
+                count,
+                names,
+            )
+        )
+
+
+def _number_of(event: TransactionEvent) -> int:
+    return event.number
+
+
+def _reason(command: Command, asker: Client | None) -> Reason:
+    if isinstance(command, TimerExpired):
+        return Reason.TIMEOUT
+    if not isinstance(command, InitProducer):
+        return Reason.CLIENT
+    is_operator = asker is not None and asker.client_id in OPERATORS
+    return Reason.OPERATOR if is_operator else Reason.FENCED
