@@ -1,8 +1,12 @@
 // Which screen an address shows.
 
 import { html } from "./html.js";
+import { Group } from "../screens/group.js";
+import { Groups } from "../screens/groups.js";
 import { Now } from "../screens/now.js";
 import { Topics } from "../screens/topics.js";
+import { TransactionalId } from "../screens/transaction.js";
+import { Transactions } from "../screens/transactions.js";
 
 /** @typedef {(given: { parts: string[] }) => any} ScreenOfParts */
 
@@ -10,6 +14,8 @@ import { Topics } from "../screens/topics.js";
 export const SCREENS = [
   ["", "Now"],
   ["topics", "Topics"],
+  ["groups", "Groups"],
+  ["transactions", "Transactions"],
 ];
 
 /**
@@ -19,6 +25,10 @@ export const SCREENS = [
 const ADDRESSES = [
   [[], Now],
   [["topics"], Topics],
+  [["groups"], Groups],
+  [["groups", ":group"], Group],
+  [["transactions"], Transactions],
+  [["transactions", ":id"], TransactionalId],
 ];
 
 /**

@@ -1,0 +1,111 @@
+// Transactions as bars over time: begun, still open, and how far their timeout is; or ended, and how.
+
+import { html, useState } from "../shell/html.js";
+import { duration, exactTime, time } from "../shell/format.js";
+import { isUtc } from "../shell/preferences.js";
+import { path } from "../shell/location.js";
+import { Table } from "./list.js";
+import { short, TransactionLink } from "./links.js";
+
+const WIDTH = 1000;
+const NAMES = 240;
+const ROW = 26;
+const AXIS = 24;
+const TICKS = 5;
+
+/**
+ * @typedef {{
+ *   id: string, begin: number, end: number | null, deadline: number | null,
+ *   kind: "open" | "late" | "committed" | "aborted" | "timeout" | "fenced" | "operator", words: string,
+ * }} Bar  Times in milliseconds; `end` is null while it is open.
+ */
+
+/** Shapes beside colours. @type {Record<string, string>} */
+const SHAPES = { open: "●", late: "▲", committed: "✓", aborted: "○", timeout: "⏱", fenced: "✗", operator: "◆" };
+
+/**
+ * @param {{ title: string, bars: Bar[], now: number, empty: any }} given
+ */
+export function Gantt({ title, bars, now, empty }) {
+  const [isTable, setTable] = useState(false);
+  const columns = [
+    { title: "Transactional id", cell: (/** @type {Bar} */ bar) => html`<${TransactionLink} name=${bar.id} opens />` },
+    { title: "State", cell: (/** @type {Bar} */ bar) => bar.words },
+    { title: "Begun", cell: (/** @type {Bar} */ bar) => exactTime(bar.begin, isUtc.value) },
+    { title: "Took", isNumber: true, cell: (/** @type {Bar} */ bar) => took(bar, now) },
+  ];
+  return html`<figure class="gantt">
+    <figcaption><span class="title">${title}</span> <span class="words">${sentence(bars, now)}</span>
+      ${bars.length ? html`<button type="button" class="small" aria-pressed=${isTable} onClick=${() => setTable(!isTable)}>Table</button>` : null}
+    </figcaption>
+    ${!bars.length && html`<div>${empty}</div>`}
+    ${bars.length && isTable
+      ? html`<${Table} label=${title} columns=${columns} rows=${bars} rowKey=${(/** @type {Bar} */ bar) => `${bar.id} ${bar.begin}`} />`
+      : null}
+    ${bars.length && !isTable ? html`<${Bars} bars=${bars} now=${now} />` : null}
+  </figure>`;
+}
+
+/**
+ * @param {Bar} bar
+ * @param {number} now
+ */
+function took(bar, now) {
+  const milliseconds = (bar.end ?? now) - bar.begin;
+  return milliseconds < 1000 ? `${milliseconds} ms` : duration(milliseconds);
+}
+
+/**
+ * @param {Bar[]} bars
+ * @param {number} now
+ */
+function sentence(bars, now) {
+  const open = bars.filter((bar) => bar.end === null);
+  if (open.length) {
+    const oldest = open.reduce((one, other) => (one.begin <= other.begin ? one : other));
+    return `${open.length} open, the oldest for ${took(oldest, now)}`;
+  }
+  const counts = new Map();
+  for (const bar of bars) counts.set(bar.words, (counts.get(bar.words) ?? 0) + 1);
+  return [...counts].map(([words, count]) => `${count} ${words}`).join(", ");
+}
+
+/** @param {{ bars: Bar[], now: number }} given */
+function Bars({ bars, now }) {
+  const from = Math.min(...bars.map((bar) => bar.begin));
+  const until = Math.max(...bars.map((bar) => bar.end ?? now), from + 1000);
+  // What is dashed shows the time that is left, without making all the rest small.
+  const last = Math.min(Math.max(until, ...bars.map((bar) => bar.deadline ?? 0)), until + (until - from));
+  const x = (/** @type {number} */ at) => NAMES + ((Math.min(at, last) - from) / (last - from)) * (WIDTH - NAMES - 4);
+  const height = AXIS + bars.length * ROW;
+  const ticks = Array.from({ length: TICKS }, (_, at) => from + ((last - from) * at) / (TICKS - 1));
+  return html`<svg class="bars" viewBox=${`0 0 ${WIDTH} ${height}`} role="group" aria-label="Bars">
+    ${ticks.map((at, index) => html`<g key=${index} aria-hidden="true">
+      <line class="grid" x1=${x(at)} x2=${x(at)} y1=${AXIS - 6} y2=${height} />
+      <text class="tick" x=${x(at)} y="12" text-anchor=${index === TICKS - 1 ? "end" : "middle"}>${time(at, isUtc.value)}</text>
+    </g>`)}
+    ${bars.map((bar, at) => html`<${Row} key=${`${bar.id} ${bar.begin}`} bar=${bar} y=${AXIS + at * ROW} x=${x} now=${now} />`)}
+    <line class="now" x1=${x(now)} x2=${x(now)} y1=${AXIS - 6} y2=${height} aria-hidden="true" />
+  </svg>`;
+}
+
+/** @param {{ bar: Bar, y: number, x: (at: number) => number, now: number }} given */
+function Row({ bar, y, x, now }) {
+  const begin = x(bar.begin);
+  const end = x(bar.end ?? now);
+  const shown = bar.id.length > 30 ? `${bar.id.slice(0, 29)}…` : bar.id;
+  return html`<a href=${path(["transactions", bar.id])} aria-label=${`${bar.id}: ${bar.words}, ${took(bar, now)}`}>
+    <rect class="target" x="0" y=${y} width=${WIDTH} height=${ROW} />
+    <text class="name" x=${NAMES - 8} y=${y + 17} text-anchor="end">${SHAPES[bar.kind]} ${shown}</text>
+    <rect class=${`bar ${bar.kind}`} x=${begin} y=${y + 5} width=${Math.max(end - begin, 3)} height=${ROW - 10} rx="2" />
+    ${bar.end === null && bar.deadline !== null && x(bar.deadline) > end
+      ? html`<line class=${`left ${bar.kind}`} x1=${end} x2=${x(bar.deadline)} y1=${y + ROW / 2} y2=${y + ROW / 2} />`
+      : null}
+    <text class="tick" x=${Math.min(end + 6, WIDTH - 60)} y=${y + 17}>${took(bar, now)}</text>
+  </a>`;
+}
+
+/** A legend, in words. @param {{ kinds: [string, string][] }} given */
+export function Legend({ kinds }) {
+  return html`<p class="legend faint">${kinds.map(([kind, words]) => html`<span key=${kind} class=${`key ${kind}`}>${SHAPES[kind]} ${short(words)}</span> `)}</p>`;
+}

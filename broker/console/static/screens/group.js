@@ -1,0 +1,104 @@
+// A group: why is it behind?
+
+import { Action } from "../parts/action.js";
+import { Holder, PartitionLink, short, TopicLink, TransactionLink } from "../parts/links.js";
+import { Table } from "../parts/list.js";
+import { Facts, Screen } from "../parts/screen.js";
+import { Empty, Mark, Problem } from "../parts/states.js";
+import { Age } from "../parts/times.js";
+import { barnabas, kafka } from "../shell/commands.js";
+import { count, counted } from "../shell/format.js";
+import { html } from "../shell/html.js";
+import { useLive } from "../shell/live.js";
+
+/** @type {import("../parts/list.js").Column[]} */
+const PARTITIONS = [
+  { title: "Partition", cell: (row) => html`<${PartitionLink} topic=${row.topic} partition=${row.partition} offset=${row.committed_offset} opens />` },
+  { title: "Committed", isNumber: true, cell: (row) => count(row.committed_offset) },
+  { title: "Last stable", isNumber: true, cell: (row) => count(row.stable_offset), help: "Where readers of committed records stop" },
+  { title: "End", isNumber: true, cell: (row) => count(row.end_offset) },
+  { title: "Can be read now", isNumber: true, cell: (row) => count(row.lag_readable) },
+  { title: "Held back", isNumber: true, cell: (row) => count(row.lag_held_back) },
+  { title: "By", cell: (row) => html`<${Holder} holder=${row.holder} />` },
+  { title: "Open for", isNumber: true, cell: (row) => html`<${Age} since=${row.holder?.transaction?.start_time_ms ?? null} />` },
+  { title: "Member", cell: (row) => (row.member === null ? "nobody" : short(row.member)) },
+];
+
+/** @type {import("../parts/list.js").Column[]} */
+const MEMBERS = [
+  { title: "Member", cell: (row) => short(row.member) },
+  { title: "Client", cell: (row) => short(row.client) },
+  { title: "Host", cell: (row) => row.host },
+  { title: "Instance", cell: (row) => row.instance ?? "–" },
+  { title: "Reads", cell: (row) => isolation(row.isolation_seen), help: "As seen in fetches of its client id and host: the group does not say it" },
+  { title: "Partitions", cell: (row) => html`${row.partitions.map((/** @type {any} */ each) => html`<span key=${each.topic}><${TopicLink} name=${each.topic} />: ${each.partitions.join(", ")} </span>`)}` },
+];
+
+/** @param {string | null | undefined} seen */
+function isolation(seen) {
+  if (!seen) return "not seen yet";
+  return seen === "both" ? "both (several clients share its id)" : seen.replace("read_", "").replace("uncommitted", "all, uncommitted too").replace(/^committed$/, "committed only");
+}
+
+/** @param {{ parts: string[] }} given */
+export function Group({ parts }) {
+  const name = parts[1];
+  const { state, error } = useLive(`group:${encodeURIComponent(name)}`).value;
+  const commands = [
+    barnabas("groups", "describe", name),
+    kafka("kafka-consumer-groups", "--describe", "--group", name),
+  ];
+  const actions = html`
+    <${Action} name="group.seek" on=${{ group: name }} commands=${[barnabas("groups", "seek", name, "--to", "end", "--dry-run")]} />
+    <${Action} name="group.delete_offsets" on=${{ group: name }} />
+    <${Action} name="group.delete" on=${{ group: name }} commands=${[barnabas("groups", "delete", name)]} />`;
+  return html`<${Screen} title=${name} question="Why is this group behind?" above=${{ href: "/groups", words: "Groups" }} actions=${actions} commands=${commands}>
+    ${error && html`<${Problem} error=${error} />`}
+    ${!state && !error ? html`<p class="faint">Loading</p>` : null}
+    ${state && html`<${State} state=${state} />`}
+  <//>`;
+}
+
+/** @param {{ state: any }} given  A GroupDescription of the API. */
+function State({ state }) {
+  return html`
+    <p><${Why} state=${state} /></p>
+    <${Facts} figures=${[
+      ["State", state.state],
+      ["Kind", state.type],
+      ["Members", count(state.member_count)],
+      ["Assignor", state.assignor ?? "–"],
+      ["Lag", count(state.lag)],
+      ["Can be read now", count(state.lag_readable)],
+      ["Held back", count(state.lag_held_back)],
+    ]} />
+    <h2>Partitions</h2>
+    ${state.partitions.length
+      ? html`<${Table} label="Partitions" columns=${PARTITIONS} rows=${state.partitions} rowKey=${(/** @type {any} */ row) => `${row.topic}-${row.partition}`} />`
+      : html`<${Empty}>It has committed nothing, and reads nothing.<//>`}
+    ${state.next ? html`<p class="faint">These are the first ${count(state.partitions.length)}.</p>` : null}
+    <h2>Members</h2>
+    ${state.members.length
+      ? html`<${Table} label="Members" columns=${MEMBERS} rows=${state.members} rowKey=${(/** @type {any} */ row) => row.member} />`
+      : html`<${Empty}>Nobody reads at this moment.<//>`}`;
+}
+
+/**
+ * The answer in a sentence.
+ * @param {{ state: any }} given
+ */
+function Why({ state }) {
+  const readable = Number(state.lag_readable);
+  const held = Number(state.lag_held_back);
+  if (!readable && !held) return html`<${Mark} kind="good">It has read everything.<//>`;
+  const holders = state.partitions.map((/** @type {any} */ each) => each.holder).filter(Boolean);
+  const ids = [...new Set(holders.map((/** @type {any} */ each) => each.transaction?.transactional_id).filter(Boolean))];
+  const hangs = holders.some((/** @type {any} */ each) => each.hanging);
+  return html`
+    ${readable
+      ? html`<${Mark} kind="warn">${counted(readable, "record")} can be read now${state.member_count ? ": its members are slower than the producers" : ": nobody reads"}.<//> `
+      : null}
+    ${held
+      ? html`<${Mark} kind="bad">${counted(held, "record")} ${held === 1 ? "is" : "are"} held back from readers of committed records<//>${ids.length ? html` by ${ids.slice(0, 5).map((id) => html`<${TransactionLink} key=${id} name=${id} /> `)}` : null}${hangs ? " by a transaction that hangs" : ""}.`
+      : null}`;
+}

@@ -1,0 +1,44 @@
+// Groups: who is behind, who is stuck?
+
+import { GroupLink } from "../parts/links.js";
+import { List } from "../parts/list.js";
+import { Screen } from "../parts/screen.js";
+import { Empty, Mark } from "../parts/states.js";
+import { barnabas, kafka } from "../shell/commands.js";
+import { count } from "../shell/format.js";
+import { html } from "../shell/html.js";
+import { query, setQuery } from "../shell/location.js";
+
+const STATES = ["Stable", "Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"];
+
+/** @type {import("../parts/list.js").Column[]} */
+const COLUMNS = [
+  { title: "Group", sort: "group", cell: (row) => html`<${GroupLink} name=${row.group} opens />` },
+  { title: "State", cell: (row) => row.state },
+  { title: "Kind", cell: (row) => row.type },
+  { title: "Members", sort: "members", isNumber: true, cell: (row) => count(row.members) },
+  { title: "Partitions", isNumber: true, cell: (row) => count(row.partitions) },
+  { title: "Lag", sort: "lag", isNumber: true, cell: (row) => count(row.lag) },
+  { title: "Can be read now", sort: "lag_readable", isNumber: true, cell: (row) => count(row.lag_readable), help: "What is left to read and committed" },
+  { title: "Held back", sort: "lag_held_back", isNumber: true, cell: (row) => heldBack(row), help: "What waits for open transactions" },
+];
+
+/** @param {any} row */
+function heldBack(row) {
+  const value = count(row.lag_held_back);
+  return Number(row.lag_held_back) ? html`<${Mark} kind="warn">${value}<//>` : value;
+}
+
+export function Groups() {
+  const state = query.value.state ?? null;
+  const options = html`<label>State
+    <select value=${state ?? ""} onChange=${(/** @type {any} */ event) => setQuery({ state: event.currentTarget.value || null })}>
+      <option value="">Any</option>
+      ${STATES.map((each) => html`<option key=${each} value=${each}>${each}</option>`)}
+    </select></label>`;
+  const empty = html`<${Empty} command="barnabas consume orders --group readers">${state ? `No group is ${state}.` : "No groups yet. A consumer with a group.id makes one:"}<//>`;
+  return html`<${Screen} title="Groups" question="Who is behind, who is stuck?" commands=${[barnabas("groups", "list"), kafka("kafka-consumer-groups", "--list")]}>
+    <${List} label="Groups" parts=${["groups"]} columns=${COLUMNS} rowKey=${(/** @type {any} */ row) => row.group} sort="group"
+      asked=${{ state }} options=${options} empty=${empty} />
+  <//>`;
+}
