@@ -20,7 +20,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 UNIT := $(wildcard $(addprefix tests/,protocol storage coordinator broker spark_connector \
-	bench counterparts groups history))
+	bench counterparts groups history javascript))
 COMPAT_SPARK ?= 4.3.0
 # Tests run beside each other: what only computes one for each processor, what also waits, for disks,
 # timers and other processes, more.
@@ -105,7 +105,7 @@ setup: $(VENV)/.counterparts ## Install everything the tests need
 # ------------------------------------------------------------------------------------------------ checks
 
 .PHONY: check
-check: format-check lint types imports check-generated tidy ## All checks that run no broker
+check: format-check lint types imports scripts check-generated tidy ## All checks that run no broker
 
 .PHONY: format-check
 format-check: $(VENV)/.dev ## Is the code laid out as `make format` does it?
@@ -131,6 +131,11 @@ types: $(VENV)/.dev ## mypy --strict
 imports: $(VENV)/.dev ## The contracts between the packages
 	$(call heading,imports)
 	@$(BIN)/lint-imports --no-logo
+
+.PHONY: scripts
+scripts: $(VENV)/.dev ## The console's JavaScript: types by TypeScript's compiler, slips by Biome
+	$(call heading,scripts)
+	@$(BIN)/python -m tests.javascript
 
 .PHONY: tidy
 tidy: $(VENV)/.dev ## House rules that no tool knows
@@ -160,6 +165,10 @@ docs-permissions: $(VENV)/.dev ## Write docs/permissions.md from the table of ch
 .PHONY: docs-openapi
 docs-openapi: $(VENV)/.dev ## Write docs/openapi.json from the console's table of routes
 	@$(BIN)/python -m barnabas.broker.console.openapi
+
+.PHONY: vendor
+vendor: $(VENV)/.dev ## Fetch the console's libraries again; ARGS=--accept after another version in vendor.json
+	@$(BIN)/python -m tests.javascript.vendor $(ARGS)
 
 # ------------------------------------------------------------------------------------------------- tests
 

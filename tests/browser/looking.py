@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page
 
 from tests.checkout import ROOT
 
@@ -30,6 +30,11 @@ _LOOK_AT_FOCUS = """
   return focused.contains(met) || met?.contains(focused) ? "seen" : "covered or outside";
 }
 """
+
+
+def state_of(page: Page) -> Locator:
+    """Return what the header says of the connection: live, paused, away."""
+    return page.locator("#state")
 
 
 def in_each_theme(page: Page) -> Iterator[str]:

@@ -174,14 +174,17 @@ def _run(command: list[str], *, directory: Path | None = None, check: bool = Tru
 
 def _fonts_configuration(directory: Path) -> str:
     """Return which fonts stand for the families that a page names in general."""
-    families = {"sans-serif": "Sans", "system-ui": "Sans", "serif": "Serif", "monospace": "Mono"}
+    families = {"sans-serif": "Sans", "serif": "Serif", "monospace": "Mono"}
     aliases = "".join(
-        f"<alias binding='same'><family>{family}</family><prefer><family>Liberation {name}</family>"
-        f"<family>DejaVu Sans{' Mono' * (name == 'Mono')}</family></prefer></alias>"
+        f"<alias binding='same'><family>{family}</family>"
+        f"<prefer><family>Liberation {name}</family></prefer></alias>"
         for family, name in families.items()
     )
+    # Of any other name, and of system-ui, which the browser asks for without one.
+    last = "".join(f"<string>{family} Sans</string>" for family in ("Liberation", "DejaVu"))
     return (
         "<?xml version='1.0'?><!DOCTYPE fontconfig SYSTEM 'fonts.dtd'><fontconfig>"
         f"<dir>{directory}/usr/share/fonts</dir><dir>/usr/share/fonts</dir>"
-        f"<cachedir>{directory}/fontconfig</cachedir>{aliases}</fontconfig>"
+        f"<cachedir>{directory}/fontconfig</cachedir>{aliases}"
+        f"<match><edit name='family' mode='append_last'>{last}</edit></match></fontconfig>"
     )

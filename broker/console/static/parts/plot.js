@@ -61,6 +61,7 @@ function Canvas({ times, lines, format, marks }) {
   const drawn = useRef(/** @type {any} */ (null));
   const shownMarks = useRef(marks);
   shownMarks.current = marks;
+  /** @type {[number[], ...(number | null)[][]]} */
   const data = [times.map((each) => each / 1000), ...lines.map((line) => line.values)];
   const key = `${lines.map((line) => line.label).join()} ${theme.value} ${isUtc.value}`;
   useEffect(() => {
@@ -84,6 +85,7 @@ function Canvas({ times, lines, format, marks }) {
  * @param {Line[]} lines
  * @param {(value: number | null) => string} format
  * @param {{ current: number[] }} marks
+ * @returns {import("../vendor/uplot.js").default.Options}
  */
 function options(element, lines, format, marks) {
   const style = getComputedStyle(element);
