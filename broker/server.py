@@ -147,6 +147,8 @@ class BrokerServer:
         self._housekeeping: Housekeeping | None = None
         self._gives_up = False
         """Whether recovery is to end at its next step: this broker is being stopped."""
+        self.asks_for_login = False
+        """Whether the console asks who somebody is."""
         self.audit: AuditLog
         self._audit_output: AuditOutput | None = None
         self._engine: LoopEngine
@@ -367,7 +369,9 @@ class BrokerServer:
         if address is None:
             return
         opens = None if self.config.console_access == "none" else self._open_console
-        site = Site(pages(self), self._host_check(), self._doors(address[0]), opens)
+        doors = self._doors(address[0])
+        self.asks_for_login = doors.console is not None
+        site = Site(pages(self), self._host_check(), doors, opens)
         http = HttpServer(*address, site.answer)
         try:
             await http.start(self.config)
@@ -378,6 +382,8 @@ class BrokerServer:
             logger.error("no /metrics, /livez and /readyz: %s", error)  # noqa: TRY400  one line
             return
         self.http = http
+        if self.config.console_access == "auto" and self.changes_refused is not None:
+            logger.warning("the console is %s (barnabas.console.access)", self.changes_refused)
         self.loop_monitor.start()
 
     @property

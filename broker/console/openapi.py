@@ -18,6 +18,10 @@ from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
 from barnabas.broker.api.checks import Denial
 from barnabas.broker.config.generated_page import write_or_compare
 from barnabas.broker.console import shapes
+from barnabas.broker.console.actions.effect import Effect
+from barnabas.broker.console.actions.fields import BASED_ON, CONFIRM, Field
+from barnabas.broker.console.actions.performing import PARAMETERS as DRY_RUN
+from barnabas.broker.console.actions.table import ACTIONS, Action
 from barnabas.broker.console.parameters import Parameter
 from barnabas.broker.console.route import Route
 from barnabas.broker.console.routes import LIVE, ROUTES
@@ -39,6 +43,21 @@ _PLAIN: Final[dict[object, dict[str, Any]]] = {
     type(None): {"type": "null"},
 }
 _WIDE: Final = {"type": ["integer", "string"], "pattern": "^-?[0-9]+$"}
+_ERRORS_OF_CHANGES: Final = {
+    "409": "It is not as it was looked at, or not as it would have to be.",
+    "415": "The body is not application/json.",
+}
+_KINDS: Final[dict[str, dict[str, Any]]] = {
+    **{kind: {"type": "string"} for kind in ("text", "long", "secret")},
+    "integer": _WIDE,
+    "boolean": {"type": "boolean"},
+    "list": {"type": "array", "items": {"type": "string"}},
+    "map": {"type": "object", "additionalProperties": {"type": ["string", "null"]}},
+}
+_CONFIRMATION: Final = {
+    CONFIRM: {"type": "string", "description": "The name of what it is done to."},
+    BASED_ON: {"type": "string", "description": "What a dry run has answered."},
+}
 _NAME_IN_PATH: Final = re.compile(r"\{(\w+)\}")
 
 
@@ -48,6 +67,8 @@ def document() -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for route in ROUTES:
         paths.setdefault(route.template, {})[route.method.lower()] = _operation(route, used)
+    for action in ACTIONS:
+        paths.setdefault(action.template, {})[action.method.lower()] = _change(action, used)
     paths[LIVE.template] = {"get": _stream(used)}
     return {
         "openapi": "3.1.0",
@@ -77,6 +98,39 @@ def _operation(route: Route, used: dict[str, type]) -> dict[str, Any]:
             **{code: _response(words, shapes.Error, used) for code, words in ERRORS.items()},
         },
     }
+
+
+def _change(action: Action, used: dict[str, type]) -> dict[str, Any]:
+    check = action.check
+    confirmation = _CONFIRMATION if action.is_destructive else {}
+    properties = {each.name: _field(each) for each in action.fields} | confirmation
+    body = {
+        "type": "object",
+        "properties": properties,
+        "required": [each.name for each in action.fields if each.required],
+        "additionalProperties": False,
+    }
+    return {
+        "summary": action.title,
+        "description": f"Needs {shown(check.operation)} on {shown(check.resource_type)}.",
+        "parameters": [
+            *(_path_parameter(name) for name in _NAME_IN_PATH.findall(action.template)),
+            *(_query_parameter(each) for each in DRY_RUN),
+        ],
+        "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
+        "responses": {
+            "200": _response("What it has done, or would do.", Effect, used),
+            **{
+                code: _response(words, shapes.Error, used)
+                for code, words in (ERRORS | _ERRORS_OF_CHANGES).items()
+            },
+        },
+    }
+
+
+def _field(field: Field) -> dict[str, Any]:
+    schema = dict(_KINDS[field.kind]) | {"description": field.doc}
+    return schema | ({"enum": list(field.choices)} if field.choices else {})
 
 
 def _stream(used: dict[str, type]) -> dict[str, Any]:

@@ -35,6 +35,8 @@ class ObservedBroker(Observed, Protocol):
     catalogue: Catalogue
     history: History | None
     audit: AuditLog
+    asks_for_login: bool
+    """Whether the console asks who somebody is."""
 
     @property
     def changes_refused(self) -> str | None:

@@ -25,7 +25,7 @@ from barnabas.broker.api.checks import (
     Check,
     Denial,
 )
-from barnabas.broker.console import groups, overview, shapes, topics, transactions
+from barnabas.broker.console import groups, overview, session, shapes, topics, transactions
 from barnabas.broker.console.actions import listing
 from barnabas.broker.console.paging import CURSOR_MOST
 from barnabas.broker.console.parameters import Parameter, paged
@@ -165,6 +165,14 @@ ROUTES: Final[tuple[Route, ...]] = (
         shapes.HolderPage,
         _each(_TOPIC)._replace(operation=READ),
         paged("topic", transactions.HOLDER_ORDERS, "the topic's name"),
+    ),
+    Route(
+        "GET",
+        "/api/v1/session",
+        "Who asks, and whether anything can be changed",
+        session.session,
+        session.Session,
+        _CLUSTER._replace(denial=Denial.LEFT_OUT),
     ),
     Route(
         "GET",

@@ -1,8 +1,8 @@
 """Who asks over HTTP: with a token, or where others reach the port, all have to prove who they are.
 
-By a token (``Authorization: Bearer``), which stands for who runs the broker, or as a user of a SASL
-listener (``Authorization: Basic``). Probes are answered to everybody. What somebody may see is
-decided where the answer is made.
+By a token (``Authorization: Bearer``), which stands for who runs the broker, as a user of a SASL
+listener (``Authorization: Basic``), or once with either for a session (a cookie). Probes are
+answered to everybody. What somebody may see is decided where the answer is made.
 """
 
 from __future__ import annotations
@@ -11,22 +11,25 @@ import asyncio
 import base64
 import binascii
 import hmac
+import json
 from collections.abc import Awaitable, Callable, Iterable
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, Protocol
 
-from barnabas.broker.http.answer import Answer, text
+from barnabas.broker.http.answer import Answer, json_answer, text
 from barnabas.broker.http.guard import PROBES
+from barnabas.broker.http.sessions import HttpSessions, is_encrypted
 from barnabas.broker.network.addresses import network_of
-from barnabas.broker.security.access import OPEN, Access
+from barnabas.broker.security.access import OPEN, Access, always
 from barnabas.broker.security.principals import Principal, user
 
 if TYPE_CHECKING:
     from barnabas.broker.http.request import Request
     from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.security.failed_logins import FailedLogins
-    from barnabas.broker.security.passwords import Passwords
+    from barnabas.broker.security.passwords import Passwords, StillHolds
 
+JSON: Final = "application/json"
 CHALLENGE: Final = 'Basic realm="barnabas", Bearer realm="barnabas"'
 ATTEMPTS_MAX: Final = 16
 """Passwords that are looked at at a time: for those of SCRAM it takes a thread."""
@@ -60,6 +63,7 @@ class HttpLogin:
         self._audit = audit
         self._is_recovered = is_recovered
         self._attempts = 0
+        self._sessions = HttpSessions(clock)
         # When a login of a principal, from an address, by a mechanism, was noted; the latest last.
         self._noted: dict[tuple[str, str, str], float] = {}
 
@@ -69,6 +73,9 @@ class HttpLogin:
         """Return what the client may do, or an answer to one who has not proved who he is."""
         if request.path in PROBES:
             return OPEN
+        session = self._sessions.of(request)
+        if session is not None:
+            return self._access(session.principal, session.login_holds, peer_host)
         scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
         credentials = credentials.strip()
         if scheme and not self._failed_logins.may_try(network_of(peer_host)):
@@ -77,26 +84,90 @@ class HttpLogin:
             if hmac.compare_digest(credentials.encode("latin-1"), self._token):
                 self._note(OPEN.principal, peer_host, "token")
                 return OPEN
-            return self._held_back("", "token", "not the token", peer_host)
+            return self._held_back(request, "", "token", "not the token", peer_host)
         pair = _name_and_password(credentials) if scheme.lower() == "basic" else None
         if pair is not None and self._passwords:
             if not self._is_recovered():
                 return text(503, "users are not known before recovery is over")
             if self._attempts >= ATTEMPTS_MAX:
                 return text(429, "too many log in at this moment")
-            return self._log_in(*pair, peer_host)
-        return self._challenge()
+            return self._log_in(request, *pair, peer_host)
+        return self._challenge(request)
 
-    async def _log_in(self, name: str, password: str, peer_host: str) -> Access | Answer:
+    def session(self, request: Request, peer_host: str) -> Answer | Awaitable[Answer]:
+        """Return the answer to who begins a session, or ends his."""
+        if request.method == "DELETE":
+            return Answer(204, JSON, (), {"Set-Cookie": self._sessions.end(request)})
+        if not self._failed_logins.may_try(network_of(peer_host)):
+            return refused(429, "too many failed logins from this address")
+        if not (is_loopback((peer_host,)) or is_encrypted(request)):
+            return refused(403, "a password is not sent over plain HTTP: use TLS, or a tunnel")
+        pair = _user_and_password(request)
+        if pair is None:
+            return refused(400, 'the body is to be JSON like {"user": "alice", "password": "..."}')
+        name, password = pair
+        if not name and self._token is not None:
+            if hmac.compare_digest(password.encode(), self._token):
+                self._note(OPEN.principal, peer_host, "token")
+                return self._session_begins(request, None, always, OPEN.principal)
+            return self._refused_later("", "token", "not the token", peer_host)
+        if not self._passwords:
+            return refused(400, self._words())
+        if not self._is_recovered():
+            return refused(503, "users are not known before recovery is over")
+        if self._attempts >= ATTEMPTS_MAX:
+            return refused(429, "too many log in at this moment")
+        return self._begin_session(request, name, password, peer_host)
+
+    async def _begin_session(
+        self, request: Request, name: str, password: str, peer_host: str
+    ) -> Answer:
+        still_holds = await self._verified(name, password)
+        if still_holds is None:
+            return await self._refused_later(name, "password", "not the password", peer_host)
+        self._note(str(user(name)), peer_host, "password")
+        return self._session_begins(request, user(name), still_holds, str(user(name)))
+
+    def _session_begins(
+        self,
+        request: Request,
+        principal: Principal | None,
+        login_holds: Callable[[], bool],
+        shown: str,
+    ) -> Answer:
+        cookie = self._sessions.begin(request, principal, login_holds)
+        body = (json.dumps({"user": shown}) + "\n",)
+        return Answer(200, JSON, body, {"Set-Cookie": cookie})
+
+    async def _refused_later(
+        self, name: str, mechanism: str, reason: str, peer_host: str
+    ) -> Answer:
+        await self._hold_back(name, mechanism, reason, peer_host)
+        return refused(401, "not a user with this password")
+
+    def _access(
+        self, principal: Principal | None, login_holds: Callable[[], bool], peer_host: str
+    ) -> Access:
+        if principal is None:
+            return OPEN
+        access = self._new_access(principal, peer_host)
+        access.login_holds = login_holds
+        return access
+
+    async def _verified(self, name: str, password: str) -> StillHolds | None:
         self._attempts += 1
         try:
-            still_holds = await self._passwords.verify(name, password)
+            return await self._passwords.verify(name, password)
         finally:
             self._attempts -= 1
+
+    async def _log_in(
+        self, request: Request, name: str, password: str, peer_host: str
+    ) -> Access | Answer:
+        still_holds = await self._verified(name, password)
         if still_holds is None:
-            return await self._held_back(name, "password", "not the password", peer_host)
-        access = self._new_access(user(name), peer_host)
-        access.login_holds = still_holds
+            return await self._held_back(request, name, "password", "not the password", peer_host)
+        access = self._access(user(name), still_holds, peer_host)
         self._note(access.principal, peer_host, "password")
         return access
 
@@ -112,20 +183,30 @@ class HttpLogin:
         self._noted[key] = now
         self._audit.logged_in(principal, peer_host, "http", mechanism)
 
-    async def _held_back(self, name: str, mechanism: str, reason: str, peer_host: str) -> Answer:
+    async def _held_back(
+        self, request: Request, name: str, mechanism: str, reason: str, peer_host: str
+    ) -> Answer:
+        await self._hold_back(name, mechanism, reason, peer_host)
+        return self._challenge(request)
+
+    async def _hold_back(self, name: str, mechanism: str, reason: str, peer_host: str) -> None:
         self._audit.login_failed(name, peer_host, "http", mechanism, reason)
         self._failed_logins.failed(network_of(peer_host))
         await asyncio.sleep(self._failed_logins.hold_back() / 1000)
-        return self._challenge()
 
-    def _challenge(self) -> Answer:
-        words = "log in with a bearer token, or as a user of a SASL listener"
+    def _challenge(self, request: Request) -> Answer:
+        """Ask for a login; a script of the console draws its own form, and gets no challenge."""
+        if "sec-fetch-mode" in request.headers and request.parts[:1] == ("api",):
+            return refused(401, self._words())
+        return text(401, self._words(), {"WWW-Authenticate": CHALLENGE})
+
+    def _words(self) -> str:
         if self._token is None and not self._passwords:
-            words = (
+            return (
                 "nobody can log in: set barnabas.http.bearer.token, or have a SASL listener with "
                 "passwords"
             )
-        return text(401, words, {"WWW-Authenticate": CHALLENGE})
+        return "log in with a bearer token, or as a user of a SASL listener"
 
 
 class LoginAudit(Protocol):
@@ -143,6 +224,29 @@ class LoginAudit(Protocol):
 def is_loopback(addresses: Iterable[str]) -> bool:
     """Whether all of a port's addresses are this machine's alone."""
     return all(ip_address(address).is_loopback for address in addresses)
+
+
+def refused(status: int, words: str) -> Answer:
+    """Return a refusal in the form that all of the API has."""
+    name = "INVALID_REQUEST" if status == 400 else "SASL_AUTHENTICATION_FAILED"
+    return json_answer(status, {"error": name, "message": words})
+
+
+def _user_and_password(request: Request) -> tuple[str, str] | None:
+    """Read the body of who begins a session."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != JSON or len(request.body) > TEXT_BYTES_MAX:
+        return None
+    try:
+        body = json.loads(request.body)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(body, dict) or set(body) != {"user", "password"}:
+        return None
+    name, password = body["user"], body["password"]
+    if not isinstance(name, str) or not isinstance(password, str) or not password:
+        return None
+    return name, password
 
 
 def _name_and_password(credentials: str) -> tuple[str, str] | None:

@@ -37,6 +37,8 @@ SCREENS: Final = (
 """First parts of the addresses of the console's screens; the one at the root has none."""
 CONSOLE: Final = frozenset(((), ("api",), ("assets",), *((each,) for each in SCREENS)))
 """First parts of the paths that are the console's."""
+SESSION: Final = "/api/v1/session"
+"""Where a browser logs in and out."""
 NEEDS: Final = {"/config": Operation.DESCRIBE_CONFIGS}
 """What a user needs on the cluster for a page; DESCRIBE for the others."""
 
@@ -75,7 +77,11 @@ class Site:
             check_origin(request)
         except BadRequest as refused:
             return text(refused.status, str(refused), refused.headers)
+        if self._is_the_page(request):
+            return self._page(request, OPEN)  # There is nothing in it but a form to log in with.
         door = self._doors.console if self._is_consoles(request) else self._doors.pages
+        if door is not None and request.path == SESSION and request.method in {"POST", "DELETE"}:
+            return door.session(request, peer_host)
         verdict = OPEN if door is None else door.judge(request, peer_host)
         if isinstance(verdict, Access):
             return self._page(request, verdict)
@@ -89,6 +95,9 @@ class Site:
             return verdict
         answer = self._page(request, verdict)
         return answer if isinstance(answer, Answer) else await answer
+
+    def _is_the_page(self, request: Request) -> bool:
+        return self._is_consoles(request) and request.parts[:1] != ("api",)
 
     def _is_consoles(self, request: Request) -> bool:
         return self._open_console is not None and request.parts[:1] in CONSOLE

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from barnabas.broker.console import openapi
+from barnabas.broker.console.actions.table import ACTIONS
 from barnabas.broker.console.application import STATUS
 from barnabas.broker.console.encoding import LARGEST_EXACT, ROWS_PER_PIECE, as_json, body_of
 from barnabas.broker.console.parameters import Parameter, read_query
@@ -107,7 +108,7 @@ async def test_ways_of_asking():
         answer = await ask(address, b"HEAD /api/v1/topics HTTP/1.0\r\n\r\n")
         assert answer.startswith(b"HTTP/1.1 200 ")
         assert answer.endswith(b"\r\n\r\n")
-        answer = await ask(address, b"DELETE /api/v1/topics/orders HTTP/1.0\r\n\r\n")
+        answer = await ask(address, b"DELETE /api/v1/overview HTTP/1.0\r\n\r\n")
         assert answer.startswith(b"HTTP/1.1 405 ")
         assert b"\r\nAllow: GET, HEAD\r\n" in answer
         answer = await ask(
@@ -138,7 +139,7 @@ async def test_openapi_is_served():
 
 def test_openapi_has_every_route_and_every_shape():
     described = openapi.document()
-    asked = {(route.template, route.method.lower()) for route in ROUTES}
+    asked = {(each.template, each.method.lower()) for each in (*ROUTES, *ACTIONS)}
     assert asked | {(LIVE.template, "get")} == {
         (template, method) for template, methods in described["paths"].items() for method in methods
     }
@@ -202,7 +203,7 @@ def test_javascript_rounds_no_number(number, expected):
 
 
 def test_every_status_is_one_that_http_knows():
-    assert set(STATUS.values()) == {400, 403, 404, 503}
+    assert set(STATUS.values()) == {400, 403, 404, 409, 429, 503}
     assert as_json(Error("A", "b")) == {"error": "A", "message": "b"}
 
 

@@ -8,10 +8,12 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from barnabas.broker.api.checks import Denial
+from barnabas.broker.console.actions.table import ACTIONS, KINDS
 from barnabas.broker.console.routes import ROUTES
 from barnabas.broker.security.operations import CLUSTER_NAME, Operation, ResourceType
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP, fetch
+from tests.broker.console.test_actions import send
 from tests.broker.http.test_server import ask
 from tests.broker.security.access_users import (
     ADMIN,
@@ -68,6 +70,11 @@ def commit(broker, names):
     consumer.close()
 
 
+OPEN_TO_ALL = {"/api/v1/session", "/api/v1/actions", "/api/v1/allowed"}
+"""What says to everybody who he is, and what he may do."""
+GUARDED = [route for route in ROUTES if route.template not in OPEN_TO_ALL]
+
+
 def parts_of(route, names):
     return [names[each[1:-1]] if each.startswith("{") else each for each in route.parts[2:]]
 
@@ -76,7 +83,7 @@ def is_list(route):
     return route.check.denial is Denial.LEFT_OUT
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.template)
+@pytest.mark.parametrize("route", GUARDED, ids=lambda route: route.template)
 def test_nobody_sees_anything(broker, route):
     parts = parts_of(route, NAMES)
     if is_list(route):
@@ -91,7 +98,7 @@ def test_nobody_sees_anything(broker, route):
     )
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.template)
+@pytest.mark.parametrize("route", GUARDED, ids=lambda route: route.template)
 def test_a_right_is_for_what_it_names(broker, route):
     check = route.check
     name = NAMES[check.name] if check.name else CLUSTER_NAME
@@ -112,6 +119,50 @@ def test_a_right_is_for_what_it_names(broker, route):
         assert fetch(broker, *parts_of(route, NAMES), **who)["items"] == []
     else:
         fetch(broker, *parts_of(route, NAMES), expected=403, **who)
+
+
+def test_everybody_is_told_what_he_may_do(broker):
+    who = {"authorization": basic(NOBODY)}
+    assert fetch(broker, "session", **who)["user"] == f"User:{NOBODY}"
+    assert fetch(broker, "actions", **who)["items"]
+    for given in ({}, {kind: NAMES.get(kind, "127.0.0.1:1") for kind in KINDS}):
+        allowed = fetch(broker, "allowed", **given, **who)["items"]
+        assert allowed
+        assert all(each["reason"].startswith(f"User:{NOBODY} lacks ") for each in allowed)
+        assert all(
+            each["allowed"]
+            for each in fetch(broker, "allowed", **given, authorization=basic(ADMIN))["items"]
+        )
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda each: each.name)
+def test_an_action_needs_the_right_of_its_row(broker, action):
+    check = action.check
+    names = {**NAMES, "address": "127.0.0.1:1"}
+    where = action.template
+    for name, value in names.items():
+        where = where.replace(f"{{{name}}}", value)
+    body = {each.name: 1 for each in action.fields if each.kind == "integer" and each.required}
+    body |= {each.name: {"x": "y"} for each in action.fields if each.kind == "map"}
+    body |= {each.name: "new" for each in action.fields if each.kind == "text" and each.required}
+    resource = action.resource(names if action.kind else {}, body)
+    status, answer = send(broker, action.method, where, body, Authorization=basic(SOMEBODY))
+    assert (status, answer["error"]) == (403, check.code.name)
+    assert answer["message"].startswith(f"User:{SOMEBODY} lacks ")
+    acls = allow(SOMEBODY, check.resource_type, resource, check.operation)
+    add_acls(broker.admin, acls)
+    try:
+        status, answer = send(
+            broker, action.method, f"{where}?dry_run=true", body, Authorization=basic(SOMEBODY)
+        )
+        assert "lacks" not in answer.get("message", "")
+        given = {action.kind: names[action.kind]} if action.kind else {}
+        allowed = fetch(broker, "allowed", **given, authorization=basic(SOMEBODY))["items"]
+        assert {each["action"]: each["allowed"] for each in allowed}[action.name]
+    finally:
+        remove_acls(broker.admin, acls)
+    status, _ = send(broker, action.method, where, body, Authorization=basic(SOMEBODY))
+    assert status == 403
 
 
 def test_a_group_shows_topics_and_transactions_only_to_those_who_may_see_them(broker):

@@ -4,6 +4,7 @@ import { barnabas, kafka, kcat } from "../shell/commands.js";
 import { bytes, count } from "../shell/format.js";
 import { html } from "../shell/html.js";
 import { query, setQuery } from "../shell/location.js";
+import { Action } from "../parts/action.js";
 import { TopicLink } from "../parts/links.js";
 import { List } from "../parts/list.js";
 import { Screen } from "../parts/screen.js";
@@ -24,7 +25,7 @@ export function Topics() {
   const options = html`<label><input type="checkbox" checked=${isInternal}
     onChange=${(/** @type {any} */ event) => setQuery({ internal: event.currentTarget.checked ? "true" : null })} /> Internal topics</label>`;
   const empty = html`<${Empty} command="barnabas topics create orders">No topics yet. Make one, or have a producer make it:<//>`;
-  return html`<${Screen} title="Topics" commands=${[barnabas("topics", "list"), kcat("-L"), kafka("kafka-topics", "--list")]}>
+  return html`<${Screen} title="Topics" actions=${html`<${Action} name="topic.create" words="Create a topic" />`} commands=${[barnabas("topics", "list"), kcat("-L"), kafka("kafka-topics", "--list")]}>
     <${List} label="Topics" parts=${["topics"]} columns=${COLUMNS} rowKey=${(/** @type {any} */ row) => row.topic}
       sort="topic" asked=${{ internal: isInternal }} empty=${empty} options=${options} />
   <//>`;
