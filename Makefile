@@ -229,6 +229,10 @@ browser: $(VENV)/.counterparts $(if $(COMPILED),$(COMPILED)/.built) ## The conso
 	$(call heading,browser tests)
 	@$(if $(COMPILED),BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED)) $(PYTEST) --quiet $(PARALLEL) $(or $(ARGS),tests/browser)
 
+.PHONY: browser-soak
+browser-soak: $(VENV)/.counterparts $(COMPILED)/.built ## What an open page costs, with 10,000 partitions (DURATION=)
+	@BARNABAS_PACKAGES=$(CURDIR)/$(COMPILED) DURATION=$(DURATION) $(PYTEST) --quiet $(or $(ARGS),tests/browser/long_look.py)
+
 # Three at a time: a broker, its good neighbour and an attacker each.
 .PHONY: attack-small
 attack-small: $(VENV)/.dev $(if $(COMPILED),$(COMPILED)/.built) ## Clients that mean harm, each for seconds; `make attack` for longer

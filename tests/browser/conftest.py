@@ -11,7 +11,6 @@ import playwright.sync_api
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from barnabas.broker.console.routes import ROUTES
 from tests.browser.console_broker import ConsoleBroker
 from tests.browser.looking import BUILD
 from tests.browser.troubles import Troubles
@@ -84,8 +83,6 @@ def context(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Browse
 def troubles(context: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Troubles]:
     """What goes wrong in any page of the test; it fails unless the test takes or tolerates it."""
     noticed = Troubles(context)
-    if "/api/v1/session" not in {route.template for route in ROUTES}:
-        noticed.tolerate("404 .*/api/v1/session")
     yield noticed
     left = noticed.take()
     if left:

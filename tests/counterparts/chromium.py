@@ -115,7 +115,12 @@ def _fetch(directory: Path) -> None:
             _run(["dpkg-deb", "--extract", str(package), str(root)])
         (root / "fonts.conf").write_text(_fonts_configuration(directory))
         shutil.rmtree(directory, ignore_errors=True)
-        root.rename(directory)
+        try:
+            root.rename(directory)
+        except OSError:
+            # Another process was first.
+            if not directory.exists():
+                raise
 
 
 class Apt:

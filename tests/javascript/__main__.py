@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.checkout import ROOT
 from tests.counterparts.errors import MissingCounterpart
 from tests.counterparts.npm import biome, tsc, unpacked
+from tests.javascript.api_types import declarations
 from tests.javascript.vendor import VENDOR, Row, package, table
 
 HERE = Path(__file__).parent
@@ -38,6 +39,7 @@ def check_types(static: Path, build: Path = BUILD) -> int:
     shutil.copytree(static, build / "static", ignore=_libraries_and_others)
     for row in table():
         declare(row, build)
+    (build / "static" / "api.d.ts").write_text(declarations())
     shutil.copy(HERE / "tsconfig.json", build)
     command = [tsc(), "--pretty", "false"]
     answer = subprocess.run(command, cwd=build, capture_output=True, text=True, check=False)

@@ -51,12 +51,12 @@ export function Now() {
   <//>`;
 }
 
-/** @param {any} state */
+/** @param {import("../api.d.ts").Overview} state */
 function summary(state) {
   return `${rate(state.rates.records_in ?? null)} records in, ${counted(state.transactions_open, "open transaction")}`;
 }
 
-/** @param {{ state: any }} given */
+/** @param {{ state: import("../api.d.ts").Overview }} given */
 function Health({ state }) {
   const wrong = Object.entries(state.checks).filter(([, found]) => found !== "ok");
   return html`
@@ -77,7 +77,7 @@ function Health({ state }) {
     ]} />`;
 }
 
-/** @param {{ worst: any }} given */
+/** @param {{ worst: import("../api.d.ts").Worst | null }} given */
 function Waiting({ worst }) {
   const columns = [
     { title: "Partition", cell: (/** @type {any} */ row) => html`<${PartitionLink} topic=${row.topic} partition=${row.partition} offset=${row.stable_offset} opens />` },
@@ -95,7 +95,7 @@ function Waiting({ worst }) {
   </section>`;
 }
 
-/** @param {{ worst: any }} given */
+/** @param {{ worst: import("../api.d.ts").Worst | null }} given */
 function Behind({ worst }) {
   const columns = [
     { title: "Group", cell: (/** @type {any} */ row) => html`<${GroupLink} name=${row.group} opens />` },

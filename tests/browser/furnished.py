@@ -1,0 +1,46 @@
+"""A broker in which there is something to see: what pictures and walks through all screens need."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from kafka.structs import OffsetAndMetadata
+
+from tests.browser.console_broker import ConsoleBroker
+from tests.counterparts.transaction_client import TransactionClient
+from tests.interop.administration import create
+from tests.interop.clients import kafka
+
+TOPIC = "orders"
+GROUP = "invoicing"
+TRANSACTIONAL_ID = "invoicing-1"
+PARTITIONS = 3
+RECORDS = 500
+
+
+@contextlib.contextmanager
+def furnished(broker: ConsoleBroker) -> Iterator[None]:
+    """Have a topic, a group that is behind, and a transaction that is open meanwhile."""
+    create(broker.bootstrap_servers, TOPIC, partitions=PARTITIONS)
+    producer = kafka.KafkaProducer(bootstrap_servers=broker.bootstrap_servers, acks="all")
+    for number in range(RECORDS):
+        key, value = f"customer-{number % 7}".encode(), f'{{"order": {number}}}'.encode()
+        producer.send(TOPIC, value, key=key, partition=number % PARTITIONS)
+    producer.close()
+    commit(broker, GROUP, TOPIC, 10)
+    with TransactionClient(broker) as client:
+        client.begin(TRANSACTIONAL_ID, TOPIC, 0)
+        yield
+        client.end(TRANSACTIONAL_ID, commit=False)
+
+
+def commit(broker: ConsoleBroker, group: str, topic: str, offset: int) -> None:
+    """Commit an offset of partition 0 for a group that has no members."""
+    place = kafka.TopicPartition(topic, 0)
+    consumer = kafka.KafkaConsumer(
+        bootstrap_servers=broker.bootstrap_servers, group_id=group, enable_auto_commit=False
+    )
+    consumer.assign([place])
+    consumer.commit({place: OffsetAndMetadata(offset, "", -1)})
+    consumer.close()

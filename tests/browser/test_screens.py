@@ -1,0 +1,139 @@
+"""What holds for every screen that the navigation leads to, and for the shell around them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.console_broker import ConsoleBroker
+from tests.browser.furnished import TOPIC, commit, furnished
+from tests.browser.looking import axe_check, screenshot, state_of, tab_stops
+from tests.interop.administration import create
+
+HOSTILE_GROUP = "a/b <img src=x onerror=alert(1)> & \u202egnorw %2F 'q\""
+NEW_TOPIC = "payments.of-2026_x"
+
+
+@pytest.fixture(scope="module")
+def full_broker(tmp_path_factory):
+    """A broker with something on every screen."""
+    with ConsoleBroker(tmp_path_factory.mktemp("full")) as running, furnished(running):
+        commit(running, HOSTILE_GROUP, TOPIC, 5)
+        yield running
+
+
+def screens(page):
+    """The addresses in the navigation."""
+    links = page.get_by_role("navigation", name="Screens").get_by_role("listitem")
+    return [link.get_by_role("link").get_attribute("href") for link in links.all()]
+
+
+def heading(page):
+    return page.get_by_role("heading", level=1)
+
+
+def settled(page):
+    """Wait until a screen shows what it has asked for."""
+    expect(heading(page)).to_be_visible()
+    expect(page.get_by_text("Loading", exact=True)).to_have_count(0)
+    expect(page.get_by_text("Looking", exact=True)).to_have_count(0)
+    return page
+
+
+def test_every_screen_is_for_everybody_full_and_empty(page, full_broker, own_broker):
+    for broker, words in ((full_broker, "full"), (own_broker, "empty")):
+        page.goto(broker.url)
+        addresses = screens(page)
+        assert len(addresses) >= 2
+        for address in addresses:
+            page.goto(broker.url + address)
+            settled(page)
+            axe_check(page)
+            screenshot(page, f"{words}-{address.strip('/') or 'now'}")
+            stops = tab_stops(page)
+            assert 'link "Skip to the content"' in stops[0]
+            assert len(set(stops)) > len(addresses)
+
+
+def test_an_address_leads_where_clicks_do_and_back_goes_back(page, full_broker):
+    page.goto(full_broker.url)
+    addresses = screens(page)
+    settled(page)
+    first = heading(page).inner_text()
+    page.evaluate("window.isTheSame = true")
+    for address in addresses[1:]:
+        link = page.get_by_role("navigation", name="Screens").locator(f'a[href="{address}"]')
+        link.click()
+        expect(link).to_have_attribute("aria-current", "page")
+        expect(page).to_have_url(re.compile(re.escape(address) + r"($|\?)"))
+        clicked = heading(settled(page)).inner_text()
+        assert clicked != first
+        expect(heading(page)).to_be_focused()
+        fresh = page.context.new_page()
+        fresh.goto(full_broker.url + address)
+        assert heading(settled(fresh)).inner_text() == clicked
+        fresh.close()
+        page.go_back()
+        expect(heading(page)).to_have_text(first)
+    assert page.evaluate("window.isTheSame"), "a click has loaded the page anew"
+
+
+def test_keys_lead_through_the_console_and_can_be_switched_off(page, full_broker):
+    page.goto(full_broker.url)
+    settled(page)
+    page.keyboard.type("gt")
+    expect(heading(page)).to_have_text("Topics")
+    expect(page.get_by_role("link", name=TOPIC, exact=True)).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("p")
+    expect(page.get_by_role("searchbox")).to_have_value("p")
+    expect(state_of(page)).not_to_have_text(re.compile("Paused"))
+    page.get_by_role("searchbox").fill("")
+    page.keyboard.press("Tab")
+    heading(page).focus()
+    page.keyboard.press("j")
+    expect(page.get_by_role("link", name=TOPIC, exact=True)).to_be_focused()
+    page.keyboard.press("?")
+    keys = page.get_by_role("dialog", name="Keys")
+    expect(keys).to_be_visible()
+    axe_check(page)
+    keys.get_by_role("checkbox").uncheck()
+    page.keyboard.press("Escape")
+    expect(keys).to_have_count(0)
+    page.keyboard.type("gn")
+    expect(heading(page)).to_have_text("Topics")
+
+
+def test_a_filter_is_in_the_address_and_finds_by_a_part_of_the_name(page, full_broker):
+    create(full_broker.bootstrap_servers, NEW_TOPIC, partitions=2)
+    page.goto(f"{full_broker.url}/topics")
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name=NEW_TOPIC))
+    expect(row).to_be_visible()
+    page.get_by_role("searchbox").fill("of-2026")
+    expect(page.get_by_role("link", name=TOPIC, exact=True)).to_have_count(0)
+    expect(row.get_by_role("cell").first).to_have_text("2")
+    expect(page).to_have_url(re.compile(r"[?&]filter=of-2026"))
+    page.reload()
+    expect(row).to_be_visible()
+    expect(page.get_by_role("link", name=TOPIC, exact=True)).to_have_count(0)
+    page.get_by_role("searchbox").fill("nothing <b>")
+    expect(page.get_by_text("Nothing here has “nothing <b>” in its name.")).to_be_visible()
+
+
+def test_an_address_that_leads_nowhere_says_so(page, full_broker, troubles):
+    page.goto(f"{full_broker.url}/topics/orders/no/such/page")
+    expect(heading(page)).to_have_text("There is no such page")
+    axe_check(page)
+
+
+def test_what_groups_are_called_stays_text_on_every_screen(page, full_broker):
+    page.goto(full_broker.url)
+    link = page.get_by_role("link", name=HOSTILE_GROUP)
+    expect(link).to_be_visible()
+    link.click()
+    expect(heading(page)).to_be_visible()
+    # What a slash in a name must not become: another part of the path.
+    assert page.evaluate("location.pathname").count("/") == 2
+    expect(page.locator("img")).to_have_count(0)
