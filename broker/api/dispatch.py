@@ -39,6 +39,7 @@ from typing import (
 )
 
 from barnabas.broker.api.checks import CHECKS, Checks, guarded
+from barnabas.broker.api.client_seen import ClientSeen
 from barnabas.broker.api.division import Divide
 from barnabas.broker.security.access import OPEN, Access
 from barnabas.broker.security.quotas import ClientQuota
@@ -241,6 +242,10 @@ class Peer(Protocol):
     @property
     def peer_host(self) -> str:
         """Return the client's address."""
+
+    @property
+    def seen(self) -> ClientSeen:
+        """Return what is remembered of its requests, for who looks at clients."""
 
     @property
     def frame_is_owned(self) -> bool:

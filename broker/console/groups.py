@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.broker.api.checks import GROUP, READ, TOPIC
+from barnabas.broker.console.clients import isolation_of_clients
 from barnabas.broker.console.pacing import PARTITION_UNITS, ROW_UNITS
 from barnabas.broker.console.shapes import (
     GroupDescription,
@@ -235,6 +236,7 @@ async def _members(
     """Return the first members, and whose each partition is, of all of them."""
     shown: list[GroupMember] = []
     owners: dict[tuple[str, int], str] = {}
+    isolation = {} if group is None else await isolation_of_clients(question)
     for member_id, instance, client, host, assigned in _assigned(question, group):
         await question.pace.spend(ROW_UNITS + sum(map(len, assigned.values())))
         named = {
@@ -246,7 +248,8 @@ async def _members(
         owners.update({(name, each): member_id for name in named for each in named[name]})
         if len(shown) < MEMBERS_SHOWN:
             listed = (TopicPartitions(name, tuple(sorted(named[name]))) for name in sorted(named))
-            shown.append(GroupMember(member_id, instance, client, host, tuple(listed)))
+            seen = isolation.get((client, host))
+            shown.append(GroupMember(member_id, instance, client, host, seen, tuple(listed)))
     return tuple(shown), owners
 
 

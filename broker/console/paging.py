@@ -20,7 +20,7 @@ LIMIT_DEFAULT: Final = 100
 CURSOR_MOST: Final = 64 * 1024
 """Characters of a cursor: names of groups have up to 32 kB."""
 
-Place: TypeAlias = tuple[int | str, ...]
+Place: TypeAlias = tuple[int | float | str, ...]
 """Where a row stands in an order: what it is sorted by, then its name, which is its own."""
 
 
@@ -67,7 +67,7 @@ class Selection:
         self._last: Place | None = None
         """Of those that are kept for sure; what comes later need not be."""
 
-    def offer(self, *place: int | str) -> None:
+    def offer(self, *place: float | str) -> None:
         """Take in the place of a row."""
         if self._after is not None and not self._precedes(self._after, place):
             return

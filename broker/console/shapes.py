@@ -282,6 +282,9 @@ class GroupMember:
     instance: str | None
     client: str
     host: str
+    isolation_seen: str | None
+    """How clients of this id and host read, by their last fetches: read_committed,
+    read_uncommitted, both; None where no connection of theirs has fetched."""
     partitions: tuple[TopicPartitions, ...]
 
 

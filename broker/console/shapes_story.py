@@ -75,3 +75,87 @@ class EndedPage:
     since_ms: Wide
     is_since_start: bool
     items: tuple[EndedTransaction, ...]
+
+
+# ---------------------------------------------------------------------------------------- clients
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRow:
+    """A connection of a client."""
+
+    connection: Wide
+    """Its number among all since the broker started."""
+    client: str
+    """Client id of its last request."""
+    software: str
+    """As it has named itself; empty if it has not."""
+    software_version: str
+    address: str
+    """Host and port."""
+    listener: str
+    user: str
+    since_ms: Wide
+    requests: Wide
+    refused: Wide
+    """Requests that were refused as a whole; errors of single topics are not in it."""
+    received_bytes: Wide
+    sent_bytes: Wide
+    received_bytes_per_s: float
+    """Since somebody looked before, at least a second ago; of the first look, since it is there."""
+    sent_bytes_per_s: float
+    last_api: str | None
+    """What its last request was; None before there is one."""
+    idle_ms: Wide | None
+    """How long ago that was."""
+    waits_for: tuple[str, ...]
+    """Why nothing of it is handled now: request (one takes its time, mostly a fetch that waits),
+    reader (it does not read its answers), disk, answers (too many are owed), quota, closing."""
+    isolation_seen: str | None
+    """Isolation level of its last fetch."""
+    in_group: bool
+    """Whether a connection of the same client id and host is active for a group."""
+    partitions: int | None
+    """That its last fetch asked for; None where they were too many to be remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientPage:
+    """A page of connections."""
+
+    as_of: Wide
+    next: str | None
+    items: tuple[ClientRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderRow:
+    """A partition that a connection reads, by its last fetch."""
+
+    topic: str
+    partition: int
+    connection: Wide
+    client: str
+    address: str
+    user: str
+    isolation_seen: str
+    in_group: bool
+    position: Wide
+    """Where its last fetch has begun."""
+    stable_offset: Wide
+    end_offset: Wide
+    lag: Wide
+    """Offsets from its position to the end, of what it may see."""
+    lag_held_back: Wide
+    """Those beyond, which an open transaction keeps from it."""
+    idle_ms: Wide | None
+    """How long ago its last request was."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderPage:
+    """A page of what is read."""
+
+    as_of: Wide
+    next: str | None
+    items: tuple[ReaderRow, ...]

@@ -57,6 +57,9 @@ def api_versions(
     """Answer with every API served here; works before authentication."""
     if context.api_version >= 3 and not names_its_software(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    seen = context.connection.seen
+    seen.software = request.client_software_name
+    seen.software_version = request.client_software_version
     return ApiVersionsResponse(
         api_keys=advertised(routes),
         supported_features=[

@@ -174,6 +174,7 @@ def _fetch(
         exists=exists,
         asked=asked,
     )
+    context.connection.seen.fetches(request.isolation_level, plan)
     reader = _Reader(catalogue, request, plan, readable, fetch_sessions, context.quota, by_id=by_id)
     if len(plan.asked) > PARTITIONS_AT_ONCE:
         return _LongFetch(fetch_waits, readers, host, reader)

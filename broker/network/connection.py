@@ -14,6 +14,7 @@ import logging
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Final, cast
 
+from barnabas.broker.api.client_seen import ClientSeen
 from barnabas.broker.api.dispatch import CloseConnection
 from barnabas.broker.network.addresses import network_of, plain_host
 from barnabas.broker.network.intake import Intake
@@ -63,10 +64,13 @@ class Connection(asyncio.BufferedProtocol):
         "gate",
         "last_active",
         "listener",
+        "number",
         "peer",
         "peer_host",
         "received_bytes",
+        "seen",
         "session",
+        "since_ms",
     )
 
     def __init__(self, server: SocketServer, listener: Listener) -> None:
@@ -94,6 +98,10 @@ class Connection(asyncio.BufferedProtocol):
         self.peer_host = "?"
         self.last_active = 0.0
         self.received_bytes = 0
+        self.seen = ClientSeen()
+        self.number = 0
+        """Among all connections of this broker, once it is taken in."""
+        self.since_ms = server.clock.now_ms()
 
     # ------------------------------------------------------------------------------- transport
 
@@ -309,6 +317,39 @@ class Connection(asyncio.BufferedProtocol):
     def requests(self) -> int:
         """Return how many requests came whole so far."""
         return self._pipeline.requests
+
+    @property
+    def client_id(self) -> str:
+        """Return what the client's last requests call it."""
+        return self._pipeline.client_id
+
+    @property
+    def last_api(self) -> str:
+        """Return the name of the last request's API; empty before there is one."""
+        route = self._pipeline.last_route
+        return "" if route is None else route.name
+
+    @property
+    def idle_ms(self) -> int | None:
+        """Return how long ago the last request was; None before there is one."""
+        if self._pipeline.last_route is None:
+            return None
+        return (perf_counter_ns() - self._pipeline.last_ns) // 1_000_000
+
+    @property
+    def refusals(self) -> int:
+        """Return how many requests were refused as a whole."""
+        return self._pipeline.refusals
+
+    @property
+    def pauses(self) -> int:
+        """Return why nothing is handled at the moment: bits of pipeline.py."""
+        return self._pipeline.pauses
+
+    @property
+    def apis(self) -> frozenset[int]:
+        """Return which APIs the client has used lately."""
+        return self._pipeline.apis
 
     @property
     def is_stranger(self) -> bool:

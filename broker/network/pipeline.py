@@ -174,9 +174,12 @@ class Pipeline:
         "_repeated",
         "_routes",
         "_seen",
+        "last_ns",
+        "last_route",
         "out",
         "out_bytes",
         "pauses",
+        "refusals",
         "requests",
     )
 
@@ -205,6 +208,11 @@ class Pipeline:
         self.out_bytes = 0
         self.pauses = 0
         self.requests = 0
+        self.refusals = 0
+        """How many of them were refused as a whole."""
+        self.last_route: Route | None = None
+        self.last_ns = 0
+        """What the last request was, and when."""
 
     # ------------------------------------------------------------------------- its connection calls
 
@@ -234,6 +242,7 @@ class Pipeline:
                     if frames.wanted_bytes:
                         self._intake.begin_large()
                     return 0
+                self.last_ns = now_ns
                 self._handle(frame, now_ns)
                 if frames.frame_is_owned and not self._decoding:
                     self._intake.handled()
@@ -280,6 +289,16 @@ class Pipeline:
     def owes(self) -> bool:
         """Return whether an answer is missing, or waits for one that is."""
         return bool(self._owed)
+
+    @property
+    def client_id(self) -> str:
+        """Return what the last requests call their client."""
+        return (self._client or b"").decode("utf-8", "replace")
+
+    @property
+    def apis(self) -> frozenset[int]:
+        """Return the keys of the requests that came since what clients may do has changed."""
+        return frozenset(plan[0].key for plan in self._plans.values())
 
     @property
     def is_parked(self) -> bool:
@@ -426,6 +445,8 @@ class Pipeline:
         pending.route = route
         self.requests += pending.requests
         route.requests += pending.requests
+        self.last_route = route
+        self.last_ns = begun_ns
         self._owed.append(pending)
         if self._backlog.is_behind or len(self._owed) >= self._limit:
             self._hold_back()
@@ -457,6 +478,7 @@ class Pipeline:
             position = skip_header_tags(frame, position)
         self.requests += 1
         route.requests += 1
+        self.last_route = route
         quota = context.quota
         if len(frame) > LARGE_BYTES and route.api.key != PRODUCE_KEY and gate is None:
             self._handle_large(frame, position, plan, correlation_id, begun_ns)
@@ -472,7 +494,7 @@ class Pipeline:
         try:
             response = handler(context, request)
         except KafkaError as error:
-            response, is_coroutine = refusal(route, request, error), False
+            response, is_coroutine = self._refusal(route, request, error), False
         usage: Usage | None = None
         if quota is not None:
             usage = Usage(quota, len(frame), perf_counter_ns() - begun_ns)
@@ -502,6 +524,10 @@ class Pipeline:
         chunks, size = encoded(encode, response, version, correlation_id, flexible_answer)
         self._answer(chunks, size)
         route.times.observe(perf_counter_ns() - begun_ns)
+
+    def _refusal(self, route: Route, request: Any, error: KafkaError) -> Any:  # noqa: ANN401
+        self.refusals += 1
+        return refusal(route, request, error)
 
     def _plan(self, frame: memoryview, key_and_version: int, client: bytes | None) -> Plan | None:
         """Prepare everything that stays the same for requests of this key, version and client.
@@ -580,7 +606,7 @@ class Pipeline:
             try:
                 response = await coroutine
             except KafkaError as error:
-                response = refusal(route, request, error)
+                response = self._refusal(route, request, error)
         except CloseConnection as error:
             self.close(f"api={route.name} reason={error}")
         except Exception as error:  # noqa: BLE001  the request's top frame: a bug ends the connection

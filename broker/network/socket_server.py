@@ -274,6 +274,7 @@ class SocketServer:
         self.connections.add(connection)
         self._newcomers[connection] = None
         self.connections_accepted += 1
+        connection.number = self.connections_accepted
         self._per_host[connection.peer_host] += 1
         self._per_listener[connection.listener.name] += 1
         self._all_gone.clear()

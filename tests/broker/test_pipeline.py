@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from barnabas.broker.api.client_seen import ClientSeen
 from barnabas.broker.api.dispatch import CloseConnection
 from barnabas.broker.network import pipeline
 from barnabas.broker.network.flow import Backlog
@@ -37,6 +38,7 @@ class Line:
     frame_is_owned = False
     gate = None
     session = NOBODY
+    seen = ClientSeen()
 
     def __init__(self):
         self.queued = 0

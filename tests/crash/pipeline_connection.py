@@ -8,6 +8,7 @@ from time import perf_counter_ns
 from types import SimpleNamespace
 from typing import Any, Protocol
 
+from barnabas.broker.api.client_seen import ClientSeen
 from barnabas.broker.api.dispatch import Routes
 from barnabas.broker.network.flow import Backlog
 from barnabas.broker.network.pipeline import TURN_REQUESTS, Pipeline
@@ -45,6 +46,7 @@ class PipelineConnection:
     session = NOBODY
 
     def __init__(self, broker: Served, client_id: str) -> None:
+        self.seen = ClientSeen()
         self._broker = broker
         self._client = ClientConnection(client_id)
         self._awaited: deque[Callable[[Any], None]] = deque()

@@ -10,13 +10,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from barnabas.broker.api.client_seen import ClientSeen
+from barnabas.broker.api.fetch_sessions import Asked, FetchPlan
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.console import pacing, worst
 from barnabas.broker.console.application import Console
 from barnabas.broker.console.encoding import ROWS_PER_PIECE
 from barnabas.broker.console.pacing import UNITS_PER_TURN
 from barnabas.broker.console.routes import ROUTES
-from barnabas.broker.coordination.transaction_clients import Client
+from barnabas.broker.coordination import transaction_clients
 from barnabas.broker.coordination.transaction_events import (
     NOTABLE_SLOTS,
     ROUTINE_SLOTS,
@@ -26,6 +28,7 @@ from barnabas.broker.http.answer import Answer
 from barnabas.broker.http.request import Request
 from barnabas.broker.runtime.stage import Stage
 from barnabas.broker.security.access import OPEN
+from barnabas.broker.security.session import NOBODY
 from barnabas.broker.topics.topic import Partition, Topic
 from barnabas.coordinator.groups.config import GroupConfig
 from barnabas.coordinator.groups.offset_table import CommittedOffset
@@ -33,6 +36,7 @@ from barnabas.coordinator.groups.shard import GroupShard
 from barnabas.coordinator.transactions.shard import TransactionShard
 from barnabas.coordinator.transactions.state import State, Transaction
 from barnabas.coordinator.transactions.state import TopicPartition as TransactionPartition
+from barnabas.protocol.messages.fetch import FetchPartition
 from barnabas.storage.config import LogConfig
 from barnabas.storage.counts import Histogram
 from barnabas.storage.producers import ProducerState
@@ -120,7 +124,7 @@ def transactions_of(number):
 def events_of(looks):
     """As many as there can be, counted when they are looked at."""
     events = TransactionEvents(0)
-    client = Client("client", "/127.0.0.1")
+    client = transaction_clients.Client("client", "/127.0.0.1")
     for number in range(ROUTINE_SLOTS + NOTABLE_SLOTS):
         found = Transaction(f"id-{number:06}", number, 0, 60_000, State.ONGOING, frozenset(), 1)
         events.refused(found, client, 1_700_000_000_000)
@@ -131,6 +135,46 @@ def events_of(looks):
             yield each
 
     return SimpleNamespace(newest_first=newest_first, complete_since_ms=0, is_complete=True)
+
+
+class Client(SimpleNamespace):
+    """A connection, counted when somebody looks for what it has asked for lately."""
+
+    @property
+    def apis(self):
+        self.looks()
+        return frozenset((1, 12)) if self.number % 2 else frozenset((1,))
+
+
+def connections_of(looks):
+    """5,000 connections, each of which reads a hundred partitions in a session."""
+    connections = []
+    for number in range(5000):
+        connection = Client(
+            looks=looks,
+            number=number,
+            seen=ClientSeen(),
+            client_id=f"client-{number % 100}",
+            peer=f"10.0.0.1:{number}",
+            peer_host="10.0.0.1",
+            listener=SimpleNamespace(name="PLAINTEXT"),
+            session=NOBODY,
+            since_ms=0,
+            requests=7,
+            refusals=0,
+            received_bytes=1000,
+            sent_bytes=2000,
+            last_api="Fetch",
+            idle_ms=3,
+            pauses=1,
+        )
+        asked = [
+            Asked(f"many-{number % 100}", b"", FetchPartition(each, fetch_offset=60))
+            for each in range(100)
+        ]
+        connection.seen.fetches(1, FetchPlan(asked, None, incremental=False))
+        connections.append(connection)
+    return connections
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +215,7 @@ def crowd():
         config=BrokerConfig(),
         cluster_id="",
         history=None,
-        sockets=SimpleNamespace(connections=(), is_listening=True),
+        sockets=SimpleNamespace(connections=connections_of(looks), is_listening=True),
         scrubber=SimpleNamespace(describe_damage=lambda: None),
         logs=SimpleNamespace(
             root="/data",
@@ -216,6 +260,9 @@ ASKED = [
     (("holders",), {"sort": "-held_back", "limit": "1000"}),
     (("transaction-events",), {"limit": "1000"}),
     (("ended-transactions",), {}),
+    (("clients",), {"sort": "-received_bytes_per_s", "limit": "1000"}),
+    (("clients",), {"filter": "nobody"}),
+    (("readers",), {"sort": "-lag", "limit": "1000"}),
     (("overview",), {}),
     (("storage",), {}),
     (("settings",), {}),

@@ -1,0 +1,50 @@
+"""What requests show of the client behind a connection, remembered for who looks at clients.
+
+Nothing is decided by it. Of fetches the last one is kept: how it reads, and what; that is a store
+or two for each, and nothing is made for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from barnabas.broker.api.fetch_sessions import Asked, FetchPlan
+
+NEVER: Final = -1
+KEPT_MOST: Final = 100
+"""Partitions of a fetch outside of any session; those of a session are in memory anyway."""
+
+
+class Sample(NamedTuple):
+    """A connection's traffic when somebody looked."""
+
+    at_s: float
+    received_bytes: int
+    sent_bytes: int
+    received_per_s: float
+    sent_per_s: float
+    """Since the look before; since the beginning, of the first one."""
+
+
+class ClientSeen:
+    """What is known of one connection's client."""
+
+    __slots__ = ("fetched", "isolation", "sample", "software", "software_version")
+
+    def __init__(self) -> None:
+        self.software = ""
+        self.software_version = ""
+        """As its ApiVersions has named them (KIP-511)."""
+        self.isolation = NEVER
+        """Isolation level of its last fetch."""
+        self.fetched: list[Asked] | None = None
+        """What that asked for; None where that is too much to keep."""
+        self.sample: Sample | None = None
+        """What was seen of its traffic when somebody looked last."""
+
+    def fetches(self, isolation: int, plan: FetchPlan) -> None:
+        """Take note of a fetch."""
+        self.isolation = isolation
+        asked = plan.asked
+        self.fetched = asked if plan.session is not None or len(asked) <= KEPT_MOST else None
