@@ -147,7 +147,7 @@ class BrokerServer:
         self._housekeeping: Housekeeping | None = None
         self._gives_up = False
         """Whether recovery is to end at its next step: this broker is being stopped."""
-        self._audit: AuditLog
+        self.audit: AuditLog
         self._audit_output: AuditOutput | None = None
         self._engine: LoopEngine
         self._ended: asyncio.Event
@@ -169,8 +169,8 @@ class BrokerServer:
         self.fetch_sessions = fetch_sessions_of(self.config)
         self.readers = DiskReaders(self.loop)
         self.inspector = Inspector(self.loop, lambda: self.config.queued_max_request_bytes)
-        self._audit = AuditLog(self.clock, self._write_audit, allowed_too=self.config.audit_allowed)
-        self.authorizer = authorizer_of(self.config, self.generation, self._audit)
+        self.audit = AuditLog(self.clock, self._write_audit, allowed_too=self.config.audit_allowed)
+        self.authorizer = authorizer_of(self.config, self.generation, self.audit)
         self.logins = Logins(self.config, self.clock)
         self.sockets = SocketServer(
             self.config,
@@ -179,7 +179,7 @@ class BrokerServer:
             listeners_of(self.config, self.authorizer, self.generation, self.logins),
             self.generation,
             self.quotas,
-            self._audit,
+            self.audit,
         )
         self.certificates = CertificateReload(self.sockets.tls_listeners, self.readers.run)
         register_serving(self.metrics, lambda: self.stage, self.loop_monitor, self.sockets)
@@ -418,7 +418,7 @@ class BrokerServer:
             passwords=self.logins.passwords(),
             failed_logins=self.sockets.failed_logins,
             new_access=self._new_access,
-            audit=self._audit,
+            audit=self.audit,
             is_recovered=lambda: self.stage >= Stage.RECOVERED,
         )
 

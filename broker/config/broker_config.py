@@ -647,6 +647,12 @@ class BrokerConfig(SecurityConfig):
         "What the console and its API may do on the HTTP port: nothing, or read.",
         OneOf(("none", "read")),
     )
+    console_records: bool = setting(
+        "barnabas.console.records",
+        BOOLEAN,
+        True,
+        "Whether the console and its API show records to those who may read them.",
+    )
     console_history: bool = setting(
         "barnabas.console.history",
         BOOLEAN,

@@ -18,7 +18,9 @@ from barnabas.broker.console.live import Live, read_watch
 from barnabas.broker.console.openapi import text
 from barnabas.broker.console.parameters import read_query
 from barnabas.broker.console.questions import ObservedBroker, Question, check_serving
-from barnabas.broker.console.routes import LIVE, MethodNotAllowed, Route, match
+from barnabas.broker.console.records.places import Places
+from barnabas.broker.console.route import Route
+from barnabas.broker.console.routes import LIVE, MethodNotAllowed, match
 from barnabas.broker.console.shapes import Error
 from barnabas.broker.console.worst import WorstFinder
 from barnabas.broker.http.answer import Answer, json_answer
@@ -30,6 +32,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 _PAGES: Final = ((), ("assets",))
 """First parts of the paths that are no API: the page's own, and its files'."""
 OPENAPI: Final = "/api/openapi.json"
+JSON: Final = "application/json"
 
 STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.INVALID_REQUEST: 400,
@@ -38,10 +41,14 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: 403,
     ErrorCode.GROUP_AUTHORIZATION_FAILED: 403,
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: 403,
+    ErrorCode.POLICY_VIOLATION: 403,
     ErrorCode.RESOURCE_NOT_FOUND: 404,
+    ErrorCode.OFFSET_OUT_OF_RANGE: 404,
+    ErrorCode.OFFSET_NOT_AVAILABLE: 404,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 404,
     ErrorCode.GROUP_ID_NOT_FOUND: 404,
     ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: 404,
+    ErrorCode.THROTTLING_QUOTA_EXCEEDED: 429,
     ErrorCode.BROKER_NOT_AVAILABLE: 503,
     ErrorCode.KAFKA_STORAGE_ERROR: 503,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: 503,
@@ -57,6 +64,7 @@ class Console:
     def __init__(self, broker: ObservedBroker) -> None:
         self._broker = broker
         self._worst = WorstFinder()
+        self._places = Places()
         self._live = Live(broker, self._worst)
         self._assets = Assets()
 
@@ -80,7 +88,9 @@ class Console:
             return refusal(error, 405, {"Allow": refused.allowed})
         except KafkaError as error:
             return refusal(error)
-        question = Question(self._broker, self._worst, access, found.names, values)
+        question = Question(
+            self._broker, self._worst, access, found.names, values, places=self._places
+        )
         return _answer_later(route, question)
 
     def _page(self, request: Request) -> Answer:
@@ -95,7 +105,7 @@ async def _answer_later(route: Route, question: Question) -> Answer:
         found = await route.answering(question)
     except KafkaError as error:
         return refusal(error)
-    return Answer(200, "application/json", body_of(found))
+    return found if isinstance(found, Answer) else Answer(200, JSON, body_of(found))
 
 
 def refusal(

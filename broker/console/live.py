@@ -22,7 +22,8 @@ from urllib.parse import unquote
 from barnabas.broker.console.encoding import text_of
 from barnabas.broker.console.parameters import read_query
 from barnabas.broker.console.questions import FindsWorst, ObservedBroker, Question, check_serving
-from barnabas.broker.console.routes import ROUTES, Route
+from barnabas.broker.console.route import Route
+from barnabas.broker.console.routes import ROUTES
 from barnabas.broker.console.shapes import Error
 from barnabas.broker.http.answer import Answer, Stream, Viewer
 from barnabas.broker.security.access import Access

@@ -19,7 +19,8 @@ from barnabas.broker.api.checks import Denial
 from barnabas.broker.config.generated_page import write_or_compare
 from barnabas.broker.console import shapes
 from barnabas.broker.console.parameters import Parameter
-from barnabas.broker.console.routes import LIVE, ROUTES, Route
+from barnabas.broker.console.route import Route
+from barnabas.broker.console.routes import LIVE, ROUTES
 from barnabas.broker.security.operations import shown
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
@@ -28,6 +29,7 @@ ERRORS: Final = {
     "401": "Nobody has logged in who has to.",
     "403": "Not allowed.",
     "404": "Not there.",
+    "429": "Too much is asked at this moment.",
     "503": "The broker recovers, loads or has failed.",
 }
 _PLAIN: Final[dict[object, dict[str, Any]]] = {
@@ -35,6 +37,7 @@ _PLAIN: Final[dict[object, dict[str, Any]]] = {
     int: {"type": "integer"},
     float: {"type": "number"},
     bool: {"type": "boolean"},
+    bytes: {"type": "string", "format": "binary"},
     type(None): {"type": "null"},
 }
 _WIDE: Final = {"type": ["integer", "string"], "pattern": "^-?[0-9]+$"}
@@ -122,9 +125,10 @@ def _query_parameter(parameter: Parameter) -> dict[str, Any]:
 
 
 def _response(words: str, shape: type, used: dict[str, type]) -> dict[str, Any]:
+    content_type = "application/octet-stream" if shape is bytes else "application/json"
     return {
         "description": words,
-        "content": {"application/json": {"schema": schema_of(shape, used)}},
+        "content": {content_type: {"schema": schema_of(shape, used)}},
     }
 
 
@@ -157,7 +161,7 @@ def _schemas(used: dict[str, type]) -> dict[str, Any]:
 
 def _schema(shape: type, used: dict[str, type]) -> dict[str, Any]:
     hints = get_type_hints(shape, include_extras=True)
-    docs = _docs()[shape.__name__]
+    docs = _docs(shape.__module__)[shape.__name__]
     properties = {}
     for name, hint in hints.items():
         properties[name] = schema_of(hint, used)
@@ -173,10 +177,10 @@ def _schema(shape: type, used: dict[str, type]) -> dict[str, Any]:
 
 
 @cache
-def _docs() -> dict[str, dict[str, str]]:
-    """Return what stands below each field of each shape."""
+def _docs(module: str) -> dict[str, dict[str, str]]:
+    """Return what stands below each field of each shape of a module."""
     docs: dict[str, dict[str, str]] = {}
-    for node in ast.parse(inspect.getsource(shapes)).body:
+    for node in ast.parse(inspect.getsource(sys.modules[module])).body:
         if isinstance(node, ast.ClassDef):
             docs[node.name] = {
                 line.target.id: inspect.cleandoc(below.value.value).replace("\n", " ")

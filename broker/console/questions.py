@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from barnabas.broker.console.pacing import Pace
 from barnabas.broker.console.paging import Order, Selection
+from barnabas.broker.console.records.places import Places
 from barnabas.broker.http.pages import Observed
 from barnabas.broker.runtime.stage import Stage
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from barnabas.broker.metrics.history import History
     from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.security.access import Access
+    from barnabas.broker.security.audit import AuditLog
     from barnabas.broker.topics.catalogue import Catalogue
 
 Value: TypeAlias = str | int | bool
@@ -33,6 +35,7 @@ class ObservedBroker(Observed, Protocol):
     loop: asyncio.AbstractEventLoop
     catalogue: Catalogue
     history: History | None
+    audit: AuditLog
 
     def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
         """Run a background task until the broker ends; an exception in it is fatal."""
@@ -65,6 +68,8 @@ class Question:
     values: Mapping[str, Value] = field(default_factory=dict)
     """The parameters, of the kinds that the route says; those without a default may be missing."""
     pace: Pace = field(default_factory=Pace)
+    places: Places = field(default_factory=Places)
+    """For who reads records."""
 
     @property
     def now_ms(self) -> int:

@@ -6,9 +6,9 @@ The table is data. Requests are routed by it, allowed by it and read by it; Open
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from barnabas.broker.api.checks import (
     CLUSTER,
@@ -24,60 +24,14 @@ from barnabas.broker.api.checks import (
     TRANSACTIONAL_ID_DENIED,
     Check,
     Denial,
-    denied,
 )
 from barnabas.broker.console import groups, overview, shapes, topics, transactions
 from barnabas.broker.console.paging import CURSOR_MOST
 from barnabas.broker.console.parameters import Parameter, paged
-from barnabas.broker.console.questions import Question
+from barnabas.broker.console.records.routes import RECORD_ROUTES
+from barnabas.broker.console.route import Route, is_name
 from barnabas.broker.metrics.history import HEAT, NAMES
-from barnabas.broker.security.access import Access
-from barnabas.broker.security.operations import CLUSTER_NAME
 from barnabas.protocol.errors import ErrorCode, KafkaError
-
-Answering: TypeAlias = Callable[[Question], Awaitable[object]]
-
-
-def _is_name(expected: str) -> bool:
-    return expected.startswith("{")
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """One row."""
-
-    method: str
-    template: str
-    summary: str
-    answering: Answering
-    shape: type
-    """What is answered."""
-    check: Check
-    """What a user needs: for the whole request, or for each row of a list."""
-    parameters: tuple[Parameter, ...] = ()
-    watched: str = ""
-    """What it is called where it is watched (broker/console/live.py); empty where it cannot be:
-    what looks at everything is not for every second."""
-    watched_query: Mapping[str, str] = field(default_factory=dict)
-    """The parameters then."""
-
-    @property
-    def name_in_path(self) -> str:
-        """What of the path stands for something; empty if nothing does."""
-        return next((each[1:-1] for each in self.parts if _is_name(each)), "")
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The template, divided as a request's path is."""
-        return tuple(self.template.strip("/").split("/"))
-
-    def check_allowed(self, access: Access, names: Mapping[str, str]) -> None:
-        """Raise KafkaError where a client may not ask."""
-        check = self.check
-        if check.denial is Denial.REQUEST:
-            name = names[check.name] if check.name else CLUSTER_NAME
-            if not access.may(check.operation, check.resource_type, name):
-                raise denied(check.code, check.operation, check.resource_type, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +196,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             Parameter("since_ms", "Only values from this time on.", int, 0),
         ),
     ),
+    *RECORD_ROUTES,
 )
 
 LIVE: Final = StreamRoute(
@@ -295,8 +250,7 @@ class MethodNotAllowed(Exception):
 
 def _fits(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
     return all(
-        _is_name(expected) or expected == part
-        for expected, part in zip(pattern, parts, strict=True)
+        is_name(expected) or expected == part for expected, part in zip(pattern, parts, strict=True)
     )
 
 
@@ -304,5 +258,5 @@ def _names(pattern: tuple[str, ...], parts: tuple[str, ...]) -> dict[str, str]:
     return {
         expected[1:-1]: part
         for expected, part in zip(pattern, parts, strict=True)
-        if _is_name(expected)
+        if is_name(expected)
     }

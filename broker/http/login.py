@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from barnabas.broker.http.answer import Answer, text
 from barnabas.broker.http.guard import PROBES
 from barnabas.broker.network.addresses import network_of
-from barnabas.broker.security.access import OPEN, Access
+from barnabas.broker.security.access import OPEN, Access, open_from
 from barnabas.broker.security.principals import Principal, user
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class HttpLogin:
         if scheme.lower() == "bearer" and self._token is not None:
             if hmac.compare_digest(credentials.encode("latin-1"), self._token):
                 self._note(OPEN.principal, peer_host, "token")
-                return OPEN
+                return open_from(peer_host)
             return self._held_back("", "token", "not the token", peer_host)
         pair = _name_and_password(credentials) if scheme.lower() == "basic" else None
         if pair is not None and self._passwords:

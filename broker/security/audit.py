@@ -5,6 +5,7 @@
 | `denied` | a client asked for what it may not do |
 | `allowed` | it may: always where something is changed or administered, else if that is wanted |
 | `logged in`, `login failed` | at the end of a login |
+| `read records` | somebody looked at a topic's records over HTTP |
 | `suppressed` | there were more lines about somebody in a second than are written |
 
 What leaves out of an answer what a client may not see is no event.
@@ -99,6 +100,13 @@ class AuditLog:
                 "mechanism": _cut(mechanism),
                 "reason": _cut(reason),
             },
+        )
+
+    def read_records(self, principal: str, host: str, topic: str) -> None:
+        """Take note of a look at records outside of Kafka's protocol."""
+        self._event(
+            principal,
+            {"event": "read records", "principal": principal, "host": host, "topic": _cut(topic)},
         )
 
     def _event(self, about: str, event: dict[str, object]) -> None:

@@ -202,7 +202,7 @@ def test_javascript_rounds_no_number(number, expected):
 
 
 def test_every_status_is_one_that_http_knows():
-    assert set(STATUS.values()) == {400, 403, 404, 503}
+    assert set(STATUS.values()) == {400, 403, 404, 429, 503}
     assert as_json(Error("A", "b")) == {"error": "A", "message": "b"}
 
 

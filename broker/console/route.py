@@ -1,0 +1,58 @@
+"""One row of the table of routes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from barnabas.broker.api.checks import Check, Denial, denied
+from barnabas.broker.console.parameters import Parameter
+from barnabas.broker.console.questions import Question
+from barnabas.broker.security.access import Access
+from barnabas.broker.security.operations import CLUSTER_NAME
+
+Answering: TypeAlias = Callable[[Question], Awaitable[object]]
+
+
+def is_name(expected: str) -> bool:
+    """Whether a part of a template stands for something."""
+    return expected.startswith("{")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One row."""
+
+    method: str
+    template: str
+    summary: str
+    answering: Answering
+    shape: type
+    """What is answered: in JSON, or bytes."""
+    check: Check
+    """What a user needs: for the whole request, or for each row of a list."""
+    parameters: tuple[Parameter, ...] = ()
+    watched: str = ""
+    """What it is called where it is watched (broker/console/live.py); empty where it cannot be:
+    what looks at everything is not for every second."""
+    watched_query: Mapping[str, str] = field(default_factory=dict)
+    """The parameters then."""
+
+    @property
+    def name_in_path(self) -> str:
+        """What of the path stands for something; empty if nothing does."""
+        return next((each[1:-1] for each in self.parts if is_name(each)), "")
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The template, divided as a request's path is."""
+        return tuple(self.template.strip("/").split("/"))
+
+    def check_allowed(self, access: Access, names: Mapping[str, str]) -> None:
+        """Raise KafkaError where a client may not ask."""
+        check = self.check
+        if check.denial is Denial.REQUEST:
+            name = names[check.name] if check.name else CLUSTER_NAME
+            if not access.may(check.operation, check.resource_type, name):
+                raise denied(check.code, check.operation, check.resource_type, name)
